@@ -1,0 +1,55 @@
+# Every target does its own set-up: Python 3.11 or newer, make and git are enough to begin with.
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; \
+	done)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock"
+GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
+
+.PHONY: help install servers demo test fast format lock
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+install: $(INSTALLED) servers ## set everything up, and nothing else
+
+demo: install ## a node fails and is remediated, on a control plane of its own
+	@$(BIN)/paramedic demo
+
+test: install ## everything that must be true of a commit
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+fast: $(INSTALLED) ## the inner loop: the same without the tests that need a control plane
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m "not cluster"
+
+format: $(INSTALLED) ## lay the code out, and mend what can be mended
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# Versions that fit stay: delete requirements.lock first to take the newest of everything.
+lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file $(GO_TOOLCHAIN).txt $(GO_TOOLCHAIN).in
+
+servers: $(INSTALLED)
+	@$(BIN)/python -m devcluster.assets
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Paramedic needs Python 3.11 or newer: install it, or say where it is with PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Paramedic needs Python 3.11 or newer, and $(PYTHON) is older: name another with PYTHON=..." >&2; exit 1; }
+	@echo "installing Python packages into .venv"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar=on --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-index --no-deps --no-build-isolation --editable .
+	@touch $(INSTALLED)

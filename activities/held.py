@@ -1,0 +1,18 @@
+"""Held: how an activity says that it did nothing, and why; answered to the incident, never retried."""
+
+from typing import Self
+
+from health.observation import Hold, HoldReason
+
+
+class Held(Exception):
+    """Nothing was done; carries the hold that the activity answers with."""
+
+    def __init__(self, hold: Hold) -> None:
+        self.hold = hold
+        super().__init__(str(hold))
+
+    @classmethod
+    def because(cls, reason: HoldReason, message: str, *, ask_again_seconds: float) -> Self:
+        """A hold made on the spot."""
+        return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))

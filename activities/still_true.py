@@ -1,0 +1,95 @@
+"""The second look before an act: the live target and the live check, not what a cache remembers.
+
+It compares facts, not clocks: the same individual, the same condition since the same moment, the check as it
+was judged by. Whatever is not the same is a hold, and the incident asks the detector again.
+"""
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from activities.held import Held
+from health.health_check import HealthCheck, InvalidCheckError
+from health.kinds import CHECK_KINDS
+from health.node import Node
+from health.object_metadata import OwnerReference
+from health.observation import HoldReason
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import NODES, Resource
+from workflows.contracts import ActInput
+
+ASK_AGAIN_SECONDS = 2.0
+"""The detector sees within milliseconds what we saw; if its sight is late, this bounds the loop."""
+
+
+def not_true(message: str) -> Held:
+    """The error that says what is not as it was judged."""
+    return Held.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The live objects that an act rests on."""
+
+    node: Node
+    check: HealthCheck
+    owner: OwnerReference
+    """The check, as the owner of what is created for it."""
+
+
+class SecondLook:
+    """Reads target and check again."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def confirm(self, asked: ActInput) -> Confirmed:
+        """The live objects, if all that was judged is still so.
+
+        Raises:
+            Held: it is not; says what changed.
+            KubernetesError: the API server could not be asked.
+
+        """
+        check, owner = await self._check(asked)
+        node = await self._node(asked)
+        if not check.selects(node.metadata.labels):
+            raise not_true(f"{asked.incident.check} no longer selects {node.metadata.name}")
+        if not check.still_states(asked.fact, node):
+            raise not_true(f"no longer true of {node.metadata.name}: {asked.fact}")
+        if node.is_excluded:
+            raise not_true(f"{node.metadata.name} is now excluded from remediation")
+        return Confirmed(node, check, owner)
+
+    async def _node(self, asked: ActInput) -> Node:
+        target = asked.incident.target
+        try:
+            node = Node.model_validate(await self._client.get(NODES, target.name))
+        except NotFound as error:
+            raise not_true(f"{target} is gone") from error
+        except ValidationError as error:
+            raise not_true(f"{target} cannot be read: {error.errors()[0]['loc']}") from error
+        if node.metadata.uid != target.uid:
+            raise not_true(f"{target} is another individual now, uid {node.metadata.uid}")
+        return node
+
+    async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
+        reference = asked.incident.check
+        kind = CHECK_KINDS[reference.kind]
+        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
+        try:
+            raw = await self._client.get(resource, reference.name, reference.namespace)
+            check = kind.parse(raw)
+        except NotFound as error:
+            raise not_true(f"{reference} is gone") from error
+        except InvalidCheckError as error:
+            raise not_true(f"{reference} cannot be read: {error}") from error
+        if check.generation != asked.generation:
+            raise not_true(f"{reference} was edited")
+        if check.hold is not None:
+            raise not_true(f"{reference}: {check.hold}")
+        owner = OwnerReference(
+            api_version=kind.api_version, kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]
+        )
+        return check, owner

@@ -1,0 +1,1 @@
+"""The `paramedic` command."""

@@ -1,0 +1,44 @@
+"""CheckPicture: the targets of one check, counted; kept up to date change by change.
+
+What counts does not depend on time: a target with a matching condition is unhealthy whether its timer still
+runs or not, and one whose request still exists is not healthy yet (semantics 2.2). So a heartbeat, or the
+passing of a deadline, never changes a number.
+"""
+
+from detector.records import CheckRecord
+from health.health_check import HealthCheck, InvalidCheckError
+from health.node import Node
+from health.threshold import Allowance
+
+
+class CheckPicture:
+    """One check and its targets."""
+
+    def __init__(self, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> None:
+        self.record = record
+        self.check = check
+        self.selected: set[str] = set()
+        self.unhealthy: set[str] = set()
+        """Selected targets with a matching condition, expired or not."""
+
+    def see(self, name: str, node: Node | None) -> bool:
+        """Take in what a target is now; answers whether that changed anything for this check."""
+        before = (name in self.selected, name in self.unhealthy)
+        self.selected.discard(name)
+        self.unhealthy.discard(name)
+        if node is not None and not isinstance(self.check, InvalidCheckError):
+            self._place(self.check, name, node)
+        return before != (name in self.selected, name in self.unhealthy)
+
+    def _place(self, check: HealthCheck, name: str, node: Node) -> None:
+        if not check.selects(node.metadata.labels):
+            return
+        self.selected.add(name)
+        if check.is_unhealthy(node):
+            self.unhealthy.add(name)
+
+    def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
+        """What the threshold of `check`, which is this one parsed, says of the numbers."""
+        total = len(self.selected)
+        healthy = total - len(self.unhealthy | (with_requests & self.selected))
+        return check.allowance(total=total, healthy=healthy)

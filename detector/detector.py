@@ -1,0 +1,116 @@
+"""Detector: the process that watches one cluster. Wiring, and nothing else.
+
+It watches from the start, so that a standby is ready to take over; it dispatches, answers and reports only
+while it holds the leader Lease.
+"""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime
+
+from temporalio.worker import Worker
+
+from detector.answering import Answering
+from detector.dispatch import Dispatch
+from detector.glance import Glance, Sight
+from detector.incident_calls import IncidentCalls
+from detector.picture import Picture
+from detector.sources import Sources
+from detector.status_reporter import Desk
+from detector.status_reporters import StatusReporters
+from health.observation import Observation
+from health.references import IncidentReference
+from kube.leader import LeaderElection
+from runtime.connections import Connections, connected
+from runtime.settings import Settings
+from runtime.temporal import watch_temporal
+
+FIELD_MANAGER = "paramedic-detector"
+LEADER_LEASE = "paramedic-detector"
+
+
+def wall_clock() -> datetime:
+    """The one clock that deadlines are judged by."""
+    return datetime.now(UTC)
+
+
+async def run(settings: Settings) -> None:
+    """Watch the cluster until cancelled."""
+    async with connected(settings, FIELD_MANAGER) as connections:
+        await Detector(settings, connections).run()
+
+
+class Detector:
+    """The parts of the detector of one cluster."""
+
+    def __init__(self, settings: Settings, connections: Connections) -> None:
+        client, cluster = connections.kubernetes, connections.cluster
+        self._settings = settings
+        self._connections = connections
+        self._leads = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._picture = Picture(cluster)
+        self._sources = Sources(
+            connections.transport, self._picture, settings.lease_namespace, connections.problems
+        )
+        self._election = LeaderElection(
+            client,
+            settings.namespace,
+            LEADER_LEASE,
+            settings.identity,
+            on_started=self._start_leading,
+            on_stopped=self._stop_leading,
+        )
+        calls = IncidentCalls(connections.temporal, cluster)
+        self._dispatch = Dispatch(calls, self._picture, self._see, wall_clock, connections.problems)
+        self._answering = Answering(self._observe, self._dispatch, lambda: self._election.is_leader)
+        desk = Desk(client, self._picture, self._sources, settings.identity, wall_clock)
+        self._reporters = StatusReporters(desk)
+
+    async def run(self) -> None:
+        """Watch, and lead whenever the Lease is ours."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._sources.run())
+            tasks.create_task(self._election.run())
+            tasks.create_task(watch_temporal(self._connections.temporal, self._connections.problems))
+            while True:
+                await self._leads.wait()
+                await self._lead()
+
+    def _start_leading(self) -> None:
+        self._stopped.clear()
+        self._leads.set()
+
+    def _stop_leading(self) -> None:
+        self._leads.clear()
+        self._stopped.set()
+
+    async def _lead(self) -> None:
+        """Dispatch, answer and report until the Lease is lost."""
+        await self._sources.wait_synced()
+        leading = asyncio.ensure_future(self._act_as_leader())
+        lost = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait((leading, lost), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lost.cancel()
+            leading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await leading
+
+    async def _act_as_leader(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._dispatch.lead())
+            tasks.create_task(self._reporters.lead())
+            tasks.create_task(self._eyes().run())
+
+    def _eyes(self) -> Worker:
+        return self._answering.worker(self._connections.temporal, self._connections.cluster)
+
+    def _observe(self, incident: IncidentReference) -> Observation:
+        sight = Sight(self._sources.age(incident.check), self._settings.sight_limit)
+        return Glance(self._picture, incident, sight, wall_clock()).observation()
+
+    def _see(self, incident: IncidentReference) -> Observation | None:
+        """As `_observe`; None while the check's part of the cluster was never read."""
+        return None if self._sources.age(incident.check) is None else self._observe(incident)

@@ -1,0 +1,57 @@
+"""IncidentCalls: the three calls to Temporal by which incidents are started, woken and listed."""
+
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+
+from health.observation import Observation
+from health.references import IncidentReference
+from runtime import search_attributes
+from workflows.contracts import hands_queue
+from workflows.messages import LOOK, WORKFLOW, RemediationInput
+
+RPC_TIMEOUT = timedelta(seconds=5)
+INCIDENT_MEMO = "incident"
+"""The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
+
+
+class IncidentCalls:
+    """Calls of one detector; each raises RPCError."""
+
+    def __init__(self, client: Client, cluster: str) -> None:
+        self._client = client
+        self._cluster = cluster
+
+    async def start(self, incident: IncidentReference, observation: Observation) -> None:
+        """Start the incident with what is seen of it, or wake it if it is open: one call, no race."""
+        await self._client.start_workflow(
+            WORKFLOW,
+            RemediationInput(incident=incident, observation=observation),
+            id=incident.workflow_id,
+            task_queue=hands_queue(self._cluster),
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            start_signal=LOOK,
+            memo={INCIDENT_MEMO: incident},
+            search_attributes=search_attributes.of_incident(incident),
+            static_summary=f"{incident.target.name}: {incident.check}",
+            static_details=observation.reason,
+            rpc_timeout=RPC_TIMEOUT,
+        )
+
+    async def look(self, incident: IncidentReference) -> None:
+        """Wake an open incident; NOT_FOUND if it has ended."""
+        handle = self._client.get_workflow_handle(incident.workflow_id)
+        await handle.signal(LOOK, rpc_timeout=RPC_TIMEOUT)
+
+    async def running(self) -> list[IncidentReference]:
+        """The open incidents of this cluster, as Temporal lists them."""
+        query = (
+            f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'"
+            f" AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
+        )
+        return [
+            await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
+            async for execution in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+        ]

@@ -1,0 +1,60 @@
+"""OpenIncidents: the incidents that have a workflow, as far as we know, and what each was told last."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+from health.observation import Observation
+from health.references import CheckReference, IncidentReference
+
+
+@dataclass
+class OpenIncident:
+    """One incident with a workflow."""
+
+    incident: IncidentReference
+    told: Observation | None
+    """What it was told last, or would be no news to it; None where we do not know."""
+    since: datetime
+    """When we came to know of it."""
+
+
+class OpenIncidents:
+    """Open incidents by workflow id, and by check and target."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, OpenIncident] = {}
+        self._by_target: defaultdict[tuple[CheckReference, str], set[str]] = defaultdict(set)
+
+    def get(self, incident: IncidentReference) -> OpenIncident | None:
+        """What is known of one incident."""
+        return self._by_id.get(incident.workflow_id)
+
+    def put(self, incident: IncidentReference, told: Observation | None, now: datetime) -> None:
+        """Note that an incident is open, and what it was told."""
+        known = self._by_id.get(incident.workflow_id)
+        since = known.since if known else now
+        self._by_id[incident.workflow_id] = OpenIncident(incident, told, since)
+        self._by_target[incident.check, incident.target.name].add(incident.workflow_id)
+
+    def remove(self, incident: IncidentReference) -> None:
+        """Note that an incident is closed."""
+        self._by_id.pop(incident.workflow_id, None)
+        key = (incident.check, incident.target.name)
+        self._by_target[key].discard(incident.workflow_id)
+        if not self._by_target[key]:
+            del self._by_target[key]
+
+    def of(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
+        """The open incidents of one check over one target; more than one where it was recreated."""
+        ids = self._by_target.get((check, target), set())
+        return frozenset(self._by_id[workflow_id].incident for workflow_id in ids)
+
+    def all(self) -> tuple[OpenIncident, ...]:
+        """All of them."""
+        return tuple(self._by_id.values())
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._by_id.clear()
+        self._by_target.clear()

@@ -1,0 +1,25 @@
+"""CheckRecord: a health check as the API server stores it, read so loosely that a bad one does not hide."""
+
+from typing import Any
+
+from pydantic import Field
+
+from health.frozen import FrozenObject
+from health.health_check import HealthCheck, InvalidCheckError
+from health.kinds import CheckKind
+from health.object_metadata import ObjectMetadata
+
+
+class CheckRecord(FrozenObject):
+    """Spec and status are kept as they are; the kind's parser judges the spec."""
+
+    metadata: ObjectMetadata
+    spec: dict[str, Any] = Field(default_factory=dict)
+    status: dict[str, Any] = Field(default_factory=dict)
+
+    def parse(self, kind: CheckKind) -> HealthCheck | InvalidCheckError:
+        """The check, or what is wrong with it."""
+        try:
+            return kind.parse({"metadata": self.metadata, "spec": self.spec})
+        except InvalidCheckError as error:
+            return error

@@ -1,0 +1,82 @@
+"""RequestIndex: the remediation requests in the cluster, by the check that owns them and by their target."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from health.kinds import CHECK_KINDS
+from health.references import CheckReference, RequestReference
+from health.remediation_request import RemediationRequest
+
+
+@dataclass(frozen=True)
+class SeenRequest:
+    """One request, with what the list that it came from says of its kind."""
+
+    reference: RequestReference
+    request: RemediationRequest
+    owner: CheckReference | None
+    """The check that owns it; None for a request that no check of a kind we know owns."""
+
+
+def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenRequest:
+    """`request` with its owner."""
+    owner = next(
+        (
+            CheckReference(kind=check_kind.kind, name=name)
+            for check_kind in CHECK_KINDS.values()
+            if (name := request.owner(check_kind.kind, check_kind.api_version))
+        ),
+        None,
+    )
+    return SeenRequest(request.reference(api_version, kind), request, owner)
+
+
+class RequestIndex:
+    """All requests of the kinds that are watched."""
+
+    def __init__(self) -> None:
+        self._by_target: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
+        self._targets_of: defaultdict[CheckReference, dict[str, int]] = defaultdict(dict)
+
+    def put(self, entry: SeenRequest) -> None:
+        """Keep the newest version of a request."""
+        self.remove(entry)
+        self._by_target[entry.request.target_name][entry.reference.uid] = entry
+        if entry.owner is not None:
+            counts = self._targets_of[entry.owner]
+            counts[entry.request.target_name] = counts.get(entry.request.target_name, 0) + 1
+
+    def remove(self, entry: SeenRequest) -> None:
+        """Forget a request; nothing happens if it is not there."""
+        target = entry.request.target_name
+        known = self._by_target[target].pop(entry.reference.uid, None)
+        if not self._by_target[target]:
+            del self._by_target[target]
+        if known is not None and known.owner is not None:
+            self._count_down(known.owner, target)
+
+    def _count_down(self, owner: CheckReference, target: str) -> None:
+        counts = self._targets_of[owner]
+        counts[target] -= 1
+        if not counts[target]:
+            del counts[target]
+        if not counts:
+            del self._targets_of[owner]
+
+    def for_target(self, target: str) -> Iterator[SeenRequest]:
+        """The requests for one target, whoever owns them."""
+        yield from self._by_target.get(target, {}).values()
+
+    def of(self, check: CheckReference, target: str) -> list[SeenRequest]:
+        """The requests that one check owns for one target, oldest first."""
+        owned = [entry for entry in self.for_target(target) if entry.owner == check]
+        return sorted(owned, key=lambda entry: entry.request.metadata.creation_timestamp)
+
+    def targets_of(self, check: CheckReference) -> frozenset[str]:
+        """The targets for which a check owns requests."""
+        return frozenset(self._targets_of.get(check, {}))
+
+    def owners(self) -> frozenset[CheckReference]:
+        """The checks that own requests, those that are gone included."""
+        return frozenset(self._targets_of)

@@ -1,0 +1,127 @@
+"""StatusReporter: writes status and Events of one check, on change, at most two writes a second.
+
+A write carries all that changed since the last one. What is published changes by changes of the picture and
+by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
+remediation: whatever fails here is tried again and holds nobody up.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from detector.picture import Picture
+from detector.sighting import sighting
+from detector.sources import Sources
+from health.announcement import Announcement
+from health.check_sight import CheckSight
+from health.kinds import CHECK_KINDS
+from health.references import CheckReference
+from health.verdict import Health
+from kube.client import Client
+from kube.errors import KubernetesError, NotFound
+from kube.events import EventNote, Events, ObjectReference
+from kube.resource import Resource
+
+BETWEEN_WRITES = timedelta(seconds=0.5)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What all reporters share."""
+
+    client: Client
+    picture: Picture
+    sources: Sources
+    instance: str
+    now: Callable[[], datetime]
+
+
+class StatusReporter:
+    """Reports on one check for as long as it is in the picture."""
+
+    def __init__(self, desk: Desk, reference: CheckReference) -> None:
+        self._desk = desk
+        self._reference = reference
+        self._kind = CHECK_KINDS[reference.kind]
+        self._events = Events(desk.client, self._kind.component, desk.instance)
+        self._before: CheckSight | None = None
+        self._untold: dict[str, Announcement] = {}
+        self.changed = asyncio.Event()
+        """Set it when something about the check may have changed."""
+
+    async def run(self) -> None:
+        """Report until the check is gone."""
+        while self._reference in self._desk.picture.checks:
+            self.changed.clear()
+            sight = self._sight()
+            if sight is not None:
+                await self._report(sight)
+            await asyncio.sleep(BETWEEN_WRITES.total_seconds())
+            await self._wait(None if sight is None else _next_deadline(sight))
+
+    def _sight(self) -> CheckSight | None:
+        """What is to be reported; None while the check's part of the cluster was never read."""
+        sources = self._desk.sources
+        unknown = sources.unknown_kinds(self._reference)
+        if sources.age(self._reference) is None and not unknown:
+            return None
+        return sighting(self._desk.picture, self._reference, unknown, self._desk.now())
+
+    async def _report(self, sight: CheckSight) -> None:
+        stored = self._desk.picture.checks[self._reference].record
+        now = self._desk.now()
+        for note in self._kind.announcements(self._before, sight, stored.status, now):
+            self._untold[note.seed] = note
+        self._before = sight
+        try:
+            patch = self._kind.status_patch(sight, stored.status, now)
+            if patch:
+                await self._write(patch, stored.metadata.resource_version)
+            await self._announce(stored.metadata.uid)
+        except NotFound:
+            return
+        except KubernetesError as error:
+            _log.warning("status not written yet", extra={"check": self._reference, "reason": error.message})
+            self.changed.set()
+
+    async def _write(self, status: dict[str, object], resource_version: str) -> None:
+        kind = self._kind
+        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
+        # The version makes it conditional: what it was computed from must be what is there.
+        body = {"metadata": {"resourceVersion": resource_version}, "status": status}
+        await self._desk.client.merge_patch(
+            resource, self._reference.name, body, self._reference.namespace, subresource="status"
+        )
+
+    async def _announce(self, uid: str) -> None:
+        regarding = ObjectReference(
+            self._kind.api_version,
+            self._reference.kind,
+            self._reference.namespace,
+            self._reference.name,
+            uid,
+        )
+        for seed, note in list(self._untold.items()):
+            event = EventNote(seed, note.severity.value, note.reason, note.message, regarding)
+            await self._events.write(event, self._desk.now())
+            del self._untold[seed]
+
+    async def _wait(self, deadline: datetime | None) -> None:
+        timeout = None
+        if deadline is not None:
+            timeout = max(0.0, (deadline - self._desk.now()).total_seconds()) + 0.001
+        try:
+            async with asyncio.timeout(timeout):
+                await self.changed.wait()
+        except TimeoutError:
+            return
+
+
+def _next_deadline(sight: CheckSight) -> datetime | None:
+    """When a target's timer runs out next, and so is to be published."""
+    waiting = [t.verdict.deadline for t in sight.targets.values() if t.verdict.health is Health.WAITING]
+    return min((deadline for deadline in waiting if deadline is not None), default=None)

@@ -1,0 +1,40 @@
+"""StatusReporters: one reporter for each check in the picture, while this detector holds the lead."""
+
+import asyncio
+
+from detector.status_reporter import Desk, StatusReporter
+from health.references import CheckReference
+
+
+class StatusReporters:
+    """Starts a reporter when a check comes; each ends by itself when its check goes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._reporters: dict[CheckReference, StatusReporter] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        desk.picture.subscribe(self._changed)
+
+    async def lead(self) -> None:
+        """Report until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                for check in list(self._desk.picture.checks):
+                    self._changed(check, None)
+                await asyncio.Event().wait()
+        finally:
+            self._tasks = None
+            self._reporters.clear()
+
+    def _changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
+        if self._tasks is None:
+            return
+        if check not in self._reporters and check in self._desk.picture.checks:
+            self._reporters[check] = StatusReporter(self._desk, check)
+            self._tasks.create_task(self._run(check))
+        if check in self._reporters:
+            self._reporters[check].changed.set()
+
+    async def _run(self, check: CheckReference) -> None:
+        await self._reporters[check].run()
+        self._reporters.pop(check, None)

@@ -1,0 +1,55 @@
+"""Where the servers of Kubernetes are: in `$KUBEBUILDER_ASSETS`, else in our cache, else built into it.
+
+`python -m devcluster.assets` fetches everything now, so that nothing later has to wait for it.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster import build
+from devcluster.errors import DevclusterError
+from devcluster.progress import say
+
+
+@dataclass(frozen=True)
+class Servers:
+    """How each server is called; flags follow."""
+
+    kube_apiserver: tuple[str, ...]
+    kube_controller_manager: tuple[str, ...]
+    etcd: tuple[str, ...]
+
+
+def find() -> Servers:
+    """The servers, each from the first place that has it.
+
+    Raises BuildError when one is nowhere and cannot be built.
+    """
+    return Servers(
+        kube_apiserver=_command("kube-apiserver"),
+        kube_controller_manager=_command("kube-controller-manager"),
+        etcd=_command("etcd"),
+    )
+
+
+def _command(name: str) -> tuple[str, ...]:
+    folder = os.environ.get("KUBEBUILDER_ASSETS", "")
+    given = Path(folder) / name
+    if folder and given.exists():
+        return (str(given),)
+    return (str(build.binary()), name)
+
+
+def main() -> None:
+    """Fetch or build what is missing; exit 1 with one sentence when that fails."""
+    try:
+        find()
+    except DevclusterError as error:
+        sys.exit(str(error))
+    say("the servers are in place")
+
+
+if __name__ == "__main__":
+    main()

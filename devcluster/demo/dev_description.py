@@ -1,0 +1,26 @@
+"""What `paramedic dev` writes into DIR/dev.json once it is ready, as far as the demo reads it."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class DevDescription(BaseModel):
+    """How to reach a running devcluster."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kubeconfig: Path
+    temporal_address: str
+    temporal_namespace: str
+    temporal_ui: str
+    cluster: str
+    pids: dict[str, int]
+
+
+def read(file: Path) -> DevDescription | None:
+    """Read the description, None while there is none."""
+    try:
+        return DevDescription.model_validate_json(file.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None

@@ -1,0 +1,57 @@
+"""The incident as Temporal shows it: does it run, what does it say, how did it end.
+
+Every function that asks raises RPCError, and the one that queries WorkflowQueryFailedError too.
+"""
+
+from datetime import datetime
+from urllib.parse import quote
+
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+
+from devcluster.demo.cast import CHECK
+from devcluster.demo.dev_description import DevDescription
+from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.facts import NodeSeen, Run
+from health.references import CheckReference, IncidentReference, TargetReference
+from kube.resource import NODE_HEALTH_CHECKS, NODES
+from workflows.messages import State
+
+
+def workflow_id(cluster: str, node: NodeSeen) -> str:
+    """Return the id under which the detector starts the incident of that node."""
+    check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=CHECK)
+    target = TargetReference(kind=NODES.kind, name=node.name, uid=node.uid)
+    return IncidentReference(cluster=cluster, check=check, target=target).workflow_id
+
+
+def page(dev: DevDescription, run: Run) -> str:
+    """Return the address of that workflow in the Temporal UI."""
+    workflow = quote(run.workflow_id, safe="")
+    return f"{dev.temporal_ui}/namespaces/{dev.temporal_namespace}/workflows/{workflow}/{run.run_id}/history"
+
+
+async def started(temporal: Client, id_: str, since: datetime) -> Run | None:
+    """Return the run that began after `since`, if there is one."""
+    description = await temporal.get_workflow_handle(id_).describe()
+    return Run(description.id, description.run_id) if description.start_time >= since else None
+
+
+async def state(temporal: Client, run: Run) -> State:
+    """Return what the workflow says of itself; a worker has to answer for it."""
+    found: State = await _handle(temporal, run).query("state", result_type=State)
+    return found
+
+
+async def outcome(temporal: Client, run: Run) -> str | None:
+    """Return the outcome of the workflow, None while it is open; raises DemoFailedError if it has none."""
+    handle = _handle(temporal, run)
+    status = (await handle.describe()).status
+    if status is None or status is WorkflowExecutionStatus.RUNNING:
+        return None
+    if status is not WorkflowExecutionStatus.COMPLETED:
+        raise DemoFailedError(f"The workflow {run.workflow_id} did not complete, it is {status.name}.")
+    return str(await handle.result())
+
+
+def _handle(temporal: Client, run: Run) -> WorkflowHandle[object, object]:
+    return temporal.get_workflow_handle(run.workflow_id, run_id=run.run_id)

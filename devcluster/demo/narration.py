@@ -1,0 +1,153 @@
+"""The words of the story, in its order, and how long each thing may take. No waiting is done here."""
+
+from datetime import timedelta
+
+from devcluster.demo.cast import CHECK, CONDITION_SECONDS, NODES, POWER_OFF_SECONDS
+from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen, Run
+from devcluster.demo.line import Line
+from workflows.messages import State
+
+SOON = timedelta(seconds=30)
+LATER = timedelta(seconds=60)
+
+
+def devcluster_starts(directory: str) -> str:
+    """Told before anything runs."""
+    return f"A Kubernetes control plane, Temporal, a detector and a worker start in {directory}."
+
+
+def fleet_is_healthy() -> Line[list[NodeSeen]]:
+    """All nodes are Ready, and the check counts them."""
+    return Line(
+        f"{NODES} simulated kubelets report; NodeHealthCheck {CHECK!r} watches their nodes.",
+        lambda nodes: (
+            f"{', '.join(node.name for node in nodes)} are Ready, and the check counts them as healthy."
+        ),
+        f"Not all of the {NODES} nodes became Ready and counted as healthy by the check",
+        SOON,
+    )
+
+
+def kubelet_stops(node: str) -> Line[object]:
+    """The accident."""
+    return Line(
+        f"{node} hangs: its kubelet is stopped without a word.",
+        lambda _: f"The kubelet of {node} is silent. Kubernetes has to notice by itself.",
+        f"The kubelet of {node} could not be stopped",
+        SOON,
+    )
+
+
+def node_turns_unknown(node: str) -> Line[ConditionSeen]:
+    """Kubernetes notices."""
+    return Line(
+        f"Kubernetes waits for a heartbeat of {node}.",
+        lambda ready: f"{node} is Ready={ready.status} since {ready.since}: {ready.reason}.",
+        f"{node} did not become Ready=Unknown",
+        SOON,
+    )
+
+
+def workflow_starts(node: str) -> Line[Run]:
+    """The incident is in Temporal from the first moment."""
+    return Line(
+        f"The detector starts a workflow for {node}, at its first matching condition.",
+        lambda run: f"Workflow {run.workflow_id} runs.",
+        f"No workflow was started for {node}",
+        SOON,
+    )
+
+
+def timer_runs() -> Line[State]:
+    """Nothing is done before the condition is as old as the check wants."""
+    return Line(
+        f"The condition has to last {CONDITION_SECONDS} s before anything is done.",
+        lambda state: f"The workflow says: {state.phase}, {state.details}.",
+        "The workflow did not say what it waits for",
+        SOON,
+    )
+
+
+def worker_is_killed(pid: int) -> Line[object]:
+    """The second accident, in the middle of the first."""
+    return Line(
+        f"In the middle of that, the worker (pid {pid}) is killed with -9.",
+        lambda _: "The worker is gone. The timer is not: it runs in Temporal.",
+        f"The worker with pid {pid} could not be killed",
+        SOON,
+    )
+
+
+def worker_is_back(pid: int) -> Line[int]:
+    """Who takes over knows nothing but what Temporal tells it."""
+    return Line(
+        "The supervisor starts another worker, as a Deployment would.",
+        lambda new: f"A new worker runs, pid {new}. It goes on where pid {pid} was killed.",
+        "No new worker was started",
+        SOON,
+    )
+
+
+def request_appears(node: str) -> Line[RequestSeen]:
+    """Admitted, and acted upon, once."""
+    return Line(
+        "When the time is up, the detector is asked whether it is safe to act now.",
+        lambda request: f"It is: {request.kind} {request.namespace}/{request.name} is created.",
+        f"No remediation request was created for {node}",
+        LATER,
+    )
+
+
+def node_reboots(node: str, boot_id: str) -> Line[str]:
+    """The demo remediator does its work."""
+    return Line(
+        f"The demo remediator switches {node} off for {POWER_OFF_SECONDS} s, and on again.",
+        lambda new: f"{node} has booted: boot ID {new[:8]}… where it was {boot_id[:8]}….",
+        f"{node} was not power-cycled",
+        SOON,
+    )
+
+
+def node_is_ready(node: str) -> Line[ConditionSeen]:
+    """Healthy again."""
+    return Line(
+        f"The kubelet of {node} reports again.",
+        lambda ready: f"{node} is Ready={ready.status} since {ready.since}.",
+        f"{node} did not become Ready again",
+        SOON,
+    )
+
+
+def request_disappears() -> Line[object]:
+    """Nothing is left behind."""
+    return Line(
+        "The request is no longer needed.",
+        lambda _: "The request is deleted.",
+        "The remediation request was not deleted",
+        SOON,
+    )
+
+
+def workflow_ends() -> Line[str]:
+    """How it ended, in the words of the workflow."""
+    return Line(
+        "The workflow ends.",
+        lambda outcome: f"The workflow ended with the outcome {outcome}.",
+        "The workflow did not end",
+        SOON,
+    )
+
+
+def all_is_well(node: str, seconds: float) -> str:
+    """Told at the very end."""
+    return f"{node} is healthy again, {seconds:.0f} s after it hung, and nothing is left behind."
+
+
+def ends() -> str:
+    """Told before the servers are ended, which takes some seconds."""
+    return "Everything is being ended."
+
+
+def stays() -> str:
+    """Told when the demo is to stay up."""
+    return "Everything keeps running until Ctrl-C."

@@ -1,0 +1,66 @@
+"""Tells a person what is awaited, and what came; live on a terminal, plain elsewhere.
+
+Every line begins with the seconds since the start. A wait is bounded by the line that announces it.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from typing import TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.line import Line
+from devcluster.progress import in_words
+
+T = TypeVar("T")
+
+
+class Narrator:
+    """Writes the lines of the demo to one console."""
+
+    def __init__(self, console: Console) -> None:
+        """Start the clock."""
+        self._console = console
+        self._began = time.monotonic()
+
+    async def tell(self, line: Line[T], awaited: Awaitable[T]) -> T:
+        """Announce, wait and say what came; raises DemoFailedError when it takes too long."""
+        self._print("•", "bold", line.before)
+        with self._waiting(line.within):
+            try:
+                fact = await asyncio.wait_for(awaited, line.within.total_seconds())
+            except TimeoutError as error:
+                raise DemoFailedError(f"{line.failure} within {in_words(line.within)}.") from error
+        self._print("✔", "green", line.after(fact))
+        return fact
+
+    def show(self, heading: str, text: str) -> None:
+        """Print something to look at or to copy, on a line of its own."""
+        self._print("→", "cyan", f"{heading}: {text}")
+
+    def remark(self, text: str) -> None:
+        """Pass on what another process says."""
+        self._print("│", "dim", text, style="dim")
+
+    def praise(self, text: str) -> None:
+        """Say how it ended well."""
+        self._print("✔", "bold green", text, style="bold green")
+
+    def lament(self, text: str) -> None:
+        """Say how it ended badly."""
+        self._print("✘", "bold red", text, style="bold red")
+
+    def _waiting(self, within: timedelta) -> AbstractContextManager[object]:
+        if not self._console.is_terminal:
+            return nullcontext()
+        return self._console.status(f"waiting, at most {in_words(within)}", spinner="dots")
+
+    def _print(self, sign: str, sign_style: str, text: str, style: str = "") -> None:
+        clock = f"{time.monotonic() - self._began:6.1f} s "
+        line = Text.assemble((clock, "dim"), (f" {sign} ", sign_style), (text, style))
+        self._console.print(line, soft_wrap=True)

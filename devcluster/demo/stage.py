@@ -1,0 +1,78 @@
+"""What the story has at hand: clients of both servers, the kubelets' control socket, and who runs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client as TemporalClient
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from devcluster.demo.cluster_sight import ClusterSight
+from devcluster.demo.dev_description import DevDescription
+from devcluster.demo.dev_process import DevProcess
+from devcluster.demo.errors import DemoFailedError
+from devcluster.programs import kubectl
+from devcluster.simulation.control_socket import ask
+from kube.client import Client
+from kube.transport import Transport
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A running devcluster, reached."""
+
+    process: DevProcess
+    dev: DevDescription
+    """As it was when the story began."""
+    cluster: ClusterSight
+    temporal: TemporalClient
+    kubelets: Path
+    """The control socket."""
+
+    async def wake_kubelets(self) -> bool:
+        """Start kubelets that an earlier, interrupted story left stopped; raises SimulationError."""
+        for node in (await ask(self.kubelets, {"list": True}))["nodes"]:
+            if node["state"] == "stopped":
+                await ask(self.kubelets, {"start": node["name"]})
+        return True
+
+    def worker(self) -> int:
+        """Return the pid of the worker that runs now; raises DemoFailedError if there is none."""
+        pid = self._pid()
+        if pid is None:
+            raise DemoFailedError("No worker runs.")
+        return pid
+
+    async def other_worker(self, than: int) -> int | None:
+        """Return the pid of the worker, once it is another one."""
+        pid = self._pid()
+        return pid if pid != than else None
+
+    def kubectl(self, arguments: str) -> str:
+        """Return a command line for this cluster, for a person to copy."""
+        return f"{kubectl()} --kubeconfig {self.dev.kubeconfig} {arguments}"
+
+    def _pid(self) -> int | None:
+        now = self.process.describe()
+        return now.pids.get("worker") if now else None
+
+
+@asynccontextmanager
+async def stage(process: DevProcess, control: Path) -> AsyncIterator[Stage]:
+    """Connect to a devcluster, as soon as it is ready."""
+    dev = await process.ready()
+    temporal = await _connect_to_temporal(dev)
+    async with await Transport.connect(str(dev.kubeconfig)) as transport:
+        yield Stage(process, dev, ClusterSight(Client(transport, "paramedic-demo")), temporal, control)
+
+
+async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:
+    try:
+        return await TemporalClient.connect(
+            dev.temporal_address,
+            namespace=dev.temporal_namespace,
+            data_converter=pydantic_data_converter,
+        )
+    except RuntimeError as error:  # what the SDK raises when it cannot connect
+        raise DemoFailedError(f"Temporal at {dev.temporal_address} does not answer: {error}") from error

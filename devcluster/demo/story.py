@@ -1,0 +1,90 @@
+"""`paramedic demo`: run a devcluster, let a node fail, kill the worker meanwhile, and tell what happens."""
+
+import asyncio
+import signal
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any
+
+from rich.console import Console
+
+from devcluster.demo import narration
+from devcluster.demo.acts import play
+from devcluster.demo.dev_process import DevProcess, dev_process
+from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.narrator import Narrator
+from devcluster.demo.settings import DemoSettings
+from devcluster.demo.stage import stage
+from devcluster.errors import DevclusterError
+from devcluster.simulation.control_socket import CONTROL_SOCKET
+from kube.errors import KubernetesError
+
+LONGEST = timedelta(seconds=120)
+"""For the story itself, once everything runs: servers may have to be built before that."""
+SUCCESS, FAILURE, INTERRUPTED = 0, 1, 130
+
+
+async def run(settings: DemoSettings) -> int:
+    """Play the demo and return the exit code of the process: 0 if the node was remediated.
+
+    Must run on the main thread: SIGINT and SIGTERM end it.
+    """
+    narrator = Narrator(Console(highlight=False))
+    told_to_end = _listen_to_signals()
+    narrator.remark(narration.devcluster_starts(str(settings.directory)))
+    async with dev_process(settings.directory, narrator.remark) as process:
+        try:
+            return await _play(process, settings, narrator, told_to_end)
+        except (DevclusterError, KubernetesError) as error:
+            narrator.lament(str(error))
+            narrator.show("Logs", str(settings.directory / "logs"))
+            return FAILURE
+        finally:
+            narrator.remark(narration.ends())
+
+
+async def _play(
+    process: DevProcess, settings: DemoSettings, narrator: Narrator, told_to_end: asyncio.Event
+) -> int:
+    story = asyncio.create_task(_tell(process, settings, narrator))
+    ends = (asyncio.create_task(process.death()), asyncio.create_task(told_to_end.wait()))
+    try:
+        if story not in await _first((story, *ends)):
+            return INTERRUPTED
+        if settings.stay:
+            narrator.praise(narration.stays())
+            await _first(ends)
+        return SUCCESS
+    finally:
+        await _cancel((story, *ends))
+
+
+async def _tell(process: DevProcess, settings: DemoSettings, narrator: Narrator) -> None:
+    async with stage(process, settings.directory / CONTROL_SOCKET) as ready:
+        try:
+            async with asyncio.timeout(LONGEST.total_seconds()):
+                await play(ready, narrator)
+        except TimeoutError as error:
+            raise DemoFailedError(f"The story did not end within {LONGEST.total_seconds():.0f} s.") from error
+
+
+async def _first(tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+    """Return those that ended, as soon as one has; raises what it raised."""
+    ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in ended:
+        task.result()
+    return ended
+
+
+async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _listen_to_signals() -> asyncio.Event:
+    told_to_end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told_to_end.set)
+    return told_to_end

@@ -1,0 +1,112 @@
+"""`paramedic dev`: a control plane, a Temporal server and our processes on one directory."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client as TemporalClient
+
+from devcluster import assets, control_plane, manifests, processes, readiness, temporal
+from devcluster.control_plane import ControlPlane
+from devcluster.description import Description
+from devcluster.errors import SettingsError
+from devcluster.exclusive import exclusive
+from devcluster.layout import Layout, lay_out
+from devcluster.progress import say
+from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.supervisor import Supervisor
+from devcluster.temporal import TemporalServer
+from kube.client import Client
+from kube.resource import NAMESPACES
+from kube.transport import Transport
+from runtime import search_attributes
+from runtime.cluster import cluster_identity
+
+OURS = {"detector": processes.detector, "worker": processes.worker}
+
+
+@dataclass(frozen=True)
+class DevSettings:
+    """What a person decides. Raises SettingsError for what makes no sense."""
+
+    directory: Path
+    """Data, logs, credentials and dev.json; what is there is gone on with."""
+    simulate_nodes: int = 0
+    """How many simulated kubelets; without any, nothing touches Nodes by itself."""
+    without: frozenset[str] = frozenset()
+    """Which of our own processes are left out, to be run by hand."""
+
+    def __post_init__(self) -> None:
+        if self.simulate_nodes < 0:
+            raise SettingsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
+        if unknown := self.without - set(OURS):
+            known, given = " and ".join(OURS), ", ".join(sorted(unknown))
+            raise SettingsError(f"--without knows {known}, not {given}")
+
+
+async def run(settings: DevSettings) -> None:
+    """Run until SIGINT or SIGTERM; DIR/dev.json is there while everything is ready. On the main thread only.
+
+    Raises DevclusterError when something needed is missing or does not become ready.
+    """
+    servers = assets.find()  # here, where a signal still ends us at once: it may build for minutes
+    with exclusive(settings.directory):
+        layout = lay_out(settings.directory)
+        layout.description.unlink(missing_ok=True)
+        try:
+            await run_until_told_to_end(_Dev(settings, layout, servers).run())
+        finally:
+            layout.description.unlink(missing_ok=True)
+
+
+class _Dev:
+    """One run."""
+
+    def __init__(self, settings: DevSettings, layout: Layout, servers: assets.Servers) -> None:
+        self._settings = settings
+        self._layout = layout
+        self._servers = servers
+        self._supervisor = Supervisor(changed=self._describe)
+        self._description: Description | None = None
+
+    async def run(self) -> None:
+        async with self._supervisor:
+            say(f"starting Temporal and Kubernetes on {self._layout.directory}")
+            server = await temporal.start(self._supervisor, self._layout)
+            cluster = await self._start_control_plane()
+            identity = await _prepare(cluster, server)
+            await self._start_processes(cluster, server)
+            self._description = Description(self._layout, cluster, server, identity)
+            self._describe()
+            say(f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it")
+            await asyncio.Event().wait()
+
+    def _describe(self) -> None:
+        if self._description:
+            self._description.write(self._supervisor.pids)
+
+    async def _start_control_plane(self) -> ControlPlane:
+        count = self._settings.simulate_nodes
+        grace = processes.grace(count) if count else None
+        return await control_plane.start(self._supervisor, self._layout, self._servers, node_grace=grace)
+
+    async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
+        names = [name for name in OURS if name not in self._settings.without]
+        for name in names:
+            await self._supervisor.start(OURS[name](self._layout, cluster, server))
+        if count := self._settings.simulate_nodes:
+            await self._supervisor.start(processes.kubelets(self._layout, cluster, count))
+            await self._supervisor.start(processes.remediator(self._layout, cluster))
+        for name in names:
+            await readiness.until_ready(self._layout, name)
+
+
+async def _prepare(cluster: ControlPlane, server: TemporalServer) -> str:
+    """Install what our processes need in both servers; return the identity of the cluster."""
+    await manifests.install(cluster.kubeconfig)
+    client = await TemporalClient.connect(server.address, namespace=server.namespace)
+    await search_attributes.register(client, server.namespace)
+    async with await Transport.connect(str(cluster.kubeconfig)) as transport:
+        namespace = await Client(transport).get(NAMESPACES, "kube-system")
+    uid: str = namespace["metadata"]["uid"]
+    return cluster_identity(processes.CLUSTER, uid)

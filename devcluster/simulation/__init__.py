@@ -1,0 +1,1 @@
+"""Nodes without machines: kubelets that only talk, and a remediator that only switches them."""

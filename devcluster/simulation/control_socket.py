@@ -1,0 +1,102 @@
+"""The control socket: JSON lines over a unix socket, several on one connection, answered in order."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Any
+
+from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
+
+CONTROL_SOCKET = "kubelets.sock"
+"""Name of the control socket in the directory of a devcluster."""
+
+Answer = dict[str, Any]
+Handler = Callable[[Any], Awaitable[Answer]]
+
+
+@asynccontextmanager
+async def serve(path: Path, handle: Handler) -> AsyncIterator[None]:
+    """Answer requests at `path` while the block runs.
+
+    `handle` gets decoded JSON and may raise BadRequestError. A socket file left by a process that was killed
+    is replaced. Raises ControlPathError.
+    """
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(ConnectionError):  # a client may leave before its answer
+            await _converse(reader, writer, handle)
+
+    try:
+        server = await asyncio.start_unix_server(converse, path)
+    except OSError as error:
+        raise ControlPathError(f"cannot open the control socket {path}: {error}") from error
+    try:
+        yield
+    finally:
+        server.close()
+        _remove(path)
+
+
+async def ask(path: Path, request: dict[str, Any]) -> Answer:
+    """Send one request and wait for its answer, however long the work takes.
+
+    Raises ControlUnavailableError when nobody answers, BadRequestError when the answer is an error.
+    """
+    try:
+        reader, writer = await asyncio.open_unix_connection(path)
+    except OSError as error:
+        raise ControlUnavailableError(f"nobody answers on the control socket {path}: {error}") from error
+    try:
+        writer.write(_line(request))
+        await writer.drain()
+        answer = await reader.readline()
+    except OSError as error:
+        raise ControlUnavailableError(f"the connection to {path} broke: {error}") from error
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+    return _understood(answer, path)
+
+
+async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handler) -> None:
+    while line := await _next_line(reader):
+        writer.write(_line(await _answer(line, handle)))
+        await writer.drain()
+
+
+async def _next_line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readline()
+    except ValueError:  # a line longer than the buffer of the reader: nothing after it can be trusted
+        return b""
+
+
+async def _answer(line: bytes, handle: Handler) -> Answer:
+    try:
+        request = json.loads(line)
+    except ValueError:
+        return {"error": f"request: must be one line of JSON, got {line.decode(errors='replace').strip()!r}"}
+    try:
+        return await handle(request)
+    except BadRequestError as error:
+        return {"error": str(error)}
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _understood(answer: bytes, path: Path) -> Answer:
+    if not answer.endswith(b"\n"):
+        raise ControlUnavailableError(f"{path} closed the connection before it answered")
+    decoded: Answer = json.loads(answer)
+    if "error" in decoded:
+        raise BadRequestError(decoded["error"])
+    return decoded
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode() + b"\n"

@@ -1,0 +1,101 @@
+"""The kubelets of all machines, each a task that runs or does not, and the requests that switch them.
+
+Requests for one machine are carried out one after the other; a power cycle that is asked for while the
+power is off already is answered together with the one under way.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from devcluster.simulation.control_socket import Answer
+from devcluster.simulation.errors import BadRequestError
+from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine_room import MachineRoom
+from devcluster.simulation.requests import ListNodes, PowerCycle, Start, Stop, parse
+
+Kubelet = Callable[[Machine], Coroutine[Any, Any, None]]
+
+
+class Fleet:
+    """Runs `kubelet(machine)` as a task of `tasks` for every machine that is on and not stopped."""
+
+    def __init__(self, room: MachineRoom, kubelet: Kubelet, tasks: asyncio.TaskGroup) -> None:
+        """Start nothing yet."""
+        self._room = room
+        self._kubelet = kubelet
+        self._tasks = tasks
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._power_cycles: dict[str, asyncio.Task[None]] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def start_all(self) -> None:
+        """Start every kubelet that was not stopped on purpose."""
+        for name, slot in self._room.slots.items():
+            if not slot.stopped:
+                self._start(name)
+
+    async def handle(self, fields: Any) -> Answer:  # noqa: ANN401  whatever JSON a client sent
+        """Carry out one request of the control socket; raises BadRequestError."""
+        match parse(fields):
+            case Stop(stop=name):
+                return await self._stop_kubelet(name)
+            case Start(start=name):
+                return await self._start_kubelet(name)
+            case PowerCycle(power_cycle=name, power_off_seconds=seconds):
+                return await self._power_cycle(name, seconds)
+            case ListNodes():
+                return {"nodes": [self._describe(name) for name in self._room.slots]}
+
+    async def _stop_kubelet(self, name: str) -> Answer:
+        self._require(name, "stop")
+        async with self._locks[name]:
+            await self._end(name)
+            self._room.stop(name)
+        return {"node": self._describe(name)}
+
+    async def _start_kubelet(self, name: str) -> Answer:
+        self._require(name, "start")
+        async with self._locks[name]:
+            self._room.start(name)
+            self._start(name)
+        return {"node": self._describe(name)}
+
+    async def _power_cycle(self, name: str, seconds: float) -> Answer:
+        self._require(name, "power_cycle")
+        under_way = self._power_cycles.get(name)
+        if under_way is None:
+            under_way = self._tasks.create_task(self._switch_off_and_on(name, seconds))
+            self._power_cycles[name] = under_way
+        await asyncio.shield(under_way)
+        return {"node": self._describe(name)}
+
+    async def _switch_off_and_on(self, name: str, seconds: float) -> None:
+        async with self._locks[name]:
+            await self._end(name)
+            await asyncio.sleep(seconds)
+            self._room.boot(name)
+            self._start(name)
+        del self._power_cycles[name]
+
+    def _start(self, name: str) -> None:
+        if name not in self._running:
+            machine = self._room.slots[name].machine
+            self._running[name] = self._tasks.create_task(self._kubelet(machine), name=name)
+
+    async def _end(self, name: str) -> None:
+        """End a kubelet where it stands; it says no good-bye, as a machine that hangs or loses power."""
+        task = self._running.pop(name, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _require(self, name: str, field: str) -> None:
+        names = list(self._room.slots)
+        if name not in names:
+            raise BadRequestError(f"{field}: must be one of {names[0]} to {names[-1]}, got {name!r}")
+
+    def _describe(self, name: str) -> dict[str, str]:
+        state = "off" if name in self._power_cycles else "running" if name in self._running else "stopped"
+        return {"name": name, "boot_id": self._room.slots[name].machine.boot_id, "state": state}

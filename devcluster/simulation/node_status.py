@@ -1,0 +1,120 @@
+"""What a kubelet writes about its Node. Pure: time is an argument.
+
+A kubelet owns four conditions and nothing else on the list: it says True or False anew with each report,
+and moves `lastTransitionTime` only when the status differs from the one the Node shows. So a kubelet that
+comes back after the node-lifecycle controller wrote Unknown gets a new transition, and one that merely
+reports again does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from devcluster.simulation.machine import Machine
+from devcluster.simulation.timestamps import to_seconds
+
+KUBELET_VERSION = "v1.36.3"
+PODS = "110"
+RESOURCES = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": PODS}
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a healthy kubelet says in one condition."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+HEALTHY = (
+    Opinion(
+        "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"
+    ),
+    Opinion("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    Opinion("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    Opinion("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def node(machine: Machine, now: datetime) -> dict[str, Any]:
+    """Build the Node with which a kubelet registers itself."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": machine.name, "labels": labels(machine)},
+        "spec": {"providerID": f"simulated://{machine.hardware_id}"},
+        "status": status(machine, (), now),
+    }
+
+
+def labels(machine: Machine) -> dict[str, str]:
+    """Labels a kubelet gives its Node when it registers."""
+    return {
+        "kubernetes.io/hostname": machine.name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "node-role.kubernetes.io/worker": "",
+    }
+
+
+def status(machine: Machine, shown: Sequence[Mapping[str, Any]], now: datetime) -> dict[str, Any]:
+    """Build a full report of a healthy kubelet; `shown` are the conditions the Node has now."""
+    return {
+        "capacity": RESOURCES,
+        "allocatable": RESOURCES,
+        "addresses": [
+            {"type": "InternalIP", "address": machine.address},
+            {"type": "Hostname", "address": machine.name},
+        ],
+        "nodeInfo": node_info(machine),
+        "conditions": conditions(shown, now),
+    }
+
+
+def node_info(machine: Machine) -> dict[str, str]:
+    """What the machine runs, and since which boot."""
+    return {
+        "architecture": "amd64",
+        "bootID": machine.boot_id,
+        "containerRuntimeVersion": "simulated://1.0.0",
+        "kernelVersion": "6.12.0-simulated",
+        "kubeProxyVersion": "",
+        "kubeletVersion": KUBELET_VERSION,
+        "machineID": machine.hardware_id.replace("-", ""),
+        "operatingSystem": "linux",
+        "osImage": "Simulated Linux",
+        "systemUUID": machine.hardware_id,
+    }
+
+
+def conditions(shown: Sequence[Mapping[str, Any]], now: datetime) -> list[dict[str, str]]:
+    """Build the four conditions of a kubelet, with transitions only where the status differs from `shown`."""
+    before = {condition["type"]: condition for condition in shown}
+    return [_condition(opinion, before.get(opinion.type), now) for opinion in HEALTHY]
+
+
+def is_due(node: Mapping[str, Any], machine: Machine, now: datetime, report_period: timedelta) -> bool:
+    """Tell whether the kubelet has to report: something it owns differs, or the last report is old."""
+    shown = node.get("status", {})
+    if shown.get("nodeInfo", {}).get("bootID") != machine.boot_id:
+        return True
+    before = {condition["type"]: condition for condition in shown.get("conditions", ())}
+    if any(before.get(opinion.type, {}).get("status") != opinion.status for opinion in HEALTHY):
+        return True
+    heartbeat = datetime.fromisoformat(before["Ready"]["lastHeartbeatTime"])
+    return now - heartbeat >= report_period
+
+
+def _condition(opinion: Opinion, before: Mapping[str, Any] | None, now: datetime) -> dict[str, str]:
+    unchanged = before is not None and before["status"] == opinion.status
+    return {
+        "type": opinion.type,
+        "status": opinion.status,
+        "reason": opinion.reason,
+        "message": opinion.message,
+        "lastHeartbeatTime": to_seconds(now),
+        "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else to_seconds(now),
+    }

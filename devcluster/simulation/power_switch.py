@@ -1,0 +1,24 @@
+"""The simulated machines as the demo remediator reaches them: through the kubelets' control socket."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster.simulation.control_socket import ask
+
+
+@dataclass(frozen=True)
+class PowerSwitch:
+    """Switches machines; every method raises SimulationError."""
+
+    control: Path
+
+    async def boot_ids(self) -> Mapping[str, str]:
+        """Return the boot ID of each machine now, by the name of its node."""
+        answer = await ask(self.control, {"list": True})
+        return {node["name"]: node["boot_id"] for node in answer["nodes"]}
+
+    async def power_cycle(self, node: str, power_off: timedelta) -> None:
+        """Switch the machine of that node off and on; returns once it runs again."""
+        await ask(self.control, {"power_cycle": node, "power_off_seconds": power_off.total_seconds()})

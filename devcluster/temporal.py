@@ -1,0 +1,93 @@
+"""A real Temporal server on this machine: the development server, on a file, so that it can be restarted."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from devcluster import programs
+from devcluster.keeper import Program
+from devcluster.layout import Layout, lay_out
+from devcluster.polling import until
+from devcluster.supervisor import Supervisor
+
+NAMESPACE = "paramedic"
+RETENTION = timedelta(days=30)
+"""As production is told to set it; the development server's own is one day."""
+
+PATIENCE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class TemporalServer:
+    """How to reach it."""
+
+    address: str
+    namespace: str
+    ui: str
+    """URL for a browser."""
+
+
+@asynccontextmanager
+async def temporal_server(directory: Path) -> AsyncIterator[TemporalServer]:
+    """Run a Temporal server on `directory`, ready when the block begins, ended when it is left.
+
+    Raises NotReadyError and MissingProgramError.
+    """
+    async with Supervisor() as supervisor:
+        yield await start(supervisor, lay_out(directory))
+
+
+async def start(supervisor: Supervisor, layout: Layout) -> TemporalServer:
+    """Start the server under `supervisor` and wait until it is ready.
+
+    Raises NotReadyError and MissingProgramError.
+    """
+    log = layout.log("temporal")
+    await supervisor.start(Program("temporal", _command(layout), log))
+    server = TemporalServer(layout.address("temporal"), NAMESPACE, f"http://{layout.address('temporal-ui')}")
+
+    async def answers() -> bool:
+        return await _keeps_history(server)
+
+    await until(answers, within=PATIENCE, otherwise=f"Temporal does not become ready: see why in {log}")
+    return server
+
+
+def _command(layout: Layout) -> tuple[str, ...]:
+    # Without the write-ahead log the file is the bottleneck: each transaction waits for the disk.
+    pragmas = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1")
+    ports = ("--port", str(layout.ports["temporal"]), "--ui-port", str(layout.ports["temporal-ui"]))
+    data = ("--db-filename", str(layout.temporal_data), *pragmas)
+    place = ("--ip", "127.0.0.1", *ports, "--namespace", NAMESPACE)
+    return (str(programs.temporal()), "server", "start-dev", *place, *data, "--log-level", "warn")
+
+
+async def _keeps_history(server: TemporalServer) -> bool:
+    """Whether the server is up and keeps the history of closed workflows as long as it should."""
+    try:
+        client = await Client.connect(server.address, namespace=server.namespace)
+        if not await client.service_client.check_health():
+            return False
+        return await _set_retention(client)
+    except (RPCError, RuntimeError):  # RuntimeError: what the client raises while nothing listens
+        return False
+
+
+async def _set_retention(client: Client) -> bool:
+    retention = Duration()
+    retention.FromTimedelta(RETENTION)
+    config = NamespaceConfig(workflow_execution_retention_ttl=retention)
+    await client.workflow_service.update_namespace(
+        UpdateNamespaceRequest(namespace=client.namespace, config=config)
+    )
+    question = DescribeNamespaceRequest(namespace=client.namespace)
+    answer = await client.workflow_service.describe_namespace(question)
+    return bool(answer.config.workflow_execution_retention_ttl.ToTimedelta() == RETENTION)

@@ -1,0 +1,21 @@
+"""Announcement: one thing to tell about a check, as a Kubernetes Event."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """The type of a Kubernetes Event."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What to tell, and by which seed it is told once only."""
+
+    seed: str
+    severity: Severity
+    reason: str
+    message: str

@@ -1,0 +1,54 @@
+"""HealthCheck: what each kind of check must answer, so that nothing outside its file asks for the kind."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from health.node import Node
+from health.observation import Hold
+from health.references import CheckReference, Step
+from health.threshold import Allowance
+from health.verdict import Fact, Verdict
+
+
+class InvalidCheckError(Exception):
+    """A health check cannot be read; it names field and value, and affects that check alone."""
+
+    def __init__(self, field: str, value: object, problem: str) -> None:
+        self.field, self.value, self.problem = field, value, problem
+        super().__init__(f"{field}: {problem} (found {value!r})" if field else problem)
+
+
+class HealthCheck(Protocol):
+    """One parsed health check."""
+
+    @property
+    def reference(self) -> CheckReference:
+        """Its name."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of its spec."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What a remediation does, in order."""
+
+    @property
+    def hold(self) -> Hold | None:
+        """Why the check as a whole allows nothing now, whatever its numbers."""
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a target with these labels is one of its targets."""
+
+    def is_unhealthy(self, node: Node) -> bool:
+        """Whether `node` counts as unhealthy: its verdict is not healthy, at whatever time."""
+
+    def verdict(self, node: Node, now: datetime) -> Verdict:
+        """What it says of `node` at `now`."""
+
+    def still_states(self, fact: Fact, node: Node) -> bool:
+        """Whether `fact` is true of `node` as it is, and still one that this check calls unhealthy."""
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """What its threshold says of these numbers."""

@@ -1,0 +1,123 @@
+"""Events of a NodeHealthCheck: what became so between two sights, once per transition (decision 15).
+
+Texts are the reference's (semantics 1.5). Each note has a seed that is the same whenever the same transition
+is told again, for instance after a restart; so the API server refuses the second one. While the threshold
+holds all targets, the check gets one Event and its targets none (decision 6).
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from health.announcement import Announcement, Severity
+from health.check_sight import CheckSight, RequestSight, TargetSight
+from health.nodehealthcheck_disabled import disabled
+from health.nodehealthcheck_status import stored_condition
+from health.observation import HoldReason
+
+_PREFIX = "[remediation] "
+_YOUNG = timedelta(minutes=10)
+"""After a restart the creation of a request is told only if it is so recent that it may be untold."""
+
+
+def announcements(
+    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
+) -> list[Announcement]:
+    """What to tell; `before` is None at the start, `stored` is the status before this one."""
+    return [
+        *_switched(after, stored),
+        *_paused(before, after),
+        *_blocked(before, after),
+        *_detected(before, after),
+        *_created(before, after, now),
+        *_removed(before, after),
+    ]
+
+
+def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announcement]:
+    why = disabled(after)
+    before = stored_condition(stored, "Disabled")
+    if before.get("status") == str(why.is_disabled):
+        return
+    since = before.get("lastTransitionTime", "")
+    if why.is_disabled:
+        message = f"Disabling NHC. Reason: {why.reason}, Message: {why.message}"
+        yield _note(after, Severity.WARNING, "Disabled", message, message, since)
+        return
+    yield _note(after, Severity.NORMAL, "Enabled", why.message, since)
+
+
+def _paused(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    if _is_paused(after) and not (before and _is_paused(before)):
+        message = "Postponing potential remediations because of pause requests"
+        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
+
+
+def _is_paused(sight: CheckSight) -> bool:
+    hold = getattr(sight.check, "hold", None)
+    return hold is not None and hold.reason is HoldReason.PAUSED
+
+
+def _generation(sight: CheckSight) -> str:
+    return str(getattr(sight.check, "generation", ""))
+
+
+def _blocked(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    allowance = after.allowance
+    if allowance is None or not after.is_blocked or (before and before.is_blocked):
+        return
+    message = (
+        "Skipped remediation because the number of healthy nodes selected by the selector is "
+        f"{allowance.healthy} and should equal or exceed {allowance.required}"
+    )
+    since = max(str(target.verdict.fact) for target in after.expired)
+    yield _note(after, Severity.WARNING, "RemediationSkipped", message, "threshold", since)
+
+
+def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    if after.is_blocked:
+        return
+    known = {} if before is None or before.is_blocked else {t.name: t for t in before.expired}
+    for target in after.expired:
+        fact = target.verdict.fact
+        if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
+            continue
+        message = (
+            f'Node matches unhealthy condition. Node "{target.name}", '
+            f'condition type "{fact.condition}", condition status "{fact.status}"'
+        )
+        yield _note(after, Severity.NORMAL, "DetectedUnhealthy", message, target.uid, str(fact))
+
+
+def _created(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    known = _requests(before)
+    for uid, (target, request) in _requests(after).items():
+        if uid in known or (before is None and now - request.created > _YOUNG):
+            continue
+        message = f"Created remediation object for node {target.name}"
+        yield _note(after, Severity.NORMAL, "RemediationCreated", message, uid)
+
+
+def _removed(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    left = _requests(after)
+    for uid, (_, request) in _requests(before).items():
+        was_deleted = request.reference.is_being_deleted
+        is_deleted = uid not in left or left[uid][1].reference.is_being_deleted
+        if is_deleted and not was_deleted:
+            reference = request.reference
+            message = f"Deleted remediation CR of kind {reference.kind} with name {reference.name}"
+            yield _note(after, Severity.NORMAL, "RemediationRemoved", message, uid)
+
+
+def _requests(sight: CheckSight | None) -> dict[str, tuple[TargetSight, RequestSight]]:
+    targets = sight.targets.values() if sight else ()
+    return {request.reference.uid: (target, request) for target in targets for request in target.requests}
+
+
+def _note(sight: CheckSight, severity: Severity, reason: str, message: str, *seed: str) -> Announcement:
+    return Announcement(
+        seed="\n".join((sight.uid, reason, *seed)),
+        severity=severity,
+        reason=reason,
+        message=f"{_PREFIX}{message}",
+    )

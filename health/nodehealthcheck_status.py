@@ -1,0 +1,116 @@
+"""Status of a NodeHealthCheck (semantics 1.2 to 1.4), as a pure function of what is seen.
+
+Numbers are true in every phase (decision 17). Two sights that publish the same give the same status but for
+lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from health.check_sight import CheckSight, RequestSight, TargetSight
+from health.health_check import InvalidCheckError
+from health.nodehealthcheck import NodeHealthCheck
+from health.nodehealthcheck_disabled import Disabled, disabled
+from health.verdict import Health
+
+Status = Mapping[str, Any]
+
+_LAST_UPDATE = "lastUpdateTime"
+
+
+def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+    """The merge patch that makes `stored` true; empty if it is."""
+    wanted = _status(sight, stored, now)
+    # inFlightRemediations is the reference's old field, which it clears too.
+    gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
+    patch = {key: value for key, value in wanted.items() if stored.get(key) != value}
+    patch |= dict.fromkeys(gone if not isinstance(sight.check, InvalidCheckError) else ())
+    return patch | {_LAST_UPDATE: _time(now)} if patch else {}
+
+
+def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+    why = disabled(sight)
+    condition = _condition(why, stored, now)
+    if isinstance(sight.check, InvalidCheckError) or sight.allowance is None:
+        # Nobody can say what its numbers are: the old ones stay.
+        return {"conditions": [condition], **_phase(why, (), 0)}
+    published = [target for _, target in sorted(sight.targets.items()) if target.is_published]
+    remediating = any(target.requests for target in published)
+    paused = sight.check.spec.pause_requests if isinstance(sight.check, NodeHealthCheck) else ()
+    return {
+        "observedNodes": sight.allowance.total,
+        "healthyNodes": sight.allowance.healthy,
+        "conditions": [condition],
+        **({"unhealthyNodes": [_node(target, stored, now) for target in published]} if published else {}),
+        **_phase(why, paused, len(published) if remediating else 0),
+    }
+
+
+def _phase(why: Disabled, paused: tuple[str, ...], remediating: int) -> dict[str, str]:
+    """The first rule that fits wins (semantics 1.4)."""
+    if why.is_disabled:
+        return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
+    if paused:
+        return {"phase": "Paused", "reason": f"NHC is paused: {','.join(paused)}"}
+    if remediating:
+        return {"phase": "Remediating", "reason": f"NHC is remediating {remediating} nodes"}
+    return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
+
+
+def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
+    status = "True" if why.is_disabled else "False"
+    before = stored_condition(stored, "Disabled")
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    return {
+        "type": "Disabled",
+        "status": status,
+        "reason": why.reason,
+        "message": why.message,
+        "lastTransitionTime": since or _time(now),
+    }
+
+
+def _node(target: TargetSight, stored: Status, now: datetime) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": target.name}
+    if target.requests:
+        entry["remediations"] = [_remediation(request) for request in target.requests]
+    if target.verdict.health is Health.HEALTHY:
+        entry["conditionsHealthyTimestamp"] = _healthy_since(target.name, stored) or _time(now)
+    return entry
+
+
+def _remediation(request: RequestSight) -> dict[str, Any]:
+    reference = request.reference
+    resource = {
+        "apiVersion": reference.api_version,
+        "kind": reference.kind,
+        "namespace": reference.namespace,
+        "name": reference.name,
+        "uid": reference.uid,
+    }
+    entry: dict[str, Any] = {
+        "resource": {key: value for key, value in resource.items() if value},
+        "started": _time(request.created),
+    }
+    if request.timed_out is not None:
+        entry["timedOut"] = _time(request.timed_out)
+    if reference.template:
+        entry["templateName"] = reference.template
+    return entry
+
+
+def _healthy_since(name: str, stored: Status) -> str:
+    """What is stored already: a later look must not move it."""
+    nodes: Iterable[Mapping[str, Any]] = stored.get("unhealthyNodes", ())
+    return next((n.get("conditionsHealthyTimestamp", "") for n in nodes if n.get("name") == name), "")
+
+
+def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
+    """The condition of that type in a stored status, empty if there is none."""
+    conditions: Iterable[Mapping[str, Any]] = stored.get("conditions", ())
+    return next((condition for condition in conditions if condition.get("type") == type_), {})
+
+
+def _time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,31 @@
+"""ObjectMetadata: the part of a Kubernetes object's metadata that decisions need."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from health.frozen import FrozenObject
+
+
+class OwnerReference(FrozenObject):
+    """Who an object belongs to, and is collected with."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class ObjectMetadata(FrozenObject):
+    """Identity, ownership and marks of one object."""
+
+    name: str
+    namespace: str = ""
+    uid: str
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()

@@ -1,0 +1,87 @@
+"""References: how an incident names its check, its target and the requests that it made.
+
+The id of an incident's workflow is made here and nowhere else. It names cluster, check and target, so that
+two detectors that see the same failure start the same incident, and a Node recreated under its name gets
+another one.
+"""
+
+from health.frozen import Frozen
+
+UID_LENGTH = 8
+"""Characters of a target's uid in the id of its incident: enough to tell two Nodes of one name apart."""
+
+
+class CheckReference(Frozen):
+    """One health check."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class TargetReference(Frozen):
+    """One thing that can be unhealthy: a Node or a Machine, as the individual that its uid says."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class RequestReference(Frozen):
+    """One remediation request in the cluster."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str
+    uid: str
+    template: str = ""
+    is_being_deleted: bool = False
+    """Whether only a finalizer keeps it."""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class TemplateReference(Frozen):
+    """The template that a remediation request is made from."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str
+
+    @property
+    def request_kind(self) -> str:
+        """The kind of the requests made from it (semantics 2.4/3)."""
+        return self.kind.removesuffix("Template")
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class Step(Frozen):
+    """One step of a remediation: a template, and how long its request may take (None: no limit)."""
+
+    template: TemplateReference
+    timeout_seconds: float | None = None
+
+
+class IncidentReference(Frozen):
+    """One incident: a check, a target that it found unhealthy, and the cluster that both live in."""
+
+    cluster: str
+    check: CheckReference
+    target: TargetReference
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of the incident's workflow, `remediation/<cluster>/<check>/<target>/<uid>`."""
+        return f"remediation/{self.cluster}/{self.check}/{self.target.name}/{self.target.uid[:UID_LENGTH]}"

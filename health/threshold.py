@@ -1,0 +1,91 @@
+"""The threshold of a NodeHealthCheck: how many targets must be healthy before anything is done.
+
+Rounding is the reference's (semantics 2.2, decisions 4, 5 and 44): with T targets, minHealthy p% asks for
+ceil(p*T/100) healthy ones, maxUnhealthy p% for T - ceil(p*T/100); remediation is allowed at the threshold.
+An integer above T allows always. A string of digits is the number.
+"""
+
+import re
+from typing import Annotated, Self
+
+from pydantic import PlainValidator
+
+from health.frozen import Frozen
+
+PATTERN = r"^((100|[0-9]{1,2})%|[0-9]+)$"
+
+
+class IntOrPercent(Frozen):
+    """A number of targets, or a share of them in percent."""
+
+    value: int
+    is_percent: bool = False
+
+    @classmethod
+    def parse(cls, raw: object) -> Self:
+        """Read what a check spells as 3, "3" or "40%".
+
+        Raises:
+            ValueError: it is none of these, negative, or above 100 percent.
+
+        """
+        if isinstance(raw, bool) or not isinstance(raw, int | str):
+            raise ValueError("must be a whole number or a percentage such as 40%")  # noqa: TRY004  pydantic wants ValueError
+        if isinstance(raw, int):
+            return cls(value=cls._not_negative(raw))
+        if not re.fullmatch(PATTERN, raw):
+            raise ValueError("must be a whole number or a percentage from 0% to 100%")
+        return cls(value=int(raw.removesuffix("%")), is_percent=raw.endswith("%"))
+
+    @staticmethod
+    def _not_negative(number: int) -> int:
+        if number < 0:
+            raise ValueError(f"must not be negative: {number}")
+        return number
+
+    def of(self, total: int) -> int:
+        """The number of targets out of `total`; a share is rounded up."""
+        return -(-self.value * total // 100) if self.is_percent else self.value
+
+    def __str__(self) -> str:
+        return f"{self.value}%" if self.is_percent else str(self.value)
+
+
+Amount = Annotated[IntOrPercent, PlainValidator(IntOrPercent.parse)]
+
+
+class Allowance(Frozen):
+    """Whether a threshold allows remediation, with the numbers that decided."""
+
+    allowed: bool
+    total: int
+    healthy: int
+    required: int
+
+    @property
+    def words(self) -> str:
+        """The decision with its numbers, for people."""
+        unhealthy, most = self.total - self.healthy, self.total - self.required
+        verb = "allowed" if self.allowed else "held"
+        return f"{verb}: {unhealthy} of {self.total} unhealthy, at most {most} allowed"
+
+
+class Threshold(Frozen):
+    """Exactly one of the two amounts is set."""
+
+    min_healthy: IntOrPercent | None = None
+    max_unhealthy: IntOrPercent | None = None
+
+    def required(self, total: int) -> int:
+        """How many of `total` targets must be healthy."""
+        if self.min_healthy is not None:
+            return self.min_healthy.of(total)
+        if self.max_unhealthy is not None:
+            return max(0, total - self.max_unhealthy.of(total))
+        # Fail closed: a threshold that says nothing allows nothing but remediation of nobody.
+        return total
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """Whether remediation is allowed while `healthy` of `total` targets are healthy."""
+        required = self.required(total)
+        return Allowance(allowed=healthy >= required, total=total, healthy=healthy, required=required)

@@ -1,0 +1,104 @@
+"""Verdict: what a check says of one target now: healthy, waiting until a deadline, or expired.
+
+Rule (semantics 2.1/9): a condition of the same type and status as one of the check's matches. It is expired
+strictly after its lastTransitionTime plus the duration; the first expired match in the check's order counts.
+Without one, the match with the earliest deadline runs a timer. A type that the target lacks never matches.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from health.durations import in_words
+from health.frozen import Frozen
+from health.node import Node, NodeCondition
+
+
+class Health(StrEnum):
+    """The three verdicts."""
+
+    HEALTHY = "Healthy"
+    WAITING = "Waiting"
+    EXPIRED = "Expired"
+
+
+class Fact(Frozen):
+    """What a verdict rests on: one condition, since when. An act compares facts, never ages."""
+
+    condition: str
+    status: str
+    since: datetime
+
+    def __str__(self) -> str:
+        return f"{self.condition} is {self.status} since {self.since:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@dataclass(frozen=True)
+class UnhealthyCondition:
+    """A condition that makes a target unhealthy once it lasted for `duration`."""
+
+    type: str
+    status: str
+    duration: timedelta
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict with its reason; `fact` and `deadline` are there unless the target is healthy."""
+
+    health: Health
+    reason: str
+    fact: Fact | None = None
+    deadline: datetime | None = None
+
+
+HEALTHY = Verdict(Health.HEALTHY, "no unhealthy condition")
+
+
+def fact_of(condition: NodeCondition, node: Node) -> Fact:
+    """The fact that `condition` states; without a transition time it is as old as its Node."""
+    since = condition.last_transition_time or node.metadata.creation_timestamp
+    return Fact(condition=condition.type, status=condition.status, since=since)
+
+
+def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
+    """Whether a condition of `node` matches one of `rules`, expired or not."""
+    return bool(_matches(node, rules))
+
+
+def verdict(node: Node, rules: Sequence[UnhealthyCondition], now: datetime) -> Verdict:
+    """The verdict of `rules` on `node` at `now`."""
+    matches = _matches(node, rules)
+    if not matches:
+        return HEALTHY
+    for match in matches:
+        if now > match.deadline:
+            reason = f"{match.fact}, longer than {in_words(match.duration)}"
+            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
+    match = min(matches, key=lambda match: match.deadline)
+    reason = f"{match.fact}, waiting for {in_words(match.duration)}"
+    return Verdict(Health.WAITING, reason, match.fact, match.deadline)
+
+
+@dataclass(frozen=True)
+class _Match:
+    fact: Fact
+    duration: timedelta
+
+    @property
+    def deadline(self) -> datetime:
+        try:
+            return self.fact.since + self.duration
+        except OverflowError:  # a transition time near the end of the calendar
+            return datetime.max.replace(tzinfo=UTC)
+
+
+def _matches(node: Node, rules: Sequence[UnhealthyCondition]) -> list[_Match]:
+    """The matches in the order of the rules; a Node has at most one condition of a type."""
+    return [
+        _Match(fact_of(condition, node), rule.duration)
+        for rule in rules
+        for condition in node.status.conditions
+        if (condition.type, condition.status) == (rule.type, rule.status)
+    ]

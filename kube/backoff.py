@@ -1,0 +1,50 @@
+"""How long a reflector waits after a failure: longer each time, at random, and as long as it is told to.
+
+The waits are drawn between nothing and a growing limit ("full jitter"), so that many clients that lost
+their watches at the same moment do not come back at the same moment. The first limit of 2 s keeps the
+mean at one request a second when every answer is a failure.
+"""
+
+import random
+from dataclasses import dataclass
+from datetime import timedelta
+
+from kube.errors import Forbidden, KubernetesError, NotFound
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Limits of the waits."""
+
+    first: timedelta = timedelta(seconds=2)
+    """The limit of the first wait; it doubles with every further failure."""
+    longest: timedelta = timedelta(seconds=30)
+    """No drawn wait is longer."""
+    forbidden: timedelta = timedelta(seconds=30)
+    """The wait after 403: somebody has to grant a role first."""
+    absent: timedelta = timedelta(seconds=15)
+    """The longest wait between two looks whether a kind is served by now."""
+
+
+class Backoff:
+    """Counts failures in a row."""
+
+    def __init__(self, waits: Waits) -> None:
+        self._waits = waits
+        self._failures = 0
+
+    def reset(self) -> None:
+        """Begin anew: things have been well for a while."""
+        self._failures = 0
+
+    def after(self, error: KubernetesError) -> timedelta:
+        """Return how long to wait after this failure."""
+        drawn = self._draw(self._waits.absent if isinstance(error, NotFound) else self._waits.longest)
+        self._failures += 1
+        if isinstance(error, Forbidden):
+            return self._waits.forbidden
+        return drawn if error.retry_after is None else error.retry_after + drawn
+
+    def _draw(self, longest: timedelta) -> timedelta:
+        doublings: int = 2 ** min(self._failures, 30)  # 2**30 seconds are beyond any `longest`
+        return min(self._waits.first * doublings, longest) * random.random()  # noqa: S311  no secret

@@ -1,0 +1,121 @@
+"""Read and write single objects, as JSON. One request each, no retries, no cache.
+
+Every write names its field manager, and every patch its content type: the library's default, strategic
+merge, is refused for custom resources.
+"""
+
+import json
+from typing import Any
+
+from kube.errors import Expired, Malformed
+from kube.resource import Object, Resource
+from kube.transport import Query, Transport
+
+_Objects = list[Object]  # inside the class the name `list` is the verb
+
+_PAGE_LIMIT = "500"
+_MERGE_PATCH = "application/merge-patch+json"
+_JSON_PATCH = "application/json-patch+json"
+
+
+class Client:
+    """The verbs of the API server. Every method raises `KubernetesError`, see kube/errors.py."""
+
+    def __init__(self, transport: Transport, field_manager: str = "paramedic") -> None:
+        self._transport = transport
+        self._field_manager: Query = (("fieldManager", field_manager),)
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        """Return the object as the API server holds it now, not as a cache remembers it."""
+        path = resource.path(namespace, name)
+        return _object(await self._transport.request("GET", path), path)
+
+    async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
+        """Create the object; `AlreadyExists` if its name is taken."""
+        path = resource.path(namespace)
+        answer = await self._transport.request("POST", path, query=self._field_manager, body=body)
+        return _object(answer, path)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+    ) -> Object:
+        """Delete the object, only if it still has this uid and resourceVersion, else `Conflict`.
+
+        An object with finalizers stays until they are gone.
+        """
+        path = resource.path(namespace, name)
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {key: value for key, value in wanted.items() if value is not None}
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if preconditions:
+            options["preconditions"] = preconditions
+        return _object(await self._transport.request("DELETE", path, body=options), path)
+
+    async def merge_patch(
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+    ) -> Object:
+        """Merge `body` in; null removes a field, a list replaces a list.
+
+        A metadata.resourceVersion in `body` makes it conditional: `Conflict` if the object has changed.
+        """
+        return await self._patch(resource.path(namespace, name, subresource), body, _MERGE_PATCH)
+
+    async def json_patch(
+        self,
+        resource: Resource,
+        name: str,
+        operations: _Objects,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> Object:
+        """Apply the operations in order, all or none; a failed `test` is `Invalid`."""
+        return await self._patch(resource.path(namespace, name, subresource), operations, _JSON_PATCH)
+
+    async def list(self, resource: Resource, namespace: str = "", label_selector: str = "") -> _Objects:
+        """Return all objects of one consistent moment.
+
+        Items of built-in kinds carry no apiVersion and kind.
+        """
+        try:
+            return await self._list_once(resource.path(namespace), label_selector)
+        except Expired:  # the list was compacted away between two of its pages
+            return await self._list_once(resource.path(namespace), label_selector)
+
+    async def _patch(self, path: str, body: object, content_type: str) -> Object:
+        answer = await self._transport.request(
+            "PATCH", path, query=self._field_manager, body=body, content_type=content_type
+        )
+        return _object(answer, path)
+
+    async def _list_once(self, path: str, label_selector: str) -> _Objects:
+        items: _Objects = []
+        token = ""
+        while True:
+            page = _object(
+                await self._transport.request("GET", path, query=_page(label_selector, token)), path
+            )
+            items.extend(page.get("items") or [])
+            token = page.get("metadata", {}).get("continue", "")
+            if not token:
+                return items
+
+
+def _page(label_selector: str, token: str) -> Query:
+    query = [("limit", _PAGE_LIMIT), ("labelSelector", label_selector), ("continue", token)]
+    return [(key, value) for key, value in query if value]
+
+
+def _object(answer: bytes, path: str) -> Object:
+    try:
+        value: Any = json.loads(answer)
+    except ValueError as error:
+        raise Malformed(f"The answer for {path} is not JSON: {error}", path=path) from error
+    if not isinstance(value, dict):
+        raise Malformed(f"The answer for {path} is not an object.", path=path)
+    return value

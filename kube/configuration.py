@@ -1,0 +1,94 @@
+"""Where the API server is and who we are to it: kubeconfig, else the service account of the Pod.
+
+The library reads the files and runs credential plugins; which file, which proxy, and errors that name
+the file are ours. The environment is read here and nowhere else in this package.
+"""
+
+import os
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import yaml
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+
+from kube.errors import NotConfigured
+
+Load = Callable[[Configuration], Awaitable[None]]
+"""Reads server and credentials into a Configuration; called again when the credentials are refused."""
+
+_SCHEME = "BearerToken"  # what the library calls the Authorization header
+
+# What the library lets through when a kubeconfig lacks a part or is no kubeconfig at all.
+_UNREADABLE = (ConfigException, OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError)
+
+
+def loader(kubeconfig: str | None, context: str | None) -> Load:
+    """Choose the source: the given file, else $KUBECONFIG, else ~/.kube/config, else the Pod's account."""
+    files = kubeconfig or os.environ.get("KUBECONFIG") or _default_file()
+    return _from_kubeconfig(files, context) if files else _from_service_account
+
+
+async def configure(load: Load) -> Configuration:
+    """Return a Configuration that never retries by itself: whoever asks decides that.
+
+    Raises NotConfigured: no source, or one that cannot be read.
+    """
+    configuration = Configuration()
+    configuration.retries = None
+    configuration.client_go_retries = False
+    await load(configuration)
+    configuration.proxy = configuration.proxy or _proxy_for(configuration.host)
+    return configuration
+
+
+def _default_file() -> str:
+    file = Path.home() / ".kube" / "config"
+    return str(file) if file.exists() else ""
+
+
+def _from_kubeconfig(files: str, context: str | None) -> Load:
+    async def load(configuration: Configuration) -> None:
+        try:
+            await load_kube_config(  # type: ignore[no-untyped-call]  # the library has no types
+                config_file=files, context=context, client_configuration=configuration, persist_config=False
+            )
+        except _UNREADABLE as error:
+            raise NotConfigured(f"The kubeconfig {files} cannot be used: {error}") from error
+        _strip_token(configuration)
+
+    return load
+
+
+async def _from_service_account(configuration: Configuration) -> None:
+    try:
+        load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # the library has no types
+    except _UNREADABLE as error:
+        raise NotConfigured(
+            f"No kubeconfig was given or found, and there is no service account of a Pod: {error}"
+        ) from error
+
+
+def _strip_token(configuration: Configuration) -> None:
+    # Token files commonly end in a newline, which no HTTP header may contain.
+    if _SCHEME in configuration.api_key:
+        configuration.api_key[_SCHEME] = configuration.api_key[_SCHEME].strip()
+
+
+def _proxy_for(server: str) -> str | None:
+    # Not by aiohttp's trust_env: it would read ~/.netrc before each request, and fail on what it finds there.
+    url = urlsplit(server)
+    host = url.hostname or ""
+    if _is_loopback(host) or proxy_bypass(host):
+        return None
+    return getproxies().get(url.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

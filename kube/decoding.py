@@ -1,0 +1,180 @@
+"""From the bytes of a list page or a watch line to records. Pure.
+
+Fast path: the whole page, or the whole line, is validated in one go straight from its bytes. Only where
+that fails is it taken apart, to tell a bookmark, an error or the one object that does not decode.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import to_json
+
+from kube.errors import Malformed
+from kube.metadata import PartialModel
+from kube.record import ChangeKind, Key, RecordT
+from kube.status import Status
+
+_LONGEST_VALUE = 64  # characters of a refused value that are quoted
+
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An object that exists but does not decode."""
+
+    key: Key
+    resource_version: str
+    error: str
+    """One line that names the field and the value."""
+
+
+@dataclass(frozen=True)
+class Page(Generic[RecordT]):
+    """A part of a list; `token` asks for the next one, "" on the last."""
+
+    records: tuple[RecordT, ...]
+    broken: tuple[Broken, ...]
+    resource_version: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Seen(Generic[RecordT]):
+    """The watch reports an object as it is now, or as it was when it went."""
+
+    kind: ChangeKind
+    found: RecordT | Broken
+
+
+@dataclass(frozen=True)
+class Bookmark:
+    """Nothing happened up to this resourceVersion."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class WatchError:
+    """The server gives the watch up."""
+
+    status: Status
+
+
+class _ListMetadata(PartialModel):
+    resource_version: str
+    token: str = Field(default="", alias="continue")
+
+
+class _List(PartialModel, Generic[ItemT]):
+    metadata: _ListMetadata
+    items: tuple[ItemT, ...] | None = None  # Go writes an empty list of some kinds as null
+
+
+class _ObjectEvent(PartialModel, Generic[ItemT]):
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: ItemT
+
+
+class _AnyEvent(PartialModel):
+    type: str
+    object: dict[str, Any]
+
+
+class _Identity(PartialModel):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Identified(PartialModel):
+    metadata: _Identity
+
+
+class Decoder(Generic[RecordT]):
+    """Decodes one kind into one record model."""
+
+    def __init__(self, decode: type[RecordT]) -> None:
+        self._model = cast("type[BaseModel]", decode)
+        self._list: Any = _List.__class_getitem__(decode)
+        self._event: Any = _ObjectEvent.__class_getitem__(decode)
+
+    def page(self, answer: bytes) -> Page[RecordT]:
+        """Read one page of a list.
+
+        Raises Malformed: it is no list.
+        """
+        try:
+            page = self._list.model_validate_json(answer)
+        except ValidationError:
+            return self._page_one_by_one(answer)
+        return Page(page.items or (), (), page.metadata.resource_version, page.metadata.token)
+
+    def line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
+        """Read one line of a watch.
+
+        Raises Malformed: it is no event of a watch.
+        """
+        try:
+            event = self._event.model_validate_json(line)
+        except ValidationError:
+            return self._other_line(line)
+        return Seen(ChangeKind(event.type), event.object)
+
+    def _page_one_by_one(self, answer: bytes) -> Page[RecordT]:
+        try:
+            page = _List[dict[str, Any]].model_validate_json(answer)
+        except ValidationError as error:
+            raise Malformed(f"The API server's answer is no list: {_first(error)}") from error
+        found = [self._one(item) for item in page.items or ()]
+        return Page(
+            tuple(one for one in found if not isinstance(one, Broken)),
+            tuple(one for one in found if isinstance(one, Broken)),
+            page.metadata.resource_version,
+            page.metadata.token,
+        )
+
+    def _other_line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
+        try:
+            event = _AnyEvent.model_validate_json(line)
+        except ValidationError as error:
+            raise Malformed(f"A line of a watch is no event: {_first(error)}") from error
+        if event.type == "BOOKMARK":
+            return Bookmark(_identity(event.object).resource_version)
+        if event.type == "ERROR":
+            return WatchError(_status(event.object))
+        if event.type not in ChangeKind.__members__:
+            raise Malformed(f"A watch reports {event.type}, which is unknown.")
+        return Seen(ChangeKind(event.type), self._one(event.object))
+
+    def _one(self, item: dict[str, Any]) -> RecordT | Broken:
+        try:
+            # From JSON again, not from Python values: the two modes accept different things.
+            return cast("RecordT", self._model.model_validate_json(to_json(item)))
+        except ValidationError as error:
+            who = _identity(item)
+            return Broken(Key(who.namespace, who.name), who.resource_version, _first(error))
+
+
+def _identity(item: dict[str, Any]) -> _Identity:
+    try:
+        return _Identified.model_validate(item).metadata
+    except ValidationError as error:
+        raise Malformed(f"An object has no readable metadata: {_first(error)}") from error
+
+
+def _status(item: dict[str, Any]) -> Status:
+    try:
+        return Status.model_validate(item)
+    except ValidationError as error:
+        raise Malformed(f"The error of a watch is no Status: {_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    field = ".".join(str(part) for part in problem["loc"]) or "it"
+    value = repr(problem["input"])
+    if len(value) > _LONGEST_VALUE:
+        value = value[: _LONGEST_VALUE - 1] + "…"
+    return f"{field}: {problem['msg']}, not {value}"

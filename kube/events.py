@@ -1,0 +1,99 @@
+"""Write core v1 Events with names of our own, so that each transition is told once, however often retried.
+
+The correlation of client-go would aggregate and drop them; a deterministic name needs none.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from kube.client import Client
+from kube.errors import AlreadyExists
+from kube.resource import EVENTS, Object
+from kube.timestamps import timestamp
+
+_LONGEST_NAME = 253
+_LONGEST_MESSAGE = 1024  # the limit of client-go's recorder; readers cut there
+_HASH_DIGITS = 16
+_NAMESPACE_OF_CLUSTER_SCOPED = "default"  # the only one that it accepts for them
+
+
+@dataclass(frozen=True)
+class ObjectReference:
+    """The object that an Event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    """"" for a cluster-scoped object."""
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class EventNote:
+    """What happened."""
+
+    name_seed: str
+    """Names the transition: equal seeds for one object are one Event."""
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+    regarding: ObjectReference
+
+
+class Events:
+    """Writes Events in the name of one component."""
+
+    def __init__(self, client: Client, component: str, instance: str) -> None:
+        self._client = client
+        self._component = component
+        self._instance = instance
+
+    async def write(self, note: EventNote, now: datetime) -> None:
+        """Tell it, unless it was told already; raises KubernetesError as the client does."""
+        namespace = note.regarding.namespace or _NAMESPACE_OF_CLUSTER_SCOPED
+        try:
+            await self._client.create(EVENTS, self._event(note, namespace, now), namespace)
+        except AlreadyExists:
+            return
+
+    def _event(self, note: EventNote, namespace: str, now: datetime) -> Object:
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": event_name(note), "namespace": namespace},
+            "involvedObject": _reference(note.regarding),
+            "type": note.type,
+            "reason": note.reason,
+            "message": _cut(note.message),
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+            "firstTimestamp": timestamp(now),
+            "lastTimestamp": timestamp(now),
+            "count": 1,
+        }
+
+
+def event_name(note: EventNote) -> str:
+    """Return the name of the Event: `<object>.<hash of the seed>`."""
+    digits = hashlib.sha256(note.name_seed.encode()).hexdigest()[:_HASH_DIGITS]
+    stem = note.regarding.name[: _LONGEST_NAME - _HASH_DIGITS - 1].rstrip(".-")
+    return f"{stem}.{digits}"
+
+
+def _reference(regarding: ObjectReference) -> Object:
+    whole = {
+        "apiVersion": regarding.api_version,
+        "kind": regarding.kind,
+        "namespace": regarding.namespace,
+        "name": regarding.name,
+        "uid": regarding.uid,
+    }
+    return {key: value for key, value in whole.items() if value}
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 1] + "…"

@@ -1,0 +1,187 @@
+"""Elect one leader among processes by a Lease, judged by monotonic clocks alone.
+
+The leader believes in itself until `renew_deadline` after the *sending* of its last successful renewal.
+The others take the Lease over when they have not seen it change for its whole duration, by their own
+clock. As renew_deadline is shorter than lease_duration, there are never two, whatever the wall clocks
+of the machines say and however long a process hangs. Timestamps in the Lease are for people.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from kube.client import Client
+from kube.errors import AlreadyExists, Conflict, KindUnknown, KubernetesError, NotFound
+from kube.lease import LeaseRecord, given_back, new_lease, renewed, taken_over
+from kube.resource import LEASES, Object
+
+_logger = logging.getLogger(__name__)
+
+
+def _nothing() -> None:
+    """Do nothing: nobody asked to be told."""
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class LeaderElection:
+    """One candidate. `identity` must be unique: whoever writes it is believed to be this process.
+
+    `on_started` and `on_stopped` are called in turn, from `run`. Between two calls of them ask
+    `is_leader`: it ends by itself at the deadline, also when the event loop was stuck and nothing could
+    be called.
+    """
+
+    def __init__(  # noqa: PLR0913  the three times belong together, and so do the callbacks
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        lease_duration: timedelta = timedelta(seconds=15),
+        renew_deadline: timedelta = timedelta(seconds=10),
+        retry_period: timedelta = timedelta(seconds=2),
+        on_started: Callable[[], None] = _nothing,
+        on_stopped: Callable[[], None] = _nothing,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = _wall_clock,
+    ) -> None:
+        if not retry_period < renew_deadline < lease_duration:
+            raise ValueError("A leader election needs retry_period < renew_deadline < lease_duration.")
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline.total_seconds()
+        self._retry_period = retry_period.total_seconds()
+        self._on_started = on_started
+        self._on_stopped = on_stopped
+        self._clock = clock
+        self._now = now
+        self._leads_until = clock()
+        self._started = False
+        self._failing = False
+        self._ours: LeaseRecord | None = None  # as our last write left it
+        self._seen_version = ""
+        self._seen_at = clock()
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process leads at this very moment."""
+        return self._clock() < self._leads_until
+
+    async def run(self) -> None:
+        """Stand for election until cancelled; then stop leading, and give the Lease back."""
+        try:
+            while True:
+                await self._round()
+                await asyncio.sleep(min(self._retry_period, self._patience()))
+                self._stop_if_over()
+        finally:
+            self._leads_until = self._clock()
+            self._stop_if_over()
+            await self._give_back()
+
+    async def _round(self) -> None:
+        sent = self._clock()
+        try:
+            async with asyncio.timeout(self._patience()):
+                holds = await self._take_or_keep()
+        except (KubernetesError, TimeoutError) as error:
+            # Nothing is known about the Lease now: leadership goes on to its deadline, and no further.
+            self._ours = None
+            self._note_failure(error)
+        else:
+            self._failing = False
+            self._leads_until = sent + self._renew_deadline if holds else sent
+            if holds and self.is_leader:
+                self._start()
+        self._stop_if_over()
+
+    def _patience(self) -> float:
+        return self._leads_until - self._clock() if self.is_leader else self._renew_deadline
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            _logger.info("%s leads now.", self._identity)
+            self._on_started()
+
+    def _stop_if_over(self) -> None:
+        if self._started and not self.is_leader:
+            self._started = False
+            _logger.info("%s does not lead any more.", self._identity)
+            self._on_stopped()
+
+    def _note_failure(self, error: KubernetesError | TimeoutError) -> None:
+        if not self._failing:
+            self._failing = True
+            _logger.warning("The Lease of the leader cannot be reached: %s", error or "it took too long.")
+
+    async def _take_or_keep(self) -> bool:
+        try:
+            return await self._try()
+        except (Conflict, NotFound):
+            # It changed or went after our last look: look again at once, somebody else may lead.
+            self._ours = None
+            return await self._try()
+
+    async def _try(self) -> bool:
+        lease = self._ours or await self._find()
+        if lease is None:
+            return await self._create()
+        self._observe(lease)
+        holder = lease.spec.holder_identity
+        if holder == self._identity:
+            await self._write(renewed(lease, self._lease_duration, self._now()))
+        elif not holder or self._is_over(lease):
+            await self._write(taken_over(lease, self._identity, self._lease_duration, self._now(), None))
+        else:
+            return False
+        return True
+
+    def _observe(self, lease: LeaseRecord) -> None:
+        if lease.metadata.resource_version != self._seen_version:
+            self._seen_version = lease.metadata.resource_version
+            self._seen_at = self._clock()
+
+    def _is_over(self, lease: LeaseRecord) -> bool:
+        duration = lease.spec.lease_duration_seconds or self._lease_duration.total_seconds()
+        return self._clock() - self._seen_at > duration
+
+    async def _find(self) -> LeaseRecord | None:
+        try:
+            found = await self._client.get(LEASES, self._name, self._namespace)
+        except KindUnknown:
+            raise
+        except NotFound:
+            return None
+        return LeaseRecord.model_validate(found)
+
+    async def _create(self) -> bool:
+        body = new_lease(self._name, self._namespace, self._identity, self._lease_duration, self._now(), None)
+        try:
+            created = await self._client.create(LEASES, body, self._namespace)
+        except AlreadyExists:
+            return False  # another candidate was faster
+        self._ours = LeaseRecord.model_validate(created)
+        return True
+
+    async def _write(self, patch: Object) -> None:
+        answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)
+        self._ours = LeaseRecord.model_validate(answer)
+
+    async def _give_back(self) -> None:
+        try:
+            async with asyncio.timeout(self._retry_period):
+                lease = await self._find()
+                if lease is not None and lease.spec.holder_identity == self._identity:
+                    await self._write(given_back(lease, self._now()))
+        except (KubernetesError, TimeoutError) as error:
+            _logger.info("The Lease of the leader ends by itself, it could not be given back: %s", error)

@@ -1,0 +1,132 @@
+"""The rules of Leases (coordination.k8s.io/v1) by which controllers agree who acts on a node. Pure.
+
+All medik8s operators take the same Lease of a node, so these rules are theirs. Objects and patches are
+built here; who sends them is not known here. Every patch carries the resourceVersion it was decided on.
+"""
+
+import math
+from datetime import datetime, timedelta
+
+from pydantic import Field
+
+from kube.metadata import Metadata, OwnerReference, PartialModel
+from kube.resource import Object
+from kube.timestamps import micro_time
+
+_LONGEST_SECONDS = 2**31 - 1  # leaseDurationSeconds is an int32
+
+# Two machines' clocks differ. The reference operator takes a Lease over as invalid if its renewTime is
+# the least bit in the future, and so away from a living holder whose clock is ahead of its own.
+_CLOCK_SKEW = timedelta(seconds=60)
+
+
+class LeaseSpec(PartialModel):
+    """Who holds a Lease, since when and for how long."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: datetime | None = None
+    renew_time: datetime | None = None
+    lease_transitions: int | None = None
+
+
+class LeaseRecord(PartialModel):
+    """The part of a Lease that the rules need."""
+
+    metadata: Metadata
+    spec: LeaseSpec = Field(default_factory=LeaseSpec)
+
+
+def name_for_node(node_name: str) -> str:
+    """Return the name of the Lease of a node."""
+    return f"node-{node_name.lower()}"
+
+
+def expiry(lease: LeaseRecord) -> datetime | None:
+    """Return when the Lease ends unless it is renewed; None if it was never held properly."""
+    if lease.spec.renew_time is None or lease.spec.lease_duration_seconds is None:
+        return None
+    return lease.spec.renew_time + timedelta(seconds=lease.spec.lease_duration_seconds)
+
+
+def holder_is_valid(lease: LeaseRecord, now: datetime) -> bool:
+    """Return whether somebody holds the Lease now.
+
+    The last moment belongs to the holder. A renewTime more than a minute ahead is nobody's clock skew
+    and does not count.
+    """
+    ends = expiry(lease)
+    if not lease.spec.holder_identity or lease.spec.renew_time is None or ends is None:
+        return False
+    return lease.spec.renew_time <= now + _CLOCK_SKEW and now <= ends
+
+
+def needs_renewal(lease: LeaseRecord, duration: timedelta, now: datetime) -> bool:
+    """Return whether the Lease would end before `duration` from now."""
+    ends = expiry(lease)
+    return ends is None or ends < now + duration
+
+
+def new_lease(  # noqa: PLR0913, PLR0917  a Lease has these parts
+    name: str,
+    namespace: str,
+    holder: str,
+    duration: timedelta,
+    now: datetime,
+    owner: OwnerReference | None,
+) -> Object:
+    """Return a Lease that `holder` takes now; with `owner` it goes when the owner goes."""
+    metadata: Object = {"name": name, "namespace": namespace}
+    if owner is not None:
+        metadata["ownerReferences"] = [_owner(owner)]
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": _held(holder, duration, now, transitions=0),
+    }
+
+
+def taken_over(
+    lease: LeaseRecord, holder: str, duration: timedelta, now: datetime, owner: OwnerReference | None
+) -> Object:
+    """Return the merge patch by which `holder` takes a Lease that nobody holds any more."""
+    metadata: Object = {"resourceVersion": lease.metadata.resource_version}
+    if owner is not None:
+        metadata["ownerReferences"] = [_owner(owner)]
+    transitions = (lease.spec.lease_transitions or 0) + 1
+    return {"metadata": metadata, "spec": _held(holder, duration, now, transitions=transitions)}
+
+
+def renewed(lease: LeaseRecord, duration: timedelta, now: datetime) -> Object:
+    """Return the merge patch by which the holder keeps the Lease; acquireTime stays what it was."""
+    spec: Object = {"leaseDurationSeconds": _whole_seconds(duration), "renewTime": micro_time(now)}
+    if lease.spec.acquire_time is None:
+        spec["acquireTime"] = micro_time(now)
+    return {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
+
+
+def given_back(lease: LeaseRecord, now: datetime) -> Object:
+    """Return the merge patch after which nobody holds the Lease, so that the next one need not wait."""
+    return {
+        "metadata": {"resourceVersion": lease.metadata.resource_version},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(now)},
+    }
+
+
+def _held(holder: str, duration: timedelta, now: datetime, transitions: int) -> Object:
+    return {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": _whole_seconds(duration),
+        "acquireTime": micro_time(now),
+        "renewTime": micro_time(now),
+        "leaseTransitions": transitions,
+    }
+
+
+def _whole_seconds(duration: timedelta) -> int:
+    return min(max(1, math.ceil(duration.total_seconds())), _LONGEST_SECONDS)
+
+
+def _owner(owner: OwnerReference) -> Object:
+    return {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}

@@ -1,0 +1,54 @@
+"""List one kind completely, in pages of one consistent moment."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Generic
+
+from kube.decoding import Broken, Decoder
+from kube.record import RecordT
+from kube.transport import Query, Transport
+
+
+@dataclass(frozen=True)
+class Listed(Generic[RecordT]):
+    """Every object of a kind, and the resourceVersion to watch from."""
+
+    records: list[RecordT]
+    broken: list[Broken]
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class Paging:
+    """How a list is cut into requests."""
+
+    limit: int = 500
+    """Objects of one page: 8 MB of Nodes."""
+    timeout: timedelta = timedelta(seconds=60)
+    """For each page."""
+
+
+async def list_all(
+    transport: Transport, path: str, decoder: Decoder[RecordT], label_selector: str, paging: Paging
+) -> Listed[RecordT]:
+    """Read all pages.
+
+    Without resourceVersion: only such a list is sure to show everything that was ever answered, also by
+    another API server. Raises Expired when the moment was compacted away between two pages.
+    """
+    records: list[RecordT] = []
+    broken: list[Broken] = []
+    token = ""
+    while True:
+        query = _query(label_selector, paging.limit, token)
+        page = decoder.page(await transport.request("GET", path, query=query, timeout=paging.timeout))
+        records.extend(page.records)
+        broken.extend(page.broken)
+        token = page.token
+        if not token:
+            return Listed(records, broken, page.resource_version)
+
+
+def _query(label_selector: str, limit: int, token: str) -> Query:
+    query = [("limit", str(limit)), ("labelSelector", label_selector), ("continue", token)]
+    return [(key, value) for key, value in query if value]

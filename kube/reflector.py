@@ -1,0 +1,244 @@
+"""A live picture of one kind that survives every fault of the API server and of the way to it.
+
+List, then watch from the list's resourceVersion; whatever ends the watch, go on from the last
+resourceVersion that was seen, or list again where that is not possible. Nothing is lost between two
+lists, because what vanished meanwhile is found by comparing. The picture is never half of a list.
+
+What the end of a request leads to:
+
+    clean end, or silence               watch again at once
+    refused, reset, cut, HTTP 5xx, 401  wait, watch again
+    429                                 wait as long as told, watch again
+    403                                 wait long, watch again: somebody must grant a role
+    404, twice                          not served: the picture is empty; wait, list again
+    410, an ERROR in the stream,        wait, list again
+    unreadable answers, anything else
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Generic
+
+from kube.backoff import Backoff, Waits
+from kube.broken import BrokenObjects
+from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
+from kube.errors import (
+    Forbidden,
+    KubernetesError,
+    Malformed,
+    NotFound,
+    ServerFault,
+    Silent,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from kube.listing import Paging, list_all
+from kube.record import Change, ChangeKind, Key, RecordT, key_of
+from kube.resource import Resource
+from kube.sight import Sight, State
+from kube.status import from_status
+from kube.store import Store
+from kube.transport import Transport
+from kube.watching import Watching, watch
+
+__all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
+
+# After these the last resourceVersion is as good as before.
+_RESUMABLE = (Unreachable, ServerFault, TooManyRequests, Unauthorized, Forbidden)
+
+
+@dataclass(frozen=True)
+class ReflectorSettings:
+    """How patient a reflector is. The defaults are for production; tests shorten them."""
+
+    paging: Paging = field(default_factory=Paging)
+    watching: Watching = field(default_factory=Watching)
+    waits: Waits = field(default_factory=Waits)
+    relist: tuple[timedelta, timedelta] = (timedelta(minutes=30), timedelta(minutes=60))
+    """A list is compared with the picture again after a random time between these."""
+    steady: timedelta = timedelta(seconds=10)
+    """A watch that lasted so long ends a row of failures; a shorter one is a failure itself."""
+
+
+class Reflector(Generic[RecordT]):
+    """Keeps `store` equal to what the API server holds, and tells `notify` of every change.
+
+    `notify` and `on_broken` are called between two awaits, when the store shows the change, and must not
+    raise. An object that turns unreadable is told to `on_broken` first and is then reported DELETED,
+    because a record of what it was before must not be acted on: ask `broken` before believing that it is
+    gone. An absent kind counts as synced: an empty list is its truth.
+    """
+
+    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
+        self,
+        transport: Transport,
+        resource: Resource,
+        decode: type[RecordT],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        notify: Callable[[Change[RecordT]], None],
+        on_broken: Callable[[Key, str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        settings: ReflectorSettings = ReflectorSettings(),
+    ) -> None:
+        self._transport = transport
+        self._path = resource.path(namespace)
+        self._decoder = Decoder(decode)
+        self._label_selector = label_selector
+        self._notify = notify
+        self._clock = clock
+        self._settings = settings
+        self._store: Store[RecordT] = Store()
+        self._broken = BrokenObjects(resource.kind, on_broken)
+        self._sight = Sight(resource.plural, clock)
+        self._backoff = Backoff(settings.waits)
+        self._resource_version = ""  # "" when it must list
+        self._list_due = 0.0
+        self._missing = False  # whether the last answer was 404
+
+    @property
+    def store(self) -> Mapping[Key, RecordT]:
+        """The picture; a read-only view that follows it."""
+        return self._store.records
+
+    @property
+    def broken(self) -> Mapping[Key, str]:
+        """Objects that exist but do not decode, with the reason; a read-only view."""
+        return self._broken.errors
+
+    @property
+    def synced(self) -> bool:
+        """Whether there was a complete list since the start."""
+        return self._sight.synced
+
+    async def wait_synced(self) -> None:
+        """Return when there is a complete list."""
+        await self._sight.wait_synced()
+
+    @property
+    def state(self) -> State:
+        """What it is doing."""
+        return self._sight.state
+
+    @property
+    def problem(self) -> str:
+        """One sentence about the last failure; "" while a watch is open."""
+        return self._sight.problem
+
+    def age(self) -> timedelta | None:
+        """Return the time since the last proof that the picture is true; None while there is none.
+
+        Proofs are the moment that a complete list shows, an accepted watch, and anything it says.
+        """
+        return self._sight.age()
+
+    async def run(self) -> None:
+        """Follow the API server until cancelled."""
+        while True:
+            try:
+                await self._go_on()
+            except KubernetesError as error:
+                wait = self._backoff.after(error)
+                self._note(error)
+                await asyncio.sleep(wait.total_seconds())
+
+    async def _go_on(self) -> None:
+        if not self._resource_version or self._clock() >= self._list_due:
+            await self._list()
+        await self._watch()
+
+    async def _list(self) -> None:
+        self._sight.state = State.LISTING
+        began = self._clock()
+        listed = await list_all(
+            self._transport, self._path, self._decoder, self._label_selector, self._settings.paging
+        )
+        self._resource_version = listed.resource_version
+        self._list_due = self._clock() + _between(*self._settings.relist)
+        self._missing = False
+        self._broken.replace(listed.broken)
+        changes = self._store.replace(listed.records)
+        # What a list shows is as old as its first page.
+        self._sight.alive(began)
+        self._sight.complete()
+        self._tell(changes)
+
+    async def _watch(self) -> None:
+        async with watch(
+            self._transport, self._path, self._label_selector, self._resource_version, self._settings.watching
+        ) as lines:
+            accepted = self._clock()
+            self._sight.alive()
+            self._sight.well()
+            try:
+                await self._follow(lines)
+            except Silent:
+                pass  # an end like any other
+            finally:
+                lasted = timedelta(seconds=self._clock() - accepted)
+                if lasted >= self._settings.steady:
+                    self._backoff.reset()
+        if lasted < self._settings.steady:
+            raise Unreachable(f"The watch of {self._path} ended after {lasted}.", path=self._path)
+
+    async def _follow(self, lines: AsyncIterator[bytes]) -> None:
+        async for line in lines:
+            self._sight.alive()
+            match self._decoder.line(line):
+                case Seen(kind, found):
+                    self._tell(self._apply(kind, found))
+                case Bookmark(resource_version):
+                    self._resource_version = resource_version
+                case WatchError(status):
+                    self._resource_version = ""
+                    raise from_status(f"The watch of {self._path}", self._path, status.code, status)
+
+    def _apply(self, kind: ChangeKind, found: RecordT | Broken) -> list[Change[RecordT]]:
+        if isinstance(found, Broken):
+            self._resource_version = found.resource_version
+            return self._leave_out(kind, found)
+        key = key_of(found)
+        self._resource_version = found.metadata.resource_version
+        self._broken.discard(key)
+        return self._store.remove(key) if kind is ChangeKind.DELETED else self._store.put(found)
+
+    def _leave_out(self, kind: ChangeKind, found: Broken) -> list[Change[RecordT]]:
+        if kind is ChangeKind.DELETED:
+            self._broken.discard(found.key)
+        else:
+            self._broken.add(found)
+        return self._store.remove(found.key)
+
+    def _tell(self, changes: Iterable[Change[RecordT]]) -> None:
+        for change in changes:
+            self._notify(change)
+
+    def _note(self, error: KubernetesError) -> None:
+        if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):
+            self._resource_version = ""
+        if not isinstance(error, NotFound):
+            self._sight.waiting(error)
+        elif self._missing or not self._store.records:
+            self._become_absent(error)
+        else:
+            # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
+            self._missing = True
+            self._sight.waiting(error)
+
+    def _become_absent(self, error: NotFound) -> None:
+        self._broken.replace(())
+        changes = self._store.replace(())
+        self._sight.alive()
+        self._sight.complete()
+        self._sight.absent(error)
+        self._tell(changes)
+
+
+def _between(shortest: timedelta, longest: timedelta) -> float:
+    return random.uniform(shortest.total_seconds(), longest.total_seconds())  # noqa: S311  no secret

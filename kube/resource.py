@@ -1,0 +1,46 @@
+"""Kinds as the API server serves them: where their objects live in its paths."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+Object = dict[str, Any]
+"""An object as JSON, for what we write and for kinds that we do not know."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind of one version of one group."""
+
+    api_version: str
+    """Group and version ("coordination.k8s.io/v1"), or the version alone for the core group ("v1")."""
+    kind: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Return the path of one object, or without `name` of a collection.
+
+        A namespaced kind without `namespace` gives the collection of all namespaces.
+        """
+        root = group_version_path(self.api_version)
+        within = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        parts = [self.plural, *(quote(part, safe="") for part in (name, subresource) if part)]
+        return f"{root}{within}/{'/'.join(parts)}"
+
+
+def group_version_path(api_version: str) -> str:
+    """Return the path under which a group version is served; the core group has its own root."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+NODES = Resource("v1", "Node", "nodes", namespaced=False)
+EVENTS = Resource("v1", "Event", "events", namespaced=True)
+NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
+LEASES = Resource("coordination.k8s.io/v1", "Lease", "leases", namespaced=True)
+NODE_HEALTH_CHECKS = Resource(
+    "remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "nodehealthchecks", namespaced=False
+)
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)

@@ -1,0 +1,81 @@
+"""What a reflector says about itself: how far it is, how old its picture is, and what keeps it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from enum import StrEnum
+
+from kube.errors import KubernetesError
+
+_logger = logging.getLogger(__name__)
+
+
+class State(StrEnum):
+    """What a reflector is doing."""
+
+    STARTING = "Starting"
+    LISTING = "Listing"
+    WATCHING = "Watching"
+    ABSENT = "Absent"
+    """The API server does not serve the kind: the picture is empty, and that is the truth."""
+    WAITING = "Waiting"
+    """A request failed, see `problem`; it will try again."""
+
+
+class Sight:
+    """State of one reflector; logs each problem once, when it begins and when it ends."""
+
+    def __init__(self, kind: str, clock: Callable[[], float]) -> None:
+        self._kind = kind
+        self._clock = clock
+        self._alive_at: float | None = None
+        self._logged = ""
+        self._complete = asyncio.Event()
+        self.state = State.STARTING
+        self.problem = ""
+
+    @property
+    def synced(self) -> bool:
+        """Whether there was a complete list since the start."""
+        return self._complete.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return when there is a complete list."""
+        await self._complete.wait()
+
+    def age(self) -> timedelta | None:
+        """Return how old the picture may be; None while there is none."""
+        return None if self._alive_at is None else timedelta(seconds=self._clock() - self._alive_at)
+
+    def alive(self, since: float | None = None) -> None:
+        """Note that the picture is true as of now, or as of `since` by the clock."""
+        self._alive_at = self._clock() if since is None else since
+
+    def complete(self) -> None:
+        """Note that there is a complete list."""
+        self._complete.set()
+
+    def well(self) -> None:
+        """Note that a watch is open."""
+        self.state = State.WATCHING
+        self.problem = ""
+        if self._logged:
+            self._logged = ""
+            _logger.info("Watching %s again.", self._kind)
+
+    def absent(self, error: KubernetesError) -> None:
+        """Note that the kind is not served."""
+        self._trouble(State.ABSENT, error)
+
+    def waiting(self, error: KubernetesError) -> None:
+        """Note that a request failed."""
+        self._trouble(State.WAITING, error)
+
+    def _trouble(self, state: State, error: KubernetesError) -> None:
+        self.state = state
+        self.problem = error.message
+        sort = f"{state} {type(error).__name__}"
+        if sort != self._logged:
+            self._logged = sort
+            _logger.warning("Not watching %s: %s", self._kind, error.message)

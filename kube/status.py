@@ -1,0 +1,112 @@
+"""From an HTTP status and a Kubernetes `Status` to our errors: the one place that classifies.
+
+A body is believed only if it is a `Status`: proxies answer with pages of HTML, and kube-apiserver
+itself answers an unknown path in plain text.
+"""
+
+from datetime import timedelta
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    KindUnknown,
+    KubernetesError,
+    NotFound,
+    ServerFault,
+    TooManyRequests,
+    Unauthorized,
+)
+
+_LONGEST_MESSAGE = 256  # characters; admission plugins quote whole objects
+_NOT_FOUND = 404
+_CONFLICT = 409
+_SERVER_FAULTS = 500
+
+_BY_STATUS: dict[int, type[KubernetesError]] = {
+    400: Invalid,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Expired,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+class _Details(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    name: str = ""
+    retry_after_seconds: int = Field(default=0, alias="retryAfterSeconds")
+
+
+class Status(BaseModel):
+    """The part of a `Status` that says what went wrong."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str = ""
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+_NO_STATUS = Status()
+
+
+def classify(asked: str, path: str, status: int, body: bytes, retry_after: str = "") -> KubernetesError:
+    """Return the error for an answer.
+
+    `asked` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as it came.
+    """
+    return from_status(asked, path, status, _read(body), _seconds(retry_after))
+
+
+def from_status(
+    asked: str, path: str, code: int, said: Status, retry_after: timedelta | None = None
+) -> KubernetesError:
+    """Return the error for a `Status`; watches carry them in their stream, too."""
+    kind = _class_of(code, said)
+    if retry_after is None and said.details and said.details.retry_after_seconds > 0:
+        retry_after = timedelta(seconds=said.details.retry_after_seconds)
+    return kind(
+        _sentence(asked, code, said), status=code, reason=said.reason, path=path, retry_after=retry_after
+    )
+
+
+def _class_of(code: int, said: Status) -> type[KubernetesError]:
+    if code == _CONFLICT and said.reason == "AlreadyExists":
+        return AlreadyExists
+    # The server names the object that it misses; if it names none, it misses the kind.
+    if code == _NOT_FOUND and not (said.details and said.details.name):
+        return KindUnknown
+    if code >= _SERVER_FAULTS:
+        return ServerFault
+    return _BY_STATUS.get(code, KubernetesError)
+
+
+def _sentence(asked: str, code: int, said: Status) -> str:
+    answer = f"{asked} was answered {code} {said.reason}".rstrip()
+    message = said.message.strip()
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[: _LONGEST_MESSAGE - 1] + "…"
+    return f"{answer}: {message}" if message else f"{answer}."
+
+
+def _read(body: bytes) -> Status:
+    try:
+        status = Status.model_validate_json(body)
+    except ValidationError:
+        return _NO_STATUS
+    return status if status.kind == "Status" else _NO_STATUS
+
+
+def _seconds(header: str) -> timedelta | None:
+    return timedelta(seconds=int(header)) if header.isdecimal() else None

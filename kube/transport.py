@@ -1,0 +1,173 @@
+"""HTTP to one API server: bytes there, bytes or one of our errors back. No retries, no meaning.
+
+The library (`kubernetes.aio`) finds the server, authenticates and holds the TLS settings. The one thing
+repeated here is a request answered 401, once, with credentials read anew: tokens rotate under us.
+"""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Self
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+
+from kube.configuration import Load, configure, loader
+from kube.errors import Silent, Unauthorized, Unreachable
+from kube.lines import complete_lines
+from kube.session import open_session
+from kube.status import classify
+
+Query = Sequence[tuple[str, str]]
+
+_CONNECTING = timedelta(seconds=10)
+_OPENING = timedelta(seconds=30)  # an API server that has just started lets a watch wait for its cache
+_FIRST_FAILURE = 400
+
+# What the library raises when no complete answer arrives.
+_BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    path: str
+    query: Query
+    limits: aiohttp.ClientTimeout
+    body: object | None = None
+    content_type: str = "application/json"
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    def unreachable(self, error: BaseException) -> Unreachable:
+        what = str(error) or type(error).__name__
+        return Unreachable(f"{self} got no complete answer: {what}", path=self.path)
+
+
+class Transport:
+    """One API server, seen with one set of credentials."""
+
+    def __init__(self, configuration: Configuration, load: Load, user_agent: str = "paramedic") -> None:
+        self._configuration = configuration
+        self._load = load
+        self._api = ApiClient(configuration)
+        self._api.user_agent = user_agent
+        # The session that the library would make starves watches and notices dead peers after minutes.
+        self._api.rest_client.pool_manager = open_session(self._api.rest_client.ssl_context)
+
+    @classmethod
+    async def connect(
+        cls, kubeconfig: str | None = None, context: str | None = None, *, user_agent: str = "paramedic"
+    ) -> Self:
+        """Read the configuration; no request is made yet.
+
+        Looks at `kubeconfig`, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod.
+
+        Raises NotConfigured: none of them is there, or it cannot be read.
+        """
+        load = loader(kubeconfig, context)
+        return cls(await configure(load), load, user_agent)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection; watches end with `Unreachable`."""
+        await self._api.close()  # type: ignore[no-untyped-call]  # the library has no types
+
+    async def request(  # noqa: PLR0913  a request has these parts
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: object | None = None,
+        content_type: str = "application/json",
+        timeout: timedelta = timedelta(seconds=10),  # noqa: ASYNC109  it includes the reading of the answer
+    ) -> bytes:
+        """Return the body of a successful answer. `timeout` is for the whole exchange.
+
+        Raises KubernetesError: one of its subclasses, by the answer; `Unreachable` without one.
+        """
+        limits = aiohttp.ClientTimeout(
+            total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
+        )
+        asked = _Request(method, path, query, limits, body, content_type)
+        async with await self._send(asked) as response:
+            return await _read(response, asked)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Query, *, silence: timedelta, opening: timedelta = _OPENING
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a GET whose answer comes line by line, and yield its complete lines.
+
+        `opening` limits the wait for the answer to begin, `silence` the wait for more of it. Leaving the
+        context closes the connection. The iterator ends when the server ends the answer properly.
+
+        Raises KubernetesError: on opening, by the answer; `Unreachable` also later, when the stream breaks.
+        """
+        limits = aiohttp.ClientTimeout(
+            total=None, sock_connect=_CONNECTING.total_seconds(), sock_read=silence.total_seconds()
+        )
+        asked = _Request("GET", path, query, limits)
+        try:
+            async with asyncio.timeout(opening.total_seconds()):
+                response = await self._send(asked)
+        except TimeoutError as error:
+            raise Unreachable(f"{asked} was not answered within {opening}.", path=path) from error
+        try:
+            yield complete_lines(_pieces(response, asked), str(asked), path)
+        finally:
+            response.close()
+
+    async def _send(self, asked: _Request) -> aiohttp.ClientResponse:
+        try:
+            return await self._send_once(asked)
+        except Unauthorized:
+            await self._load(self._configuration)
+            return await self._send_once(asked)
+
+    async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
+        try:
+            prepared = await self._api.param_serialize(
+                asked.method,
+                asked.path,
+                query_params=list(asked.query),
+                header_params={"Accept": "application/json", "Content-Type": asked.content_type},
+                body=asked.body,
+                auth_settings=["BearerToken"],
+            )
+            answer = await self._api.call_api(*prepared, _request_timeout=asked.limits)
+        except _BROKEN as error:
+            raise asked.unreachable(error) from error
+        response: aiohttp.ClientResponse = answer.response
+        if response.status < _FIRST_FAILURE:
+            return response
+        async with response:
+            content = await _read(response, asked)
+        retry_after = response.headers.get("Retry-After", "")
+        raise classify(str(asked), asked.path, response.status, content, retry_after)
+
+
+async def _read(response: aiohttp.ClientResponse, asked: _Request) -> bytes:
+    try:
+        return await response.read()
+    except _BROKEN as error:
+        raise asked.unreachable(error) from error
+
+
+async def _pieces(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIterable[bytes]:
+    try:
+        async for piece in response.content.iter_any():
+            yield piece
+    except aiohttp.SocketTimeoutError as error:
+        raise Silent(f"{asked} was silent for too long.", path=asked.path) from error
+    except _BROKEN as error:
+        raise asked.unreachable(error) from error

@@ -1,0 +1,38 @@
+"""Insisting: try until it works, with back-off, and say once per transition why it does not."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from runtime.problems import Problems
+
+Result = TypeVar("Result")
+
+FIRST_SECONDS = 0.5
+LONGEST_SECONDS = 10.0
+
+
+async def insist(
+    part: str,
+    attempt: Callable[[], Awaitable[Result]],
+    errors: tuple[type[Exception], ...],
+    problems: Problems,
+) -> Result:
+    """The result of `attempt`, however often it takes; `errors` are those that waiting may mend."""
+    wait = FIRST_SECONDS
+    while True:
+        try:
+            result = await attempt()
+        except errors as error:
+            problems.report(part, one_sentence(error))
+            await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311  spreads retries, hides no secret
+            wait = min(wait * 2, LONGEST_SECONDS)
+        else:
+            problems.report(part, "")
+            return result
+
+
+def one_sentence(error: BaseException) -> str:
+    """What went wrong, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,67 @@
+"""Settings of the detector and the worker: read once from the environment, one frozen value each.
+
+Where Temporal and Kubernetes are is not ours to invent: `TEMPORAL_*` and its profiles, and `KUBECONFIG` or
+the service account of the Pod.
+"""
+
+import os
+import socket
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Self
+
+from pydantic import Field, ValidationError
+
+from health.frozen import Frozen
+
+PREFIX = "PARAMEDIC_"
+
+
+class SettingsError(Exception):
+    """A variable of the environment cannot be used; names it and its value."""
+
+
+class Settings(Frozen):
+    """What both processes are told."""
+
+    cluster: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$")
+    """PARAMEDIC_CLUSTER: a name for this cluster, part of workflow ids and task queues."""
+    namespace: str = "paramedic-system"
+    """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
+    lease_namespace: str = "medik8s-leases"
+    """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
+    ready_address: str = "0.0.0.0:8081"
+    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz and /healthz."""
+    identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
+    """PARAMEDIC_IDENTITY: this process among its like."""
+    sight_limit_seconds: float = Field(default=90, gt=0)
+    """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a picture without a sign of life for so long.
+
+    Longer than the minute between two bookmarks of a quiet watch.
+    """
+
+    @property
+    def sight_limit(self) -> timedelta:
+        """`sight_limit_seconds` as a duration."""
+        return timedelta(seconds=self.sight_limit_seconds)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """The settings that the variables PARAMEDIC_* say.
+
+        Raises:
+            SettingsError: one is missing or bad.
+
+        """
+        given = {
+            name.removeprefix(PREFIX).lower(): value
+            for name, value in environment.items()
+            if name.startswith(PREFIX)
+        }
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = f"{PREFIX}{str(first['loc'][0]).upper()}"
+            found = environment.get(name, "nothing")
+            raise SettingsError(f"{name}: {first['msg']} (found {found!r})") from error

@@ -1,0 +1,37 @@
+from pathlib import Path
+
+from devcluster.demo import incident
+from devcluster.demo.dev_description import DevDescription, read
+from devcluster.demo.facts import NodeSeen, Run
+
+DEV = DevDescription(
+    kubeconfig=Path("kubeconfig"),
+    temporal_address="127.0.0.1:7233",
+    temporal_namespace="paramedic",
+    temporal_ui="http://127.0.0.1:8233",
+    cluster="dev-1a2b",
+    pids={"worker": 7},
+)
+
+
+def test_workflow_is_found_under_the_check_the_node_and_the_beginning_of_its_uid() -> None:
+    node = NodeSeen("node-3", "0123456789abcdef", "boot")
+    id_ = incident.workflow_id("dev-1a2b", node)
+    assert id_ == "remediation/dev-1a2b/NodeHealthCheck/demo/node-3/01234567"
+
+
+def test_page_of_a_workflow_has_the_slashes_of_its_id_escaped() -> None:
+    page = incident.page(DEV, Run("remediation/dev/node-3", "run-1"))
+    assert page == (
+        "http://127.0.0.1:8233/namespaces/paramedic/workflows/remediation%2Fdev%2Fnode-3/run-1/history"
+    )
+
+
+def test_description_is_read_with_more_in_it_than_the_demo_needs(tmp_path: Path) -> None:
+    file = tmp_path / "dev.json"
+    file.write_text(DEV.model_dump_json().replace('"cluster"', '"audit_log": "a", "cluster"'))
+    assert read(file) == DEV
+
+
+def test_description_that_is_not_there_yet_is_none(tmp_path: Path) -> None:
+    assert read(tmp_path / "dev.json") is None

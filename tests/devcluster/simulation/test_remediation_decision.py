@@ -1,0 +1,117 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from devcluster.simulation.remediation_decision import (
+    Begin,
+    Fail,
+    Nothing,
+    Step,
+    Succeed,
+    SwitchOffAndOn,
+    next_step,
+)
+from devcluster.simulation.remediation_request import NODE_NAME, TIMED_OUT, RemediationRequest
+from devcluster.simulation.remediation_status import status_patch
+
+BOOTS = {"node-1": "boot-1", "node-3": "boot-3"}
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def request(
+    name: str = "node-3",
+    *,
+    annotations: dict[str, str] | None = None,
+    deleted: bool = False,
+    status: dict[str, Any] | None = None,
+) -> RemediationRequest:
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": "u",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-01-02T03:00:00Z",
+        "annotations": annotations or {},
+        "deletionTimestamp": "2026-01-02T03:01:00Z" if deleted else None,
+    }
+    return RemediationRequest.model_validate(
+        {"metadata": metadata, "spec": {"powerOffSeconds": 4}, "status": status or {}}
+    )
+
+
+def with_conditions(**statuses: str) -> dict[str, Any]:
+    conditions = [
+        {"type": t, "status": s, "reason": "R", "message": "", "lastTransitionTime": "2026-01-02T03:00:00Z"}
+        for t, s in statuses.items()
+    ]
+    return {"conditions": conditions}
+
+
+@pytest.mark.parametrize(
+    ("seen", "step"),
+    [
+        pytest.param(request(), Begin("boot-3"), id="new"),
+        pytest.param(
+            request("r", annotations={NODE_NAME: "node-1"}), Begin("boot-1"), id="named by annotation"
+        ),
+        pytest.param(
+            request("node-3", annotations={NODE_NAME: "node-1"}), Begin("boot-1"), id="annotation wins"
+        ),
+        pytest.param(
+            request(status={"bootIDBefore": "boot-3"}), SwitchOffAndOn(timedelta(seconds=4)), id="begun"
+        ),
+        pytest.param(request(status={"bootIDBefore": "boot-0"}), Succeed("boot-3"), id="rebooted since"),
+        pytest.param(request(status=with_conditions(Succeeded="True")), Nothing(), id="succeeded"),
+        pytest.param(request(status=with_conditions(Succeeded="False")), Nothing(), id="failed"),
+        pytest.param(
+            request(
+                status={"bootIDBefore": "boot-3"} | with_conditions(Processing="True", Succeeded="Unknown")
+            ),
+            SwitchOffAndOn(timedelta(seconds=4)),
+            id="processing",
+        ),
+        pytest.param(request(deleted=True), Nothing(), id="being deleted"),
+        pytest.param(request(annotations={TIMED_OUT: "2026-01-02T03:04:05Z"}), Nothing(), id="timed out"),
+        pytest.param(
+            request("node-9"), Fail("NodeNotFound", "There is no simulated node node-9."), id="unknown node"
+        ),
+    ],
+)
+def test_next_step(seen: RemediationRequest, step: Step) -> None:
+    assert next_step(seen, BOOTS) == step
+
+
+def statuses(patch: dict[str, Any]) -> dict[str, str]:
+    return {c["type"]: c["status"] for c in patch["status"]["conditions"]}
+
+
+def test_begun_request_is_processing_and_keeps_the_boot_id() -> None:
+    patch = status_patch(request(), Begin("boot-3"), NOW)
+    assert statuses(patch) == {"Processing": "True", "Succeeded": "Unknown"}
+    assert patch["status"]["bootIDBefore"] == "boot-3"
+
+
+def test_request_of_a_rebooted_node_succeeded() -> None:
+    patch = status_patch(request(), Succeed("boot-4"), NOW)
+    assert statuses(patch) == {"Processing": "False", "Succeeded": "True"}
+    assert "bootIDBefore" not in patch["status"]
+
+
+def test_failed_request_says_why() -> None:
+    patch = status_patch(request(), Fail("NodeNotFound", "There is none."), NOW)
+    assert statuses(patch) == {"Processing": "False", "Succeeded": "False"}
+    assert {(c["reason"], c["message"]) for c in patch["status"]["conditions"]} == {
+        ("NodeNotFound", "There is none.")
+    }
+
+
+def test_condition_moves_its_transition_time_only_with_its_status() -> None:
+    seen = request(status=with_conditions(Processing="False", Succeeded="Unknown"))
+    patch = status_patch(seen, Succeed("boot-4"), NOW)
+    times = {c["type"]: c["lastTransitionTime"] for c in patch["status"]["conditions"]}
+    assert times == {"Processing": "2026-01-02T03:00:00Z", "Succeeded": "2026-01-02T03:04:05Z"}
+
+
+def test_status_applies_only_to_the_version_that_was_read() -> None:
+    assert status_patch(request(), Begin("boot-3"), NOW)["metadata"] == {"resourceVersion": "7"}

@@ -1,0 +1,86 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from devcluster import assets, build, go_toolchain, sources
+from devcluster.errors import BuildError
+
+
+def executable(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "paramedic"
+
+
+@pytest.fixture
+def compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on PATH before all others, for a stand-in of the compiler."""
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "bin"
+
+
+GO = 'test "$1" = version && { echo "go version go1.26.0 linux/amd64"; exit 0; }\n'
+COMPILES = GO + 'while test "$1" != -o; do shift; done; echo built >> "$2"'
+FAILS = GO + "echo 'no space left on device' >&2; exit 1"
+
+
+def test_given_servers_are_taken_and_the_others_are_built(
+    tmp_path: Path, compilers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable(compilers / "go", COMPILES)
+    given = executable(tmp_path / "assets" / "kube-apiserver", "")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
+    servers = assets.find()
+    assert servers.kube_apiserver == (str(given),)
+    assert servers.etcd == (str(build.binary()), "etcd")
+
+
+def test_what_was_built_once_is_not_built_again(compilers: Path, cache: Path) -> None:
+    executable(compilers / "go", COMPILES)
+    assets.find()
+    assets.find()
+    built = build.binary()
+    assert built.read_text() == "built\n"
+    assert built.is_relative_to(cache)
+
+
+def test_a_failed_build_says_what_to_do_and_leaves_no_binary(compilers: Path, cache: Path) -> None:
+    executable(compilers / "go", FAILS)
+    with pytest.raises(BuildError, match=r"see why in .*controlplane\.log, then try again") as error:
+        assets.find()
+    assert "\n" not in str(error.value)
+    assert not list(cache.glob("controlplane/*/controlplane"))
+    assert "no space left" in next(cache.glob("controlplane/*/controlplane.log")).read_text()
+
+
+def test_a_compiler_on_path_that_is_too_old_is_not_used(compilers: Path, cache: Path) -> None:
+    executable(compilers / "go", 'echo "go version go1.25.9 linux/amd64"')
+    installed = executable(cache / "go-toolchain" / "go" / "bin" / "go", COMPILES)
+    assert go_toolchain.find() == installed
+
+
+def test_a_change_of_the_sources_makes_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sources.fingerprint()
+    monkeypatch.setattr(sources, "FOLDER", shutil.copytree(sources.FOLDER, tmp_path / "sources"))
+    assert sources.fingerprint() == before
+    with (tmp_path / "sources" / "main.go").open("a") as source:
+        source.write("// changed\n")
+    assert sources.fingerprint() != before
+
+
+def test_the_servers_tell_the_version_that_they_are_built_from() -> None:
+    flags = sources.linker_flags()
+    version = sources.kubernetes_version()
+    assert f"component-base/version.gitVersion={version}" in flags
+    assert f"version.gitMajor={version[1:].split('.')[0]} " in flags
+    assert f"version.gitMinor={version.split('.')[1]} " in flags

@@ -1,0 +1,119 @@
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.dev import DevSettings
+from devcluster.errors import SettingsError
+from devcluster.polling import until
+from tests.devcluster.kubectl import kubectl
+from tests.devcluster.processes import gone, runs
+
+PATIENCE = timedelta(seconds=60)
+SCRIPT = (
+    "import asyncio, sys; from pathlib import Path\n"
+    "from devcluster.dev import DevSettings, run\n"
+    "from devcluster.errors import DevclusterError\n"
+    "try:\n"
+    "    settings = DevSettings(Path(sys.argv[1]), without=frozenset({'detector', 'worker'}))\n"
+    "    asyncio.run(run(settings))\n"
+    "except DevclusterError as error:\n"
+    "    sys.exit(str(error))\n"
+)
+
+
+def description(directory: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads((directory / "dev.json").read_text())
+    except FileNotFoundError:
+        return {}
+    return content
+
+
+async def start(directory: Path) -> asyncio.subprocess.Process:
+    command = (sys.executable, "-c", SCRIPT, str(directory))
+    return await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+
+
+@asynccontextmanager
+async def dev(directory: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A running `paramedic dev` without our own processes, ready; killed at the end if it still runs."""
+    process = await start(directory)
+
+    async def ready() -> bool:
+        return bool(description(directory)) or process.returncode is not None
+
+    try:
+        await until(ready, within=PATIENCE, otherwise="it does not become ready")
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.cluster
+async def test_it_describes_what_runs_mends_it_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with dev(tmp_path) as process:
+        content = description(tmp_path)
+        assert set(content["pids"]) == {"temporal", "etcd", "control_plane", "manager"}
+        assert content["cluster"].startswith("dev-")
+        assert content["audit_log"] == str(tmp_path / "logs" / "audit.log")
+        assert (await kubectl(Path(content["kubeconfig"]), "get", "nodes"))[0] == 0
+
+        os.kill(content["pids"]["manager"], signal.SIGKILL)
+
+        async def mended() -> bool:
+            return bool(
+                description(tmp_path)["pids"].get("manager") not in {content["pids"]["manager"], None}
+            )
+
+        await until(mended, within=PATIENCE, otherwise="the manager is not started again")
+        pids = description(tmp_path)["pids"].values()
+        assert all(map(runs, pids))
+
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), PATIENCE.total_seconds()) == 0
+        assert not any(map(runs, pids))
+        assert not description(tmp_path)
+
+
+@pytest.mark.cluster
+async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    async with dev(tmp_path) as process:
+        first = description(tmp_path)
+        second = await start(tmp_path)
+        _, complaint = await second.communicate()
+        assert second.returncode == 1
+        assert complaint.decode().count("\n") == 1
+        assert "is in use by another paramedic dev" in complaint.decode()
+
+        process.kill()
+        for pid in first["pids"].values():
+            await gone(pid)
+    (tmp_path / "dev.json").unlink()
+    async with dev(tmp_path):
+        again = description(tmp_path)
+    assert {**again, "pids": {}} == {**first, "pids": {}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        pytest.param(
+            {"without": frozenset({"temporal"})}, "--without knows detector and worker", id="without"
+        ),
+        pytest.param({"simulate_nodes": -1}, "needs a number of nodes", id="nodes"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        DevSettings(Path("unused"), **arguments)

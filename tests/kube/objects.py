@@ -1,0 +1,54 @@
+"""Objects as an API server sends them, and the record that the tests keep of them."""
+
+from typing import Any
+
+from pydantic import Field
+
+from kube.metadata import Metadata, PartialModel
+from kube.resource import Resource
+
+WIDGETS = Resource("example.com/v1", "Widget", "widgets", namespaced=False)
+PATH = "/apis/example.com/v1/widgets"
+
+
+class WidgetSpec(PartialModel):
+    size: int = 0
+
+
+class Widget(PartialModel):
+    metadata: Metadata
+    spec: WidgetSpec = Field(default_factory=WidgetSpec)
+
+
+def widget(name: str, version: int, size: object = 1, uid: str = "", heartbeat: int = 0) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "uid": uid or f"uid-{name}",
+            "resourceVersion": str(version),
+            "creationTimestamp": "2025-01-01T00:00:00Z",
+            "managedFields": [{"time": heartbeat}],
+        },
+        "spec": {"size": size},
+        "status": {"heartbeat": heartbeat},
+    }
+
+
+def listed(version: int, *items: dict[str, Any], token: str = "") -> dict[str, Any]:
+    return {
+        "kind": "WidgetList",
+        "metadata": {"resourceVersion": str(version), "continue": token},
+        "items": list(items),
+    }
+
+
+def event(kind: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, "object": item}
+
+
+def bookmark(version: int) -> dict[str, Any]:
+    return event("BOOKMARK", {"kind": "Widget", "metadata": {"resourceVersion": str(version)}})
+
+
+def failed(code: int, reason: str) -> dict[str, Any]:
+    return event("ERROR", {"kind": "Status", "code": code, "reason": reason, "message": f"said {reason}"})

@@ -1,0 +1,61 @@
+from datetime import timedelta
+from statistics import mean
+
+from kube.backoff import Backoff, Waits
+from kube.errors import Expired, Forbidden, KubernetesError, NotFound, TooManyRequests, Unreachable
+
+FAULT = Unreachable("no")
+
+
+def _nth_waits(error: KubernetesError, failures_before: int, samples: int = 300) -> list[timedelta]:
+    waits = []
+    for _ in range(samples):
+        backoff = Backoff(Waits())
+        for _ in range(failures_before):
+            backoff.after(error)
+        waits.append(backoff.after(error))
+    return waits
+
+
+def test_first_wait_is_random_so_that_clients_do_not_come_back_together() -> None:
+    waits = _nth_waits(Expired("no"), 0)
+
+    assert max(waits) <= timedelta(seconds=2)
+    assert max(waits) - min(waits) > timedelta(seconds=1)
+
+
+def test_requests_under_a_lasting_fault_are_fewer_than_one_a_second() -> None:
+    backoff = Backoff(Waits())
+    waited = sum((backoff.after(FAULT) for _ in range(100)), timedelta())
+
+    assert waited > timedelta(seconds=100)
+
+
+def test_waits_grow_up_to_their_limit() -> None:
+    assert max(_nth_waits(FAULT, 2)) <= timedelta(seconds=8)
+    late = _nth_waits(FAULT, 10)
+    assert max(late) <= timedelta(seconds=30)
+    assert mean(wait.total_seconds() for wait in late) > 10
+
+
+def test_absent_kind_is_looked_for_every_few_seconds() -> None:
+    assert max(_nth_waits(NotFound("no"), 10)) <= timedelta(seconds=15)
+
+
+def test_missing_role_is_waited_for_long() -> None:
+    assert set(_nth_waits(Forbidden("no"), 0)) == {timedelta(seconds=30)}
+
+
+def test_server_that_asks_for_time_gets_it() -> None:
+    busy = TooManyRequests("no", retry_after=timedelta(seconds=7))
+
+    assert min(_nth_waits(busy, 0)) >= timedelta(seconds=7)
+
+
+def test_reset_begins_anew() -> None:
+    backoff = Backoff(Waits())
+    for _ in range(10):
+        backoff.after(FAULT)
+    backoff.reset()
+
+    assert backoff.after(FAULT) <= timedelta(seconds=2)

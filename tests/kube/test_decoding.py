@@ -1,0 +1,91 @@
+import json
+from typing import Any
+
+import pytest
+
+from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
+from kube.errors import Malformed
+from kube.record import ChangeKind, Key
+from tests.kube.objects import Widget, bookmark, event, failed, listed, widget
+
+DECODER = Decoder(Widget)
+
+
+def _bytes(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_page_becomes_records() -> None:
+    page = DECODER.page(_bytes(listed(7, widget("a", 1), widget("b", 2), token="more")))
+
+    assert [record.metadata.name for record in page.records] == ["a", "b"]
+    assert (page.resource_version, page.token, page.broken) == ("7", "more", ())
+
+
+def test_items_may_be_null() -> None:
+    assert DECODER.page(b'{"metadata":{"resourceVersion":"7"},"items":null}').records == ()
+
+
+def test_one_object_that_does_not_decode_leaves_the_others() -> None:
+    page = DECODER.page(_bytes(listed(7, widget("a", 1), widget("b", 2, size="big"), widget("c", 3))))
+
+    assert [record.metadata.name for record in page.records] == ["a", "c"]
+    assert [(broken.key, broken.resource_version) for broken in page.broken] == [(Key("", "b"), "2")]
+    assert "spec.size" in page.broken[0].error
+    assert "'big'" in page.broken[0].error
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"items":[]}'])
+def test_page_that_is_no_list_is_malformed(answer: bytes) -> None:
+    with pytest.raises(Malformed):
+        DECODER.page(answer)
+
+
+@pytest.mark.parametrize("kind", list(ChangeKind))
+def test_line_becomes_what_was_seen(kind: ChangeKind) -> None:
+    seen = DECODER.line(_bytes(event(kind, widget("a", 1, size=3))))
+
+    assert isinstance(seen, Seen)
+    assert seen.kind is kind
+    assert isinstance(seen.found, Widget)
+    assert seen.found.spec.size == 3
+
+
+def test_object_in_a_line_that_does_not_decode_is_named() -> None:
+    seen = DECODER.line(_bytes(event("MODIFIED", widget("a", 5, size="big"))))
+
+    assert isinstance(seen, Seen)
+    assert isinstance(seen.found, Broken)
+    assert (seen.found.key, seen.found.resource_version) == (Key("", "a"), "5")
+
+
+def test_bookmark_is_told_from_an_object() -> None:
+    assert DECODER.line(_bytes(bookmark(9))) == Bookmark("9")
+
+
+def test_error_is_told_from_an_object() -> None:
+    answer = DECODER.line(_bytes(failed(410, "Expired")))
+
+    assert isinstance(answer, WatchError)
+    assert (answer.status.code, answer.status.reason) == (410, "Expired")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"{", id="not JSON"),
+        pytest.param(_bytes({"type": "ADDED"}), id="without an object"),
+        pytest.param(_bytes({"type": "RENAMED", "object": widget("a", 1)}), id="unknown type"),
+        pytest.param(_bytes({"type": "ADDED", "object": {"spec": {}}}), id="without metadata"),
+        pytest.param(_bytes({"type": "ERROR", "object": {"code": "x"}}), id="error without a Status"),
+    ],
+)
+def test_line_that_is_no_event_is_malformed(line: bytes) -> None:
+    with pytest.raises(Malformed):
+        DECODER.line(line)
+
+
+def test_long_value_of_a_broken_field_is_cut() -> None:
+    page: dict[str, Any] = listed(1, widget("a", 1, size="x" * 1000))
+
+    assert len(DECODER.page(_bytes(page)).broken[0].error) < 200

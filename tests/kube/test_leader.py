@@ -1,0 +1,208 @@
+"""Elections by a Lease that a scripted server keeps, with a clock that the test moves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import pytest
+
+from kube.client import Client
+from kube.leader import LeaderElection
+from tests.kube.api_server import ApiServer, hanging, refused, said
+from tests.kube.eventually import eventually
+from tests.kube.leases import NOW, lease_object
+
+ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
+ONE = f"{ALL}/leader"
+GONE = refused(404, "NotFound", "leader")
+CHANGED = refused(409, "Conflict", "leader")
+BROKEN = refused(503, "ServiceUnavailable")
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Candidate:
+    """An election under test. Its own times are real and short, its clock is the test's."""
+
+    def __init__(self, client: Client) -> None:
+        self.clock = Clock()
+        self.told: list[str] = []
+        self.election = LeaderElection(
+            client,
+            "leases",
+            "leader",
+            "me",
+            lease_duration=timedelta(seconds=3),
+            renew_deadline=timedelta(seconds=2),
+            retry_period=timedelta(milliseconds=20),
+            on_started=lambda: self.told.append("started"),
+            on_stopped=lambda: self.told.append("stopped"),
+            clock=self.clock,
+            now=lambda: NOW,
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.election.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+def candidate(client: Client) -> Candidate:
+    return Candidate(client)
+
+
+def _asked(server: ApiServer, method: str) -> int:
+    return sum(asked.method == method for asked in server.asked)
+
+
+async def test_free_lease_makes_a_leader_which_gives_it_back(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("me", version=9)))
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") > 2)
+        assert candidate.election.is_leader
+        assert candidate.told == ["started"]
+
+    assert not candidate.election.is_leader
+    assert candidate.told == ["started", "stopped"]
+    last = server.asked[-1].body
+    assert (last["spec"]["holderIdentity"], last["metadata"]["resourceVersion"]) == ("", "9")
+
+
+async def test_leader_renews_without_reading(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, GONE)
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") > 2)
+        assert _asked(server, "GET") == 1
+        versions = [
+            asked.body["metadata"]["resourceVersion"] for asked in server.asked if asked.method == "PATCH"
+        ]
+        assert versions[:2] == ["1", "2"]
+
+
+async def test_lease_of_another_is_waited_for_by_our_own_clock(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    # By its timestamps this Lease ended long ago; the machine that wrote them may have another clock.
+    server.answer("GET", ONE, said(lease_object("another", renewed=timedelta(days=1), duration_seconds=15)))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "GET") > 2)
+        candidate.clock.seconds += 15
+        seen = _asked(server, "GET")
+        await eventually(lambda: _asked(server, "GET") > seen + 1)
+        assert not candidate.election.is_leader
+
+        candidate.clock.seconds += 0.1
+        await eventually(lambda: candidate.election.is_leader)
+
+
+async def test_living_leader_is_never_taken_over(server: ApiServer, candidate: Candidate) -> None:
+    server.answer(
+        "GET", ONE, *(said(lease_object("another", duration_seconds=15, version=n)) for n in range(1, 60))
+    )
+
+    async with candidate.running():
+        for looks in range(1, 6):
+            await eventually(lambda looks=looks: _asked(server, "GET") > 2 * looks)  # type: ignore[misc]  # lambda
+            candidate.clock.seconds += 14
+        assert not candidate.election.is_leader
+
+    assert _asked(server, "PATCH") == 0
+
+
+async def test_lease_that_was_given_back_is_taken_at_once(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, said(lease_object("", duration_seconds=1)))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: candidate.election.is_leader)
+
+
+async def test_leadership_ends_at_its_deadline_though_nothing_is_called(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, GONE)
+    server.answer("POST", ALL, said(lease_object("me"), 201))
+    server.answer("PATCH", ONE, hanging)
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") == 1)
+        candidate.clock.seconds += 1.9
+        assert candidate.election.is_leader
+        candidate.clock.seconds += 0.1
+        assert not candidate.election.is_leader
+        await eventually(lambda: candidate.told == ["started", "stopped"])
+
+
+async def test_failing_server_ends_leadership_at_the_deadline_and_not_before(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, GONE, BROKEN)
+    server.answer("POST", ALL, said(lease_object("me"), 201))
+    server.answer("PATCH", ONE, BROKEN)
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "GET") > 3)
+        assert candidate.told == ["started"]
+        candidate.clock.seconds += 2
+        await eventually(lambda: candidate.told == ["started", "stopped"])
+
+
+async def test_leader_that_was_replaced_stops_at_once(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("another", version=5)))
+    server.answer("POST", ALL, said(lease_object("me"), 201))
+    server.answer("PATCH", ONE, CHANGED)
+
+    async with candidate.running():
+        await eventually(lambda: candidate.told == ["started", "stopped"])
+        assert not candidate.election.is_leader
+
+
+async def test_leader_goes_on_when_somebody_else_annotated_its_lease(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("me", version=5)))
+    server.answer("POST", ALL, said(lease_object("me"), 201))
+    server.answer("PATCH", ONE, CHANGED, said(lease_object("me", version=6)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") > 3)
+        assert candidate.told == ["started"]
+        assert candidate.election.is_leader
+
+
+async def test_candidate_that_was_slower_does_not_lead(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("another")))
+    server.answer("POST", ALL, refused(409, "AlreadyExists", "leader"))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "GET") > 2)
+        assert not candidate.election.is_leader
+    assert candidate.told == []
+
+
+def test_times_that_allow_two_leaders_are_refused(client: Client) -> None:
+    with pytest.raises(ValueError, match="renew_deadline < lease_duration"):
+        LeaderElection(client, "leases", "leader", "me", lease_duration=timedelta(seconds=10))

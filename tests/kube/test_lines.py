@@ -1,0 +1,39 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from kube.errors import Unreachable
+from kube.lines import complete_lines
+
+
+async def _pieces(*pieces: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+async def _cut(*pieces: bytes) -> list[bytes]:
+    return [line async for line in complete_lines(_pieces(*pieces), "GET /x", "/x")]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([b"a\n"], [b"a"], id="one line"),
+        pytest.param([b"a\nb\nc\n"], [b"a", b"b", b"c"], id="several lines in one piece"),
+        pytest.param([b"a", b"b", b"\n"], [b"ab"], id="one line in several pieces"),
+        pytest.param([b"a\nb", b"c\nd\n"], [b"a", b"bc", b"d"], id="pieces that cross lines"),
+        pytest.param([b"\n\na\n\n"], [b"a"], id="empty lines"),
+        pytest.param([b"x" * 65536] * 64 + [b"\n"], [b"x" * 65536 * 64], id="a line of 4 MB"),
+    ],
+)
+async def test_stream_is_cut_at_its_newlines(pieces: list[bytes], expected: list[bytes]) -> None:
+    assert await _cut(*pieces) == expected
+
+
+async def test_line_that_was_cut_by_the_end_is_reported_and_not_delivered() -> None:
+    stream = complete_lines(_pieces(b"a\nb"), "GET /x", "/x")
+
+    assert await anext(stream) == b"a"
+    with pytest.raises(Unreachable, match="in the middle of a line"):
+        await anext(stream)

@@ -1,0 +1,138 @@
+"""What only a real API server can tell: how it answers, and that the pieces work together on it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
+from kube.events import EventNote, Events, ObjectReference
+from kube.leader import LeaderElection
+from kube.metadata import Metadata, PartialModel
+from kube.node_lease import NodeLeases
+from kube.record import Change
+from kube.reflector import Reflector
+from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
+from kube.transport import Transport
+from tests.kube.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+SELECTOR = "tests.kube=yes"
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+class NodeRecord(PartialModel):
+    metadata: Metadata
+
+
+@pytest.fixture
+async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def node(client: Client) -> AsyncIterator[Object]:
+    made = await client.create(NODES, _node("tests-kube"))
+    yield made
+    with suppress(NotFound):
+        await client.delete(NODES, "tests-kube")
+
+
+def _node(name: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"tests.kube": "yes"}},
+    }
+
+
+async def test_answers_are_told_apart(client: Client, node: Object) -> None:
+    with pytest.raises(AlreadyExists):
+        await client.create(NODES, _node("tests-kube"))
+    with pytest.raises(Invalid):
+        await client.create(NODES, _node("Not_A_Name"))
+    with pytest.raises(Conflict):
+        await client.merge_patch(
+            NODES, "tests-kube", {"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}}
+        )
+    with pytest.raises(Conflict):
+        await client.delete(NODES, "tests-kube", uid="another", resource_version=None)
+    with pytest.raises(NotFound) as caught:
+        await client.get(NODES, "nowhere")
+    assert not isinstance(caught.value, KindUnknown)
+    with pytest.raises(KindUnknown):
+        await client.get(Resource("example.com/v1", "Box", "boxes", namespaced=False), "a")
+    assert node["metadata"]["name"] == "tests-kube"
+
+
+async def test_kinds_are_found(transport: Transport) -> None:
+    discovery = Discovery(transport)
+
+    assert await discovery.resource("coordination.k8s.io/v1", "Lease") == LEASES
+    with pytest.raises(KindUnknown):
+        await discovery.resource("v1", "Box")
+
+
+async def test_reflector_follows_a_node(transport: Transport, client: Client, node: Object) -> None:
+    changes: list[Change[NodeRecord]] = []
+    reflector = Reflector(transport, NODES, NodeRecord, label_selector=SELECTOR, notify=changes.append)
+    running = asyncio.create_task(reflector.run())
+    try:
+        await reflector.wait_synced()
+        await client.merge_patch(NODES, "tests-kube", {"metadata": {"annotations": {"a": "b"}}})
+        await eventually(lambda: len(changes) == 2)
+        await client.delete(NODES, "tests-kube", uid=node["metadata"]["uid"])
+        await eventually(lambda: changes[-1].kind == "DELETED")
+        assert not reflector.store
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> None:
+    leases, uid, ten = NodeLeases(client, "tests-kube-leases"), node["metadata"]["uid"], timedelta(minutes=10)
+
+    await leases.obtain("tests-kube", uid, "first", ten, NOW)
+    with pytest.raises(LeaseTaken, match="first"):
+        await leases.obtain("tests-kube", uid, "second", ten, NOW)
+    held = await leases.obtain("tests-kube", uid, "second", ten, NOW + timedelta(minutes=12))
+    assert held.acquired == NOW + timedelta(minutes=12)
+    assert await leases.renew("tests-kube", "first", ten, NOW) is None
+    await leases.release("tests-kube", "first")
+    assert (await client.get(LEASES, "node-tests-kube", "tests-kube-leases"))["spec"]["leaseTransitions"] == 1
+    await leases.release("tests-kube", "second")
+    with pytest.raises(NotFound):
+        await client.get(LEASES, "node-tests-kube", "tests-kube-leases")
+    assert (await client.get(NAMESPACES, "tests-kube-leases"))["metadata"]["name"] == "tests-kube-leases"
+
+
+async def test_event_is_told_once(client: Client, node: Object) -> None:
+    regarding = ObjectReference("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
+    note = EventNote("seed", "Normal", "Tested", "It was tested.", regarding)
+    events = Events(client, "paramedic", "tests")
+
+    await events.write(note, NOW)
+    await events.write(note, NOW)
+
+    written = [event for event in await client.list(EVENTS, "default") if event["reason"] == "Tested"]
+    assert len(written) == 1
+
+
+async def test_leadership_goes_to_the_next_when_it_is_given_back(client: Client) -> None:
+    first, second = (LeaderElection(client, "default", "tests-kube", identity) for identity in ("1", "2"))
+    leading = asyncio.create_task(first.run())
+    await eventually(lambda: first.is_leader)
+    waiting = asyncio.create_task(second.run())
+    leading.cancel()
+    await eventually(lambda: second.is_leader)
+    assert not first.is_leader
+    waiting.cancel()
+    await asyncio.wait([leading, waiting])

@@ -1,0 +1,230 @@
+"""What a reflector does about each fault, of the API server or of the way to it."""
+
+import dataclasses
+import logging
+from datetime import timedelta
+
+import pytest
+
+from kube.backoff import Waits
+from kube.record import Key
+from kube.reflector import State
+from kube.transport import Transport
+from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, LiveWatch, lines, refused, reset, said, text
+from tests.kube.eventually import eventually
+from tests.kube.objects import PATH, event, failed, listed, widget
+from tests.kube.watched import IMPATIENT, reflecting
+
+SILENT = lines(then="silent")
+ONE = said(listed(1, widget("a", 1)))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(reset, id="reset"),
+        pytest.param(lines(then="cut"), id="cut"),
+        pytest.param(lines(b'{"type":"ADD', then="cut"), id="cut line"),
+        pytest.param(lines(b'{"type":"ADD'), id="end in the middle of a line"),
+        pytest.param(refused(500, "InternalError"), id="500"),
+        pytest.param(refused(503, "ServiceUnavailable"), id="503"),
+        pytest.param(refused(504, "Timeout"), id="504"),
+        pytest.param(refused(429, "TooManyRequests"), id="429"),
+        pytest.param(refused(403, "Forbidden"), id="403"),
+    ],
+)
+async def test_lost_watch_goes_on_from_where_it_was(
+    server: ApiServer, transport: Transport, fault: Answer
+) -> None:
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, fault, lines(event("ADDED", widget("b", 2)), then="silent"))
+
+    async with reflecting(transport) as (reflector, told):
+        await eventually(lambda: Key("", "b") in reflector.store)
+        assert reflector.problem == ""
+
+    assert told.brief() == [("ADDED", "a"), ("ADDED", "b")]
+    assert [asked.query["resourceVersion"] for asked in server.watches()] == ["1", "1"]
+    assert len(server.lists()) == 1
+
+
+async def test_refused_token_is_read_anew_and_then_waited_for(
+    server: ApiServer, transport: Transport
+) -> None:
+    unauthorized = refused(401, "Unauthorized")
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, unauthorized, unauthorized, SILENT)
+
+    async with reflecting(transport) as (reflector, _):
+        await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert len(server.watches()) == 3
+    assert len(server.lists()) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(refused(410, "Gone"), id="410"),
+        pytest.param(lines(failed(410, "Expired")), id="410 in the stream"),
+        pytest.param(lines(failed(500, "InternalError")), id="500 in the stream"),
+        pytest.param(lines(b"nonsense\n"), id="line that is no event"),
+        pytest.param(refused(400, "BadRequest"), id="resourceVersion refused"),
+        pytest.param(refused(404, "NotFound"), id="404 that passes"),
+    ],
+)
+async def test_watch_that_cannot_go_on_lists_again_and_finds_what_vanished(
+    server: ApiServer, transport: Transport, fault: Answer
+) -> None:
+    server.answer("GET", PATH, ONE, said(listed(9, widget("b", 9))))
+    server.watch(PATH, fault, SILENT)
+
+    async with reflecting(transport) as (_, told):
+        await eventually(lambda: len(told.changes) == 3)
+        await eventually(lambda: len(server.watches()) == 2)
+
+    assert told.brief() == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+    assert server.watches()[1].query["resourceVersion"] == "9"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(reset, id="reset"),
+        pytest.param(lines(b'{"meta', then="cut"), id="cut"),
+        pytest.param(text("<html>"), id="somebody else's answer"),
+        pytest.param(refused(500, "InternalError"), id="500"),
+        pytest.param(refused(429, "TooManyRequests"), id="429"),
+        pytest.param(refused(403, "Forbidden"), id="403"),
+    ],
+)
+async def test_list_that_fails_is_repeated(server: ApiServer, transport: Transport, fault: Answer) -> None:
+    server.answer("GET", PATH, fault, ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport) as (reflector, told):
+        await reflector.wait_synced()
+
+    assert told.brief() == [("ADDED", "a")]
+
+
+async def test_server_that_restarts_is_found_again(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport) as (reflector, told):
+        await eventually(lambda: reflector.state is State.WATCHING)
+        await server.stop()
+        await eventually(lambda: reflector.state is State.WAITING)
+        assert "GET" in reflector.problem
+        assert Key("", "a") in reflector.store
+        await server.start()
+        await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert told.brief() == [("ADDED", "a")]
+
+
+async def test_sight_ages_while_nothing_is_heard(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, refused(503, "ServiceUnavailable"))
+
+    async with reflecting(transport) as (reflector, _):
+        await reflector.wait_synced()
+        await eventually(lambda: (reflector.age() or timedelta()) > timedelta(milliseconds=200))
+        assert len(server.watches()) > 2
+
+
+async def test_kind_that_is_not_served_is_absent_and_counts_as_complete(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", PATH, NOT_SERVED, NOT_SERVED, NOT_SERVED, ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport) as (reflector, told):
+        await reflector.wait_synced()
+        assert reflector.state is State.ABSENT
+        assert not reflector.store
+        assert reflector.age() is not None
+        await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert told.brief() == [("ADDED", "a")]
+
+
+async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", PATH, ONE, NOT_SERVED)
+    server.watch(PATH, NOT_SERVED)
+
+    async with reflecting(transport) as (reflector, told):
+        await eventually(lambda: reflector.state is State.ABSENT)
+        assert not reflector.store
+
+    assert told.brief() == [("ADDED", "a"), ("DELETED", "a")]
+
+
+async def test_one_answer_404_does_not_empty_the_store(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", PATH, ONE, NOT_SERVED, said(listed(9, widget("a", 1))))
+    server.watch(PATH, refused(410, "Gone"), SILENT)
+
+    async with reflecting(transport) as (reflector, told):
+        await eventually(lambda: len(server.lists()) == 3)
+        await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert told.brief() == [("ADDED", "a")]
+
+
+async def test_retry_after_is_obeyed(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", PATH, refused(429, "TooManyRequests", **{"Retry-After": "1"}), ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport) as (reflector, _):
+        await eventually(lambda: reflector.state is State.WAITING)
+        with pytest.raises(TimeoutError):
+            await eventually(lambda: len(server.lists()) > 1, within_seconds=0.8)
+        await reflector.wait_synced()
+
+
+async def test_missing_role_is_logged_once_and_so_is_its_end(
+    server: ApiServer, transport: Transport, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kube")
+    forbidden = refused(403, "Forbidden")
+    server.answer("GET", PATH, forbidden, forbidden, forbidden, ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport) as (reflector, _):
+        await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Not watching widgets: GET {PATH} was answered 403 Forbidden: said Forbidden",
+        "Watching widgets again.",
+    ]
+
+
+async def test_watches_that_end_at_once_are_waited_for_like_failures(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, lines())
+    slow = dataclasses.replace(
+        IMPATIENT,
+        steady=timedelta(seconds=10),
+        waits=Waits(first=timedelta(hours=1), longest=timedelta(hours=1)),
+    )
+
+    async with reflecting(transport, slow) as (reflector, _):
+        await eventually(lambda: reflector.state is State.WAITING)
+
+    assert len(server.watches()) == 1
+
+
+async def test_event_after_a_fault_is_not_lost(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", PATH, ONE)
+    watch = LiveWatch()
+    server.watch(PATH, lines(event("ADDED", widget("b", 2)), then="cut"), watch)
+
+    async with reflecting(transport) as (reflector, told):
+        watch.send(event("ADDED", widget("c", 3)))
+        await eventually(lambda: Key("", "c") in reflector.store)
+
+    assert told.brief() == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert server.watches()[1].query["resourceVersion"] == "2"

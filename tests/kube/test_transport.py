@@ -1,0 +1,209 @@
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from kube.errors import NotConfigured, ServerFault, Silent, Unauthorized, Unreachable
+from kube.transport import Transport
+from tests.kube.api_server import ApiServer, hanging, lines, refused, reset, said, text
+
+LONG = timedelta(seconds=30)
+SHORT = timedelta(milliseconds=100)
+
+
+async def test_answer_comes_back_as_it_is(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", text("anything"))
+
+    assert await transport.request("GET", "/x", query=[("a", "b=c,d in (e)")]) == b"anything"
+    assert server.asked[0].query == {"a": "b=c,d in (e)"}
+    assert server.asked[0].headers["User-Agent"] == "paramedic"
+
+
+async def test_token_file_may_end_in_a_newline(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", said({}))
+
+    await transport.request("GET", "/x")
+
+    assert server.asked[0].headers["Authorization"] == "Bearer first-token"
+
+
+async def test_refused_token_is_read_anew_and_the_request_repeated_once(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("POST", "/x", refused(401, "Unauthorized"), said({"a": 1}))
+    server.token_file.write_text("second-token")
+
+    assert await transport.request("POST", "/x", body={"b": 2}) == b'{"a": 1}'
+    assert [asked.headers["Authorization"] for asked in server.asked] == [
+        "Bearer first-token",
+        "Bearer second-token",
+    ]
+    assert [asked.body for asked in server.asked] == [{"b": 2}, {"b": 2}]
+
+
+async def test_token_that_stays_refused_is_an_error(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", refused(401, "Unauthorized"))
+
+    with pytest.raises(Unauthorized):
+        await transport.request("GET", "/x")
+    assert len(server.asked) == 2
+
+
+async def test_refused_token_is_read_anew_for_a_stream_too(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", refused(401, "Unauthorized"), lines({"a": 1}))
+
+    async with transport.stream("/x", (), silence=LONG) as stream:
+        assert [line async for line in stream] == [b'{"a": 1}']
+
+
+async def test_nothing_else_is_repeated(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", refused(503, "ServiceUnavailable", **{"Retry-After": "1"}))
+
+    with pytest.raises(ServerFault) as caught:
+        await transport.request("GET", "/x")
+    assert caught.value.retry_after == timedelta(seconds=1)
+    assert len(server.asked) == 1
+
+
+async def test_server_that_is_not_there_is_unreachable(server: ApiServer, transport: Transport) -> None:
+    await server.stop()
+
+    with pytest.raises(Unreachable, match=r"^GET /x got no complete answer: .+"):
+        await transport.request("GET", "/x")
+    with pytest.raises(Unreachable):
+        async with transport.stream("/x", (), silence=LONG):
+            pass
+
+
+async def test_connection_that_breaks_is_unreachable(server: ApiServer, transport: Transport) -> None:
+    server.answer("POST", "/x", reset)
+
+    with pytest.raises(Unreachable):
+        await transport.request("POST", "/x")
+
+
+async def test_answer_that_does_not_come_in_time_is_unreachable(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", "/x", hanging)
+
+    with pytest.raises(Unreachable):
+        await transport.request("GET", "/x", timeout=SHORT)
+    with pytest.raises(Unreachable, match="not answered within"):
+        async with transport.stream("/x", (), silence=LONG, opening=SHORT):
+            pass
+
+
+async def test_answer_that_is_cut_is_unreachable(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", lines(b"{", then="cut"))
+
+    with pytest.raises(Unreachable):
+        await transport.request("GET", "/x")
+
+
+async def test_stream_ends_when_the_server_ends_it(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", lines({"a": 1}, {"a": 2}))
+
+    async with transport.stream("/x", (), silence=LONG) as stream:
+        assert [line async for line in stream] == [b'{"a": 1}', b'{"a": 2}']
+
+
+async def test_stream_that_is_cut_between_lines_is_unreachable(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", "/x", lines({"a": 1}, then="cut"))
+
+    async with transport.stream("/x", (), silence=LONG) as stream:
+        assert await anext(stream) == b'{"a": 1}'
+        with pytest.raises(Unreachable):
+            await anext(stream)
+
+
+async def test_stream_that_says_nothing_is_silent(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", lines({"a": 1}, then="silent"))
+
+    async with transport.stream("/x", (), silence=SHORT) as stream:
+        assert await anext(stream) == b'{"a": 1}'
+        with pytest.raises(Silent):
+            await anext(stream)
+
+
+async def test_many_streams_do_not_starve_a_request(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/watched", lines({}, then="silent"))
+    server.answer("GET", "/x", said({}))
+
+    async with AsyncExitStack() as stack:
+        for _ in range(120):  # the library's own session allows 100 connections
+            stream = await stack.enter_async_context(transport.stream("/watched", (), silence=LONG))
+            await anext(stream)
+        assert await transport.request("GET", "/x") == b"{}"
+
+
+async def test_cancelled_request_stays_cancelled(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/x", hanging)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await transport.request("GET", "/x")
+
+
+async def test_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotConfigured, match="nowhere"):
+        await Transport.connect(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("{", id="not YAML"),
+        pytest.param("[]", id="a list"),
+        pytest.param("current-context: a", id="without contexts"),
+    ],
+)
+async def test_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "broken"
+    file.write_text(content)
+
+    with pytest.raises(NotConfigured, match="broken"):
+        await Transport.connect(str(file))
+
+
+async def test_context_that_is_not_there_is_named(server: ApiServer) -> None:
+    with pytest.raises(NotConfigured, match="elsewhere"):
+        await Transport.connect(str(server.kubeconfig), "elsewhere")
+
+
+async def test_kubeconfig_of_the_environment_is_used(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+    server.answer("GET", "/x", said({}))
+
+    async with await Transport.connect() as transport:
+        assert await transport.request("GET", "/x") == b"{}"
+
+
+async def test_nothing_to_connect_to_is_said_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    with pytest.raises(NotConfigured, match="No kubeconfig was given or found"):
+        await Transport.connect()
+
+
+async def test_proxy_of_the_environment_is_not_used_on_loopback(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    server.answer("GET", "/x", said({}))
+
+    async with await Transport.connect(str(server.kubeconfig)) as connected:
+        assert await connected.request("GET", "/x") == b"{}"
+    assert await transport.request("GET", "/x") == b"{}"

@@ -1,0 +1,69 @@
+"""A reflector of widgets under test, with everything that it told."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+from kube.backoff import Waits
+from kube.listing import Paging
+from kube.record import Change, Key
+from kube.reflector import Reflector, ReflectorSettings
+from kube.transport import Transport
+from kube.watching import Watching
+from tests.kube.objects import WIDGETS, Widget
+
+BRIEF = timedelta(milliseconds=10)
+
+# Production's rules, with waits that a test can wait for; a watch of any length counts as steady.
+IMPATIENT = ReflectorSettings(
+    paging=Paging(limit=2, timeout=timedelta(seconds=2)),
+    watching=Watching(silence=timedelta(seconds=20)),
+    waits=Waits(first=BRIEF, longest=BRIEF, forbidden=BRIEF, absent=BRIEF),
+    steady=timedelta(0),
+)
+
+
+def with_silence(silence: timedelta) -> ReflectorSettings:
+    return dataclasses.replace(IMPATIENT, watching=Watching(silence=silence))
+
+
+class Told:
+    """What a reflector said to its owner."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change[Widget]] = []
+        self.broken: list[tuple[str, str]] = []
+
+    def change(self, change: Change[Widget]) -> None:
+        self.changes.append(change)
+
+    def on_broken(self, key: Key, error: str) -> None:
+        self.broken.append((key.name, error))
+
+    def brief(self) -> list[tuple[str, str]]:
+        return [(change.kind.value, change.key.name) for change in self.changes]
+
+
+@asynccontextmanager
+async def reflecting(
+    transport: Transport, settings: ReflectorSettings = IMPATIENT, label_selector: str = ""
+) -> AsyncIterator[tuple[Reflector[Widget], Told]]:
+    told = Told()
+    reflector = Reflector(
+        transport,
+        WIDGETS,
+        Widget,
+        label_selector=label_selector,
+        notify=told.change,
+        on_broken=told.on_broken,
+        settings=settings,
+    )
+    running = asyncio.create_task(reflector.run())
+    try:
+        yield reflector, told
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running

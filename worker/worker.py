@@ -1,0 +1,81 @@
+"""Worker: wiring of workflows and activities of one cluster. It reads the clocks that activities take."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from temporalio.worker import PollerBehaviorAutoscaling, Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from activities.act import Act, Clock
+from activities.clean_up import CleanUp
+from activities.renew import Renew
+from health.kinds import CHECK_KINDS
+from kube.discovery import Discovery
+from kube.errors import KubernetesError
+from kube.node_lease import NodeLeases
+from kube.resource import Resource
+from runtime.connections import Connections, connected
+from runtime.insisting import insist
+from runtime.settings import Settings
+from runtime.temporal import watch_temporal
+from workflows.contracts import ACT, hands_queue
+from workflows.remediation import Remediation
+
+FIELD_MANAGER = "paramedic-worker"
+GRACE = ACT.start_to_close + timedelta(seconds=2)
+"""How long a worker that is told to end lets its activities finish: an act is never cut short."""
+STICKY = timedelta(seconds=1)
+LOOK_AT_KUBERNETES_SECONDS = 10.0
+
+
+async def run(settings: Settings) -> None:
+    """Work until cancelled."""
+    async with connected(settings, FIELD_MANAGER) as connections, asyncio.TaskGroup() as tasks:
+        tasks.create_task(watch_temporal(connections.temporal, connections.problems))
+        tasks.create_task(_watch_kubernetes(connections))
+        await _worker(settings, connections).run()
+
+
+def _worker(settings: Settings, connections: Connections) -> Worker:
+    client, discovery = connections.kubernetes, Discovery(connections.transport)
+    leases = NodeLeases(client, settings.lease_namespace)
+    clock = Clock(now=_wall_clock, monotonic=time.monotonic)
+    return Worker(
+        connections.temporal,
+        task_queue=hands_queue(connections.cluster),
+        workflows=[Remediation],
+        activities=[
+            Act(client, discovery, leases, clock).act,
+            CleanUp(client, discovery, leases).clean_up,
+            Renew(leases, _wall_clock).renew,
+        ],
+        workflow_runner=workflow_runner(),
+        workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
+        activity_task_poller_behavior=PollerBehaviorAutoscaling(),
+        graceful_shutdown_timeout=GRACE,
+        # A killed worker keeps its workflows to itself for so long: by default ten seconds.
+        sticky_queue_schedule_to_start_timeout=STICKY,
+    )
+
+
+def workflow_runner() -> SandboxedWorkflowRunner:
+    """The sandbox that workflows run in; values pass through, so that they keep their types."""
+    restrictions = SandboxRestrictions.default.with_passthrough_modules("health", "pydantic")
+    return SandboxedWorkflowRunner(restrictions=restrictions)
+
+
+async def _watch_kubernetes(connections: Connections) -> None:
+    """Report for ever whether the API server lets us read what we act on."""
+    client, problems = connections.kubernetes, connections.problems
+    while True:
+        for kind in CHECK_KINDS.values():
+            resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
+            await insist(kind.kind, partial(client.list, resource), (KubernetesError,), problems)
+        await asyncio.sleep(STICKY = timedelta(seconds=1)
+LOOK_AT_KUBERNETES_SECONDS)
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)

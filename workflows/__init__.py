@@ -1,0 +1,1 @@
+"""Deterministic workflows and the contracts of the activities that they call. No I/O."""

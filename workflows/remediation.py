@@ -1,0 +1,266 @@
+"""Remediation: the workflow of one incident, from the first matching condition until the target is clean.
+
+The runbook is `health.next_move`; this carries its moves out. Rules of the file: it acts on nothing but what
+it has just asked for; a call that changes the cluster is always finished; between the last look and `return`
+nothing is awaited, so that no look is lost while an incident ends.
+"""
+
+import asyncio
+import contextlib
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from health.frozen import Frozen
+    from health.next_move import (
+        Act,
+        CleanUp,
+        End,
+        Move,
+        Outcome,
+        Phase,
+        Renew,
+        Rest,
+        lease_duration,
+        next_move,
+        phase_of,
+    )
+    from health.observation import Observation, TargetState
+    from workflows.contracts import (
+        ACT,
+        CLEAN_UP,
+        FRESH,
+        OBSERVE,
+        RENEW,
+        ActInput,
+        ActResult,
+        CleanUpInput,
+        CleanUpResult,
+        Contract,
+        ObserveInput,
+        RenewInput,
+        eyes_queue,
+    )
+    from workflows.messages import LOOK, WORKFLOW, AbortOrder, RemediationInput, ResumeOrder, State
+
+Result = TypeVar("Result")
+
+CLEAN_UP_AGAIN = timedelta(minutes=1)
+"""How long a request may hang on a finalizer before it is looked at without being told."""
+SUMMARY = 200
+"""Characters of a summary in the Temporal UI; the server takes 400 bytes."""
+NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="the detector was not asked")
+
+
+@workflow.defn(name=WORKFLOW)
+class Remediation:
+    """One incident."""
+
+    @workflow.init
+    def __init__(self, start: RemediationInput) -> None:
+        self._incident = start.incident
+        self._memory = start.memory
+        self._seen = start.observation if self._is_fresh() else None
+        # The start came with one look of its own; what it would tell is the observation that it carries.
+        self._looks_answered = 1 if start.observation else 0
+        self._looks = 0
+        self._orders = 0
+        self._orders_obeyed = 0
+        self._phase, self._details = Phase.WAITING, "starting"
+        self._outcome: Outcome | None = None
+
+    @workflow.run
+    async def run(self, start: RemediationInput) -> Outcome:  # noqa: ARG002  `__init__` took it
+        """Do what the runbook says until nothing is left to do."""
+        while True:
+            try:
+                seen = await self._look()
+                self._memory = self._memory.at(workflow.now())
+                move = next_move(seen, self._memory, workflow.now())
+                self._tell(move)
+                match move:
+                    case Rest():
+                        await self._rest(move)
+                    case Act(step=step):
+                        await self._act(step, seen)
+                    case Renew():
+                        await self._renew(seen)
+                    case CleanUp():
+                        await self._clean_up(seen)
+                    case End() if self._is_woken():
+                        self._seen = None
+                    case End(outcome=outcome):
+                        return outcome
+            except asyncio.CancelledError:
+                self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
+
+    @workflow.signal(name=LOOK)
+    def look(self) -> None:
+        """Wake up and ask again; it carries no facts on purpose."""
+        self._looks += 1
+
+    @workflow.update
+    def abort(self, order: AbortOrder = AbortOrder()) -> str:
+        """Clean up and leave the target alone."""
+        self._leave_alone(order)
+        return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
+
+    @workflow.update
+    def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
+        """Take care of the target again; an incident that is held asks again at once."""
+        self._take_up()
+        return f"takes care of {self._incident.target} again: {order.reason}"
+
+    @workflow.signal(name="abort")
+    def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
+        """As the update `abort`, without an answer."""
+        self._leave_alone(order)
+
+    @workflow.signal(name="resume")
+    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:  # noqa: ARG002  the history keeps it
+        """As the update `resume`, without an answer."""
+        self._take_up()
+
+    @workflow.query
+    def state(self) -> State:
+        """Where the incident is, in words."""
+        return State(
+            phase=self._phase,
+            details=self._details,
+            outcome=self._outcome,
+            requests=self._memory.requests,
+            observation=self._seen,
+        )
+
+    async def _look(self) -> Observation:
+        """What the detector sees; asked afresh unless the last answer is still to be acted on."""
+        if self._seen is None and self._memory.left_alone and self._memory.owns_something:
+            return NOT_ASKED
+        if self._seen is None:
+            self._looks_answered, self._orders_obeyed = self._looks, self._orders
+            self._seen = await self._ask()
+        return self._seen or NOT_ASKED
+
+    async def _ask(self) -> Observation | None:
+        """Ask the detector; None where an order of a person came before the answer."""
+        workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
+        asking = self._call(OBSERVE, ObserveInput(incident=self._incident), Observation, queue=self._eyes)
+        try:
+            await workflow.wait_condition(lambda: asking.done() or self._orders > self._orders_obeyed)
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
+
+    async def _rest(self, rest: Rest) -> None:
+        if workflow.info().is_continue_as_new_suggested():
+            workflow.continue_as_new(RemediationInput(incident=self._incident, memory=self._memory))
+        timeout = None if rest.seconds is None else timedelta(seconds=rest.seconds * self._jitter(rest.phase))
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(
+                self._is_woken, timeout=timeout, timeout_summary=f"{rest.phase}: {rest.details}"[:SUMMARY]
+            )
+        self._seen = None
+
+    async def _act(self, number: int, seen: Observation) -> None:
+        step, fact = seen.steps[number], seen.fact
+        if fact is None:
+            raise ApplicationError(f"an observation admitted {self._incident.target} without a fact")
+        self._remember(may_hold_lease=True)
+        asked = ActInput(
+            incident=self._incident,
+            run_id=workflow.info().run_id,
+            step_number=number,
+            step=step,
+            fact=fact,
+            generation=seen.generation,
+        )
+        result = await self._finish(ACT, asked, ActResult)
+        if result.request is None:
+            self._seen = seen.model_copy(update={"hold": result.hold})
+            return
+        self._seen = seen.model_copy(update={"requests": (result.request,)})
+        self._remember(
+            has_acted=True, requests=(result.request,), renew_at=workflow.now() + lease_duration(step)
+        )
+
+    async def _renew(self, seen: Observation) -> None:
+        duration = lease_duration(seen.steps[0])
+        asked = RenewInput(incident=self._incident, duration_seconds=duration.total_seconds())
+        await self._finish(RENEW, asked, None)
+        self._remember(renew_at=workflow.now() + duration)
+
+    async def _clean_up(self, seen: Observation) -> None:
+        known = {request.uid: request for request in (*self._memory.requests, *seen.requests)}
+        asked = CleanUpInput(incident=self._incident, requests=tuple(known.values()))
+        result = await self._finish(CLEAN_UP, asked, CleanUpResult)
+        self._seen = seen.model_copy(update={"requests": ()})
+        self._remember(
+            requests=result.remaining, may_hold_lease=bool(result.remaining), renew_at=None,
+            has_acted=self._memory.has_acted or bool(known),
+        )  # fmt: skip
+        if result.remaining:
+            names = ", ".join(map(str, result.remaining))
+            wait = Rest(Phase.CLEANING_UP, f"{names} hangs on a finalizer", CLEAN_UP_AGAIN.total_seconds())
+            self._tell(wait)
+            await self._rest(wait)
+
+    async def _finish(self, contract: Contract, argument: Frozen, result: type[Result] | None) -> Result:
+        """Call what changes the cluster, to its end: a call cut short would lose the object it made."""
+        call = self._call(contract, argument, result, queue=workflow.info().task_queue)
+        try:
+            return await asyncio.shield(call)
+        except asyncio.CancelledError:
+            self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
+            return await call
+
+    def _call(
+        self, contract: Contract, argument: Frozen, result: type[Result] | None, *, queue: str
+    ) -> workflow.ActivityHandle[Result]:
+        return workflow.start_activity(
+            contract.name,
+            argument,
+            result_type=result,
+            task_queue=queue,
+            start_to_close_timeout=contract.start_to_close,
+            retry_policy=contract.retry,
+            summary=self._details[:SUMMARY],
+        )
+
+    def _leave_alone(self, order: AbortOrder) -> None:
+        until = None
+        if order.for_seconds is not None:
+            until = workflow.now() + timedelta(seconds=order.for_seconds)
+        self._remember(left_alone=True, left_alone_reason=order.reason, left_alone_until=until)
+        self._orders += 1
+
+    def _take_up(self) -> None:
+        self._remember(left_alone=False, left_alone_reason="", left_alone_until=None)
+        self._orders += 1
+
+    def _remember(self, **changes: object) -> None:
+        self._memory = self._memory.model_copy(update=changes)
+
+    def _is_woken(self) -> bool:
+        return self._looks > self._looks_answered or self._orders > self._orders_obeyed
+
+    def _is_fresh(self) -> bool:
+        """Whether what the start carries may still be acted on, by the server's clock."""
+        return workflow.now() - workflow.info().start_time < FRESH
+
+    def _jitter(self, phase: Phase) -> float:
+        """Spread a thousand held incidents over time; a deadline is kept to the second."""
+        return workflow.random().uniform(0.9, 1.1) if phase is Phase.HELD else 1.0
+
+    def _tell(self, move: Move) -> None:
+        self._phase, self._details = phase_of(move), move.details
+        if isinstance(move, End):
+            self._outcome = move.outcome
+        workflow.set_current_details(f"**{self._phase}**: {self._details}")
+        workflow.logger.info("incident moves on", extra={"phase": self._phase, "reason": self._details})
+
+    @property
+    def _eyes(self) -> str:
+        return eyes_queue(self._incident.cluster)
