@@ -65,6 +65,8 @@ def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServ
         "TEMPORAL_CONFIG_FILE": os.devnull,  # a person's own profile is for another server
         "PARAMEDIC_CLUSTER": CLUSTER,
         "PARAMEDIC_READY_ADDRESS": layout.address(name),
+        # There is one of each on a directory: a restarted one takes its own lead up again at once.
+        "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
     }
     return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 

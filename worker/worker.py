@@ -73,8 +73,7 @@ async def _watch_kubernetes(connections: Connections) -> None:
         for kind in CHECK_KINDS.values():
             resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
             await insist(kind.kind, partial(client.list, resource), (KubernetesError,), problems)
-        await asyncio.sleep(STICKY = timedelta(seconds=1)
-LOOK_AT_KUBERNETES_SECONDS)
+        await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
 
 
 def _wall_clock() -> datetime:

@@ -18,9 +18,14 @@ class DevDescription(BaseModel):
     pids: dict[str, int]
 
 
-def read(file: Path) -> DevDescription | None:
-    """Read the description, None while there is none."""
+def read(file: Path, since: float = 0) -> DevDescription | None:
+    """Read the description, None while there is none that was written after `since` (seconds since 1970).
+
+    One that is older was left behind by a process that was killed, or belongs to one that still runs.
+    """
     try:
+        if file.stat().st_mtime < since:
+            return None
         return DevDescription.model_validate_json(file.read_bytes())
     except (FileNotFoundError, ValidationError):
         return None

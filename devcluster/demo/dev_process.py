@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -26,6 +27,7 @@ class DevProcess:
         """Watch `process`, which writes `description_file` when it is ready."""
         self._process = process
         self._file = description_file
+        self._began = time.time()
 
     async def ready(self) -> DevDescription:
         """Wait until it is ready; how long that takes depends on what has to be built first."""
@@ -33,7 +35,7 @@ class DevProcess:
 
     def describe(self) -> DevDescription | None:
         """Read what runs now, under which pids."""
-        return dev_description.read(self._file)
+        return dev_description.read(self._file, since=self._began)
 
     async def _described(self) -> DevDescription | None:
         return self.describe()
@@ -47,12 +49,10 @@ class DevProcess:
 @asynccontextmanager
 async def dev_process(directory: Path, hear: Callable[[str], None]) -> AsyncIterator[DevProcess]:
     """Run `paramedic dev` on `directory` while the block runs; `hear` gets each line that it says."""
-    file = directory / "dev.json"
-    file.unlink(missing_ok=True)
     process = await _spawn(directory)
     listening = asyncio.create_task(_listen(process, hear))
     try:
-        yield DevProcess(process, file)
+        yield DevProcess(process, directory / "dev.json")
     finally:
         await _end(process)
         await listening

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from devcluster.demo import incident
-from devcluster.demo.dev_description import DevDescription, read
+from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.facts import NodeSeen, Run
 
 DEV = DevDescription(
@@ -25,13 +25,3 @@ def test_page_of_a_workflow_has_the_slashes_of_its_id_escaped() -> None:
     assert page == (
         "http://127.0.0.1:8233/namespaces/paramedic/workflows/remediation%2Fdev%2Fnode-3/run-1/history"
     )
-
-
-def test_description_is_read_with_more_in_it_than_the_demo_needs(tmp_path: Path) -> None:
-    file = tmp_path / "dev.json"
-    file.write_text(DEV.model_dump_json().replace('"cluster"', '"audit_log": "a", "cluster"'))
-    assert read(file) == DEV
-
-
-def test_description_that_is_not_there_yet_is_none(tmp_path: Path) -> None:
-    assert read(tmp_path / "dev.json") is None

@@ -1,9 +1,6 @@
 import asyncio
 import json
-import shutil
 import socket
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +8,6 @@ import pytest
 
 from devcluster.simulation.control_socket import Answer, ask, serve
 from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
-
-
-@pytest.fixture
-def control() -> Iterator[Path]:
-    """A path short enough for a unix socket, wherever pytest keeps its own directories."""
-    directory = Path(tempfile.mkdtemp(prefix="kubelets-"))
-    yield directory / "control.sock"
-    shutil.rmtree(directory)
 
 
 async def echo(fields: Any) -> Answer:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.simulation.kubelet import Kubelet, Pace
 from devcluster.simulation.machine import Machine
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.cluster
 
 FAST = Pace(renewal=timedelta(seconds=0.2), look=timedelta(seconds=0.2))
 MACHINE = Machine("simulated", 1, "boot-1")
-
-
-@pytest.fixture
-async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
-    async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
-        yield connected
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 import asyncio
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.simulation.control_socket import Answer, serve
 from devcluster.simulation.remediation_request import NODE_NAME
@@ -43,20 +40,6 @@ class Machines:
 @pytest.fixture
 def machines() -> Machines:
     return Machines()
-
-
-@pytest.fixture
-def control() -> Iterator[Path]:
-    """A path short enough for a unix socket, wherever pytest keeps its own directories."""
-    directory = Path(tempfile.mkdtemp(prefix="kubelets-"))
-    yield directory / "control.sock"
-    shutil.rmtree(directory)
-
-
-@pytest.fixture
-async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
-    async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
-        yield connected
 
 
 @pytest.fixture
