@@ -134,7 +134,8 @@ class Reflector(Generic[RecordT]):
     def age(self) -> timedelta | None:
         """Return the time since the last proof that the picture is true; None while there is none.
 
-        Proofs are the moment that a complete list shows, an accepted watch, and anything it says.
+        Proofs are the moment that a complete list shows, every event and bookmark, and the moment that a
+        watch was accepted, once it was not refused for a second.
         """
         return self._sight.age()
 
@@ -174,8 +175,7 @@ class Reflector(Generic[RecordT]):
             self._transport, self._path, self._label_selector, self._resource_version, self._settings.watching
         ) as lines:
             accepted = self._clock()
-            self._sight.alive()
-            self._sight.well()
+            self._sight.accepted()
             try:
                 await self._follow(lines)
             except Silent:
@@ -189,11 +189,12 @@ class Reflector(Generic[RecordT]):
 
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
-            self._sight.alive()
             match self._decoder.line(line):
                 case Seen(kind, found):
+                    self._sight.alive()
                     self._tell(self._apply(kind, found))
                 case Bookmark(resource_version):
+                    self._sight.alive()
                     self._resource_version = resource_version
                 case WatchError(status):
                     self._resource_version = ""

@@ -10,6 +10,9 @@ from kube.errors import KubernetesError
 
 _logger = logging.getLogger(__name__)
 
+# A watch from a resourceVersion that is too old is accepted first, and refused in its first line.
+_SETTLING_SECONDS = 1.0
+
 
 class State(StrEnum):
     """What a reflector is doing."""
@@ -30,6 +33,7 @@ class Sight:
         self._kind = kind
         self._clock = clock
         self._alive_at: float | None = None
+        self._accepted_at: float | None = None  # of a watch that has said nothing yet
         self._logged = ""
         self._complete = asyncio.Event()
         self.state = State.STARTING
@@ -46,18 +50,22 @@ class Sight:
 
     def age(self) -> timedelta | None:
         """Return how old the picture may be; None while there is none."""
+        self._settle()
         return None if self._alive_at is None else timedelta(seconds=self._clock() - self._alive_at)
 
     def alive(self, since: float | None = None) -> None:
         """Note that the picture is true as of now, or as of `since` by the clock."""
+        self._accepted_at = None
         self._alive_at = self._clock() if since is None else since
 
     def complete(self) -> None:
         """Note that there is a complete list."""
         self._complete.set()
 
-    def well(self) -> None:
-        """Note that a watch is open."""
+    def accepted(self) -> None:
+        """Note that a watch was accepted; if it is not refused within a second, that was a proof of life."""
+        self._settle()
+        self._accepted_at = self._clock()
         self.state = State.WATCHING
         self.problem = ""
         if self._logged:
@@ -72,7 +80,13 @@ class Sight:
         """Note that a request failed."""
         self._trouble(State.WAITING, error)
 
+    def _settle(self) -> None:
+        if self._accepted_at is not None and self._clock() - self._accepted_at >= _SETTLING_SECONDS:
+            self._alive_at, self._accepted_at = self._accepted_at, None
+
     def _trouble(self, state: State, error: KubernetesError) -> None:
+        self._settle()
+        self._accepted_at = None
         self.state = state
         self.problem = error.message
         sort = f"{state} {type(error).__name__}"

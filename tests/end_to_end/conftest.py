@@ -1,0 +1,92 @@
+"""A world and our processes for one test, on the servers that all tests share."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client as TemporalClient
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from health.remediation_request import RemediationRequest
+from kube.client import Client
+from kube.reflector import Reflector
+from kube.transport import Transport
+from runtime.cluster import read_cluster_identity
+from tests.end_to_end.processes import OurProcess, our_process
+from tests.end_to_end.request_log import RequestLog
+from tests.end_to_end.world import REQUESTS, World
+
+
+@dataclass(frozen=True)
+class Paramedic:
+    """Our two processes."""
+
+    detector: OurProcess
+    worker: OurProcess
+
+    async def start(self) -> None:
+        """Start both and wait until they are ready."""
+        await asyncio.gather(self.detector.start_ready(), self.worker.start_ready())
+
+
+@pytest.fixture(scope="session")
+async def temporal_client(temporal_server: TemporalServer) -> TemporalClient:
+    """A client of the shared Temporal server."""
+    return await TemporalClient.connect(
+        temporal_server.address,
+        namespace=temporal_server.namespace,
+        data_converter=pydantic_data_converter,
+    )
+
+
+@pytest.fixture
+def cluster_name() -> str:
+    """A configured name of its own, so that no test works for another's cluster."""
+    return f"c{uuid.uuid4().hex[:6]}"
+
+
+@pytest.fixture
+async def paramedic(
+    cluster_name: str, control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path: Path
+) -> AsyncIterator[Paramedic]:
+    """Detector and worker, not started yet."""
+    detector, worker = (
+        our_process(name, cluster_name, control_plane, temporal_server, tmp_path)
+        for name in ("detector", "worker")
+    )
+    yield Paramedic(detector, worker)
+    await asyncio.gather(detector.stop(), worker.stop())
+
+
+@pytest.fixture
+async def world(
+    cluster_name: str, control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
+) -> AsyncIterator[World]:
+    """One test's part of the cluster; our processes are stopped before it is removed."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        client = Client(transport, "end-to-end-test")
+        log = RequestLog()
+        cluster = await read_cluster_identity(client, cluster_name)
+        watch = asyncio.create_task(Reflector(transport, REQUESTS, RemediationRequest, notify=log.note).run())
+        world = World(client, temporal_client, cluster, log)
+        yield world
+        await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())
+        await _end_workflows(temporal_client, cluster)
+        await world.remove()
+        watch.cancel()
+        with suppress(asyncio.CancelledError):
+            await watch
+    log.assert_never_two_for_one_target()
+
+
+async def _end_workflows(client: TemporalClient, cluster: str) -> None:
+    """Later tests share the server: nothing of this one may go on."""
+    query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
+    async for execution in client.list_workflows(query):
+        await client.get_workflow_handle(execution.id).terminate("the test is over")

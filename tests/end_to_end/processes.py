@@ -1,0 +1,96 @@
+"""Detector and worker as real processes, to be started, killed and stopped by a test."""
+
+import asyncio
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import aiohttp
+
+from devcluster.bound import bind
+from devcluster.control_plane import ControlPlane
+from devcluster.polling import until
+from devcluster.temporal import TemporalServer
+from tests.ports import free_port
+
+PATIENCE = timedelta(seconds=30)
+
+
+class OurProcess:
+    """`python -m detector` or `python -m worker`, of one cluster name."""
+
+    def __init__(self, name: str, environment: dict[str, str], log: Path) -> None:
+        self.name = name
+        self.environment = environment
+        self.log = log
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it; it need not be ready."""
+        self.environment["PARAMEDIC_READY_ADDRESS"] = f"127.0.0.1:{free_port()}"
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("TEMPORAL_")}
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *bind((sys.executable, "-m", self.name)),
+                env=inherited | self.environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    async def start_ready(self) -> None:
+        """Start it and wait until it is ready."""
+        await self.start()
+        await self.ready()
+
+    async def ready(self) -> None:
+        """Return when it is ready."""
+
+        async def is_ready() -> bool:
+            return (await self.readiness())[0] == 200
+
+        await until(is_ready, within=PATIENCE, otherwise=f"{self.name} is not ready, see {self.log}")
+
+    async def readiness(self) -> tuple[int, str]:
+        """Status and text of GET /readyz; (0, "") while it does not listen."""
+        url = f"http://{self.environment['PARAMEDIC_READY_ADDRESS']}/readyz"
+        try:
+            async with aiohttp.ClientSession() as session, session.get(url) as response:
+                return response.status, await response.text()
+        except aiohttp.ClientConnectionError:
+            return 0, ""
+
+    async def kill(self) -> None:
+        """Kill it with -9, as a machine that loses power would."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """End it as a Deployment would."""
+        await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        process.send_signal(number)
+        await process.wait()
+
+
+def our_process(
+    name: str, cluster: str, control_plane: ControlPlane, temporal: TemporalServer, directory: Path
+) -> OurProcess:
+    """The process `name` with the RBAC of deploy/, for a cluster of that configured name."""
+    kubeconfigs = {
+        "detector": control_plane.detector_kubeconfig,
+        "worker": control_plane.worker_kubeconfig,
+    }
+    environment = {
+        "KUBECONFIG": str(kubeconfigs[name]),
+        "TEMPORAL_ADDRESS": temporal.address,
+        "TEMPORAL_NAMESPACE": temporal.namespace,
+        "TEMPORAL_CONFIG_FILE": os.devnull,
+        "PARAMEDIC_CLUSTER": cluster,
+        "PARAMEDIC_IDENTITY": f"{name}-of-the-tests",
+    }
+    return OurProcess(name, environment, directory / f"{name}.log")

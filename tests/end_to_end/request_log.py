@@ -1,0 +1,50 @@
+"""RequestLog: every remediation request that ever existed during a test, in the order of the API server."""
+
+from dataclasses import dataclass
+
+from health.remediation_request import RemediationRequest
+from kube.record import Change, ChangeKind
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One request came or went."""
+
+    kind: ChangeKind
+    target: str
+    uid: str
+
+
+class RequestLog:
+    """Filled by a watch; asserts what must hold at every moment."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.latest: dict[str, RemediationRequest] = {}
+
+    def note(self, change: Change[RemediationRequest]) -> None:
+        """Listener of a reflector."""
+        request = change.new or change.old
+        assert request is not None
+        if change.kind is not ChangeKind.MODIFIED:
+            self.entries.append(Entry(change.kind, request.target_name, request.metadata.uid))
+        if change.new is None:
+            self.latest.pop(request.metadata.name, None)
+        else:
+            self.latest[request.metadata.name] = request
+
+    def created(self, target: str) -> int:
+        """How many requests there ever were for a target."""
+        return sum(entry.kind is ChangeKind.ADDED and entry.target == target for entry in self.entries)
+
+    def existing(self, target: str) -> int:
+        """How many there are now."""
+        return sum(request.target_name == target for request in self.latest.values())
+
+    def assert_never_two_for_one_target(self) -> None:
+        """No target ever had two requests at a time."""
+        open_requests: dict[str, int] = {}
+        for entry in self.entries:
+            step = 1 if entry.kind is ChangeKind.ADDED else -1
+            open_requests[entry.target] = open_requests.get(entry.target, 0) + step
+            assert open_requests[entry.target] <= 1, self.entries

@@ -1,0 +1,160 @@
+"""The path of one incident, through a real Temporal server and a real kube-apiserver."""
+
+import pytest
+
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recovery(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node, *_) = await world.add_nodes(3)
+    await world.add_check(duration="2s", minHealthy="51%")
+    await paramedic.start()
+    await world.until_status(observedNodes=3, healthyNodes=3, phase="Enabled")
+
+    await world.fail(node)
+    await world.until_requested(node)
+
+    request = await world.request(node)
+    check = await world.check()
+    incident = await world.incident(node)
+    assert request["spec"] == {"powerOffSeconds": 7}
+    assert request["metadata"]["labels"] == {"app.kubernetes.io/part-of": "node-healthcheck-controller"}
+    assert request["metadata"]["annotations"] == {
+        "remediation.medik8s.io/node-name": node,
+        "remediation.medik8s.io/template-name": world.name,
+        "paramedic.dev/incident": incident.workflow_id,
+        "paramedic.dev/target-uid": incident.target.uid,
+    }
+    assert request["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "remediation.medik8s.io/v1alpha1",
+            "kind": "NodeHealthCheck",
+            "name": world.name,
+            "uid": check["metadata"]["uid"],
+            "controller": False,
+        }
+    ]
+    lease = await world.lease(node)
+    assert lease is not None
+    assert lease["spec"]["holderIdentity"] == f"NodeHealthCheck-{world.name}"
+    assert lease["spec"]["leaseDurationSeconds"] == 660
+    await world.until_phase(node, "Remediating")
+    await world.until_status(
+        healthyNodes=2,
+        phase="Remediating",
+        reason="NHC is remediating 1 nodes",
+        unhealthyNodes=[
+            {
+                "name": node,
+                "remediations": [
+                    {
+                        "resource": {
+                            "apiVersion": "demo.paramedic.dev/v1",
+                            "kind": "PowerCycleRemediation",
+                            "namespace": "default",
+                            "name": node,
+                            "uid": request["metadata"]["uid"],
+                        },
+                        "started": request["metadata"]["creationTimestamp"],
+                        "templateName": world.name,
+                    }
+                ],
+            }
+        ],
+    )
+
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    await world.until_status(healthyNodes=3, phase="Enabled", unhealthyNodes=None)
+    assert world.requests.created(node) == 1
+
+    async def is_told() -> bool:
+        return len(await world.events()) == 4
+
+    await world.until(is_told, f"events: {await world.events()}")
+    assert [(severity, reason) for severity, reason, _ in await world.events()] == [
+        ("Normal", "Enabled"),
+        ("Normal", "DetectedUnhealthy"),
+        ("Normal", "RemediationCreated"),
+        ("Normal", "RemediationRemoved"),
+    ]
+
+
+async def test_a_node_that_recovers_before_the_deadline_never_gets_a_request(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check(duration="5m")
+    await paramedic.start()
+
+    await world.fail(node)
+    await world.until_phase(node, "Waiting")
+    await world.recover(node)
+
+    assert await world.outcome(node) == "Recovered"
+    assert world.requests.created(node) == 0
+    assert await world.lease(node) is None
+
+
+async def test_a_node_that_was_unhealthy_before_we_started_is_noticed(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1, ready="Unknown")
+    await world.add_check()
+    await paramedic.start()
+
+    await world.until_requested(node)
+
+
+async def test_a_check_that_is_deleted_releases_its_node(world: World, paramedic: Paramedic) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_requested(node)
+
+    await world.delete_check()
+
+    assert await world.outcome(node) == "Released"
+    await world.until_clean(node)
+
+
+async def test_a_node_that_is_deleted_leaves_nothing_behind(world: World, paramedic: Paramedic) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_requested(node)
+    workflow = await world.workflow(node)
+
+    await world.delete_node(node)
+
+    assert await workflow.result() == "Gone"
+    await world.until_clean(node)
+    await world.until_status(observedNodes=0, healthyNodes=0, unhealthyNodes=None)
+
+
+async def test_a_workflow_that_was_terminated_is_taken_up_again_with_its_request(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_requested(node)
+    await (await world.workflow(node)).terminate("by mistake")
+
+    await paramedic.detector.stop()
+    await paramedic.detector.start_ready()
+    await world.until_phase(node, "Remediating")
+    await world.recover(node)
+
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    assert world.requests.created(node) == 1

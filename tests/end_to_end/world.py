@@ -1,0 +1,231 @@
+"""World: a real cluster as its administrator sees it, for one test: nodes, a check, a template, requests."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio.client import Client as TemporalClient
+from temporalio.client import WorkflowHandle
+
+from devcluster.polling import until
+from health.references import CheckReference, IncidentReference, TargetReference
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
+from tests.end_to_end.request_log import RequestLog
+from workflows.messages import State
+
+REQUESTS = Resource(
+    "demo.paramedic.dev/v1", "PowerCycleRemediation", "powercycleremediations", namespaced=True
+)
+TEMPLATES = Resource(
+    "demo.paramedic.dev/v1",
+    "PowerCycleRemediationTemplate",
+    "powercycleremediationtemplates",
+    namespaced=True,
+)
+LEASE_NAMESPACE = "medik8s-leases"
+PATIENCE = timedelta(seconds=25)
+
+
+class World:
+    """One test's part of a cluster; its names are its own."""
+
+    def __init__(self, client: Client, temporal: TemporalClient, cluster: str, requests: RequestLog) -> None:
+        self.client = client
+        self.temporal = temporal
+        self.cluster = cluster
+        self.requests = requests
+        self.name = f"t-{uuid.uuid4().hex[:8]}"
+        self.nodes: list[str] = []
+
+    async def add_nodes(self, count: int, *, ready: str = "True") -> list[str]:
+        """Healthy nodes that the check of this test selects."""
+        names = [f"{self.name}-{number}" for number in range(len(self.nodes), len(self.nodes) + count)]
+        await asyncio.gather(*(self._add_node(name, ready) for name in names))
+        self.nodes += names
+        return names
+
+    async def _add_node(self, name: str, ready: str) -> None:
+        labels = {"test": self.name}
+        await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})
+        await self.set_ready(name, ready)
+
+    async def set_ready(self, node: str, status: str) -> None:
+        """Let the Ready condition of a node become `status`, now."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {"type": "Ready", "status": status, "lastTransitionTime": now, "lastHeartbeatTime": now}
+        patch = {"status": {"conditions": [condition]}}
+        await self.client.merge_patch(NODES, node, patch, subresource="status")
+
+    async def fail(self, *nodes: str) -> None:
+        """Let nodes fail."""
+        await asyncio.gather(*(self.set_ready(node, "Unknown") for node in nodes))
+
+    async def recover(self, *nodes: str) -> None:
+        """Let nodes become healthy."""
+        await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
+
+    async def add_template(self) -> None:
+        """The template of this test's requests."""
+        body = {
+            "apiVersion": TEMPLATES.api_version,
+            "kind": TEMPLATES.kind,
+            "metadata": {"name": self.name, "namespace": "default"},
+            "spec": {"template": {"spec": {"powerOffSeconds": 7}}},
+        }
+        await self.client.create(TEMPLATES, body, "default")
+
+    async def add_check(self, *, duration: str = "1s", **spec: Any) -> None:
+        """The template, and a check over the nodes of this test."""
+        await self.add_template()
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
+        template = {
+            "apiVersion": TEMPLATES.api_version,
+            "kind": TEMPLATES.kind,
+            "name": self.name,
+            "namespace": "default",
+        }
+        threshold = {} if "maxUnhealthy" in spec else {"minHealthy": 0}
+        body = {
+            "apiVersion": NODE_HEALTH_CHECKS.api_version,
+            "kind": NODE_HEALTH_CHECKS.kind,
+            "metadata": {"name": self.name},
+            "spec": {
+                "selector": {"matchLabels": {"test": self.name}},
+                "unhealthyConditions": conditions,
+                "remediationTemplate": template,
+            }
+            | threshold
+            | spec,
+        }
+        await self.client.create(NODE_HEALTH_CHECKS, body)
+
+    async def edit_check(self, **spec: Any) -> None:
+        """Change fields of the check."""
+        await self.client.merge_patch(NODE_HEALTH_CHECKS, self.name, {"spec": spec})
+
+    async def delete_check(self) -> None:
+        """Delete the check."""
+        await self.client.delete(NODE_HEALTH_CHECKS, self.name)
+
+    async def delete_node(self, node: str) -> None:
+        """Delete a node."""
+        await self.client.delete(NODES, node)
+
+    async def check(self) -> Object:
+        """The check as it is stored."""
+        return await self.client.get(NODE_HEALTH_CHECKS, self.name)
+
+    async def status(self) -> Object:
+        """The status of the check."""
+        status: Object = (await self.check()).get("status", {})
+        return status
+
+    async def request(self, node: str) -> Object:
+        """The request of a node."""
+        return await self.client.get(REQUESTS, node, "default")
+
+    async def lease(self, node: str) -> Object | None:
+        """The Lease of a node."""
+        try:
+            return await self.client.get(LEASES, f"node-{node}", LEASE_NAMESPACE)
+        except NotFound:
+            return None
+
+    async def events(self) -> list[tuple[str, str, str]]:
+        """Type, reason and message of the Events of the check, in the order of their writing."""
+        found = [
+            e for e in await self.client.list(EVENTS, "default") if e["involvedObject"]["name"] == self.name
+        ]
+        found.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
+        return [(event["type"], event["reason"], event["message"]) for event in found]
+
+    async def incident(self, node: str) -> IncidentReference:
+        """The incident that a node has, should have, or had."""
+        uid = (await self.client.get(NODES, node))["metadata"]["uid"]
+        return IncidentReference(
+            cluster=self.cluster,
+            check=CheckReference(kind="NodeHealthCheck", name=self.name),
+            target=TargetReference(kind="Node", name=node, uid=uid),
+        )
+
+    async def workflow(self, node: str) -> WorkflowHandle[Any, Any]:
+        """The workflow of the incident of a node."""
+        return self.temporal.get_workflow_handle((await self.incident(node)).workflow_id)
+
+    async def state(self, node: str) -> State:
+        """The answer to the query `state`."""
+        return await (await self.workflow(node)).query("state", result_type=State)
+
+    async def outcome(self, node: str) -> str:
+        """How the incident of a node ends; waits until it has."""
+        async with asyncio.timeout(PATIENCE.total_seconds()):
+            outcome: str = await (await self.workflow(node)).result()
+        return outcome
+
+    async def has_incident(self, node: str) -> bool:
+        """Whether the incident of a node ever had a workflow."""
+        query = f"WorkflowId = '{(await self.incident(node)).workflow_id}'"
+        return (await self.temporal.count_workflows(query)).count > 0
+
+    async def until_phase(self, node: str, phase: str) -> None:
+        """Return when the incident of a node is in a phase."""
+
+        async def is_in_phase() -> bool:
+            return await self.has_incident(node) and (await self.state(node)).phase == phase
+
+        await self.until(is_in_phase, f"{node} never was in phase {phase}")
+
+    async def until_requested(self, *nodes: str) -> None:
+        """Return when each node has a request."""
+
+        async def all_requested() -> bool:
+            return all(self.requests.existing(node) == 1 for node in nodes)
+
+        await self.until(all_requested, f"no request for each of {nodes}")
+
+    async def until_clean(self, *nodes: str) -> None:
+        """Return when no node has a request or a Lease."""
+
+        async def is_clean() -> bool:
+            leases = [await self.lease(node) for node in nodes]
+            return not any(leases) and not any(self.requests.existing(node) for node in nodes)
+
+        await self.until(is_clean, f"something is left of {nodes}")
+
+    async def until_status(self, **fields: Any) -> None:
+        """Return when the status of the check has these fields."""
+
+        async def is_so() -> bool:
+            status = await self.status()
+            return all(status.get(name) == value for name, value in fields.items())
+
+        await self.until(is_so, f"the status never had {fields}")
+
+    async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
+        """Return when something is true."""
+        await until(true, within=PATIENCE, otherwise=otherwise)
+
+    async def remove(self) -> None:
+        """Leave nothing of this test behind."""
+        for resource, names, namespace in (
+            (NODE_HEALTH_CHECKS, [self.name], ""),
+            (TEMPLATES, [self.name], "default"),
+            (REQUESTS, [name for name in self.requests.latest if name.startswith(self.name)], "default"),
+            (NODES, self.nodes, ""),
+        ):
+            for name in names:
+                await self._remove(resource, name, namespace)
+
+    async def _remove(self, resource: Resource, name: str, namespace: str) -> None:
+        try:
+            found = await self.client.get(resource, name, namespace)
+            if found["metadata"].get("finalizers"):
+                patch = {"metadata": {"finalizers": None}}
+                await self.client.merge_patch(resource, name, patch, namespace)
+            await self.client.delete(resource, name, namespace)
+        except NotFound:
+            return
