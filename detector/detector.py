@@ -26,6 +26,7 @@ from runtime.settings import Settings
 from runtime.temporal import watch_temporal
 
 FIELD_MANAGER = "paramedic-detector"
+REPORT_EVERY_SECONDS = 1.0
 LEADER_LEASE = "paramedic-detector"
 
 
@@ -73,6 +74,7 @@ class Detector:
             tasks.create_task(self._sources.run())
             tasks.create_task(self._election.run())
             tasks.create_task(watch_temporal(self._connections.temporal, self._connections.problems))
+            tasks.create_task(self._report_election())
             while True:
                 await self._leads.wait()
                 await self._lead()
@@ -103,6 +105,12 @@ class Detector:
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())
             tasks.create_task(self._eyes().run())
+
+    async def _report_election(self) -> None:
+        """Report for ever what keeps us from standing for election; a standby is ready."""
+        while True:
+            self._connections.problems.report("leader Lease", self._election.problem)
+            await asyncio.sleep(REPORT_EVERY_SECONDS)
 
     def _eyes(self) -> Worker:
         return self._answering.worker(self._connections.temporal, self._connections.cluster)

@@ -18,7 +18,7 @@ from health.node import Node
 from health.references import CheckReference
 from health.remediation_request import RemediationRequest
 from kube.discovery import Discovery
-from kube.errors import KubernetesError
+from kube.errors import KindUnknown, KubernetesError
 from kube.lease import LeaseRecord
 from kube.record import Change, ChangeKind
 from kube.reflector import Reflector
@@ -66,6 +66,7 @@ class Sources:
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
         self._requests: dict[RequestKind, Source | None] = {}
+        self._unserved: set[RequestKind] = set()
         nodes = Reflector(transport, NODES, Node, notify=self._node)
         leases = Reflector(transport, LEASES, LeaseRecord, namespace=lease_namespace, notify=self._lease)
         self._base: dict[str, Source] = {"nodes": nodes, "leases": leases}
@@ -93,8 +94,8 @@ class Sources:
         return max(known) if known and len(known) == len(ages) else None
 
     def unknown_kinds(self, check: CheckReference) -> tuple[str, ...]:
-        """The kinds of requests of `check` that the API server does not serve, as far as we know."""
-        return tuple(kind[1] for kind in self._kinds_of(check) if self._requests.get(kind) is None)
+        """The kinds of requests of `check` that the API server was asked for and does not serve."""
+        return tuple(sorted(kind for _, kind in self._kinds_of(check) & self._unserved))
 
     def _checks_of(self, kind: CheckKind) -> Source:
         resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
@@ -122,12 +123,8 @@ class Sources:
 
     async def _watch_requests(self, kind: RequestKind) -> None:
         # A kind that is not served holds the checks that name it, and does not make the process unready.
-        resource = await insist(
-            f"requests of kind {kind[1]}",
-            lambda: self._discovery.resource(*kind),
-            (KubernetesError,),
-            Problems(),
-        )
+        part = f"requests of kind {kind[1]}"
+        resource = await insist(part, lambda: self._find(kind), (KubernetesError,), Problems())
         reflector = Reflector(
             self._transport, resource, RemediationRequest, notify=partial(self._request, kind)
         )
@@ -136,6 +133,17 @@ class Sources:
         await reflector.wait_synced()
         self._picture.tell_all()
         await watching
+
+    async def _find(self, kind: RequestKind) -> Resource:
+        try:
+            resource = await self._discovery.resource(*kind)
+        except KindUnknown:
+            if kind not in self._unserved:
+                self._unserved.add(kind)
+                self._picture.tell_all()
+            raise
+        self._unserved.discard(kind)
+        return resource
 
     def _kinds_of(self, check: CheckReference) -> frozenset[RequestKind]:
         entry = self._picture.checks.get(check)

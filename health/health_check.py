@@ -12,11 +12,15 @@ from health.verdict import Fact, Verdict
 
 
 class InvalidCheckError(Exception):
-    """A health check cannot be read; it names field and value, and affects that check alone."""
+    """A health check cannot be read; it names field and value, and affects that check alone.
+
+    A `value` of None is not shown: the field is missing, or the problem says it all.
+    """
 
     def __init__(self, field: str, value: object, problem: str) -> None:
         self.field, self.value, self.problem = field, value, problem
-        super().__init__(f"{field}: {problem} (found {value!r})" if field else problem)
+        found = "" if value is None else f" (found {value!r})"
+        super().__init__(f"{field}: {problem}{found}" if field else problem)
 
 
 class HealthCheck(Protocol):

@@ -174,7 +174,8 @@ def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 def _let_the_remediator_work(seen: Observation, memory: Memory, now: datetime) -> Move:
     details = f"{seen.reason}; {', '.join(map(str, seen.requests))} exists"
-    if memory.renew_at is not None and now >= memory.renew_at:
+    # Of a request that was adopted nobody knows yet until when its Lease runs.
+    if memory.renew_at is None or now >= memory.renew_at:
         return Renew(details)
     return Rest(Phase.REMEDIATING, details, _seconds_until(memory.renew_at, now))
 

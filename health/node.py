@@ -1,12 +1,11 @@
 """Node: the slim picture of a Kubernetes Node that verdicts are made from.
 
-Heartbeat times, reasons and messages are left out on purpose: two Nodes that differ in those alone are
-equal, so a heartbeat changes nothing. Of the annotations only those that we honour are kept.
+Heartbeat times, reasons and messages are left out on purpose: two Nodes that differ in those alone are equal
+but for their resourceVersion, so a heartbeat changes nothing. Of the annotations only those that we honour
+are kept.
 """
 
-from datetime import datetime
-
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from health.frozen import FrozenObject
 
@@ -19,7 +18,7 @@ class NodeCondition(FrozenObject):
 
     type: str
     status: str
-    last_transition_time: datetime | None = None
+    last_transition_time: AwareDatetime | None = None
 
 
 class NodeAnnotations(FrozenObject):
@@ -35,8 +34,8 @@ class NodeMetadata(FrozenObject):
     namespace: str = ""
     uid: str
     resource_version: str = ""
-    creation_timestamp: datetime
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: AwareDatetime
+    deletion_timestamp: AwareDatetime | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: NodeAnnotations = NodeAnnotations()
 

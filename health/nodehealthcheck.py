@@ -1,140 +1,29 @@
 """NodeHealthCheck of remediation.medik8s.io: its parser, and its answers as a kind of check.
 
-The parser accepts what the schema in deploy/crds accepts, and refuses the rest with field and value; the
-texts are those of the reference's webhook where it has one (semantics 1.1). An object stored before the
-schema had these rules is refused here in the same words.
+What its spec may say stands in `nodehealthcheck_spec`; a spec that says something else is refused with field
+and value.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError
 
-from health.durations import Duration, SignedDuration, in_words
 from health.frozen import FrozenObject
 from health.health_check import InvalidCheckError
 from health.node import Node
+from health.nodehealthcheck_spec import Spec
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
-from health.references import CheckReference, Step, TemplateReference
-from health.selector import LabelSelector
-from health.threshold import Allowance, Amount, Threshold
+from health.references import CheckReference, Step
+from health.threshold import Allowance, Threshold
 from health.verdict import Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
 
 KIND = "NodeHealthCheck"
 API_VERSION = "remediation.medik8s.io/v1alpha1"
-SHORTEST_STEP = timedelta(minutes=1)
-MACHINE_DELETION = "MachineDeletionRemediationTemplate"
-
-_Text = Annotated[str, Field(min_length=1)]
-
-
-class Condition(FrozenObject):
-    """One entry of spec.unhealthyConditions."""
-
-    type: _Text
-    status: _Text
-    duration: Duration
-
-
-class Template(FrozenObject):
-    """A reference to a remediation template."""
-
-    api_version: _Text
-    kind: _Text
-    name: _Text
-    namespace: str = ""
-
-    @property
-    def reference(self) -> TemplateReference:
-        """The same as a reference of ours."""
-        return TemplateReference(
-            api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
-        )
-
-
-class Escalation(FrozenObject):
-    """One entry of spec.escalatingRemediations."""
-
-    remediation_template: Template
-    order: int
-    timeout: Duration
-
-    @field_validator("timeout")
-    @classmethod
-    def _not_too_short(cls, timeout: timedelta) -> timedelta:
-        if timeout < SHORTEST_STEP:
-            found = f"found timeout {in_words(timeout)}"
-            raise ValueError(f"EscalatingRemediation Timeout must be at least one minute: {found}")
-        return timeout
-
-
-_DEFAULT_CONDITIONS = tuple(
-    Condition.model_validate({"type": "Ready", "status": status, "duration": "300s"})
-    for status in ("False", "Unknown")
-)
-
-
-class Spec(FrozenObject):
-    """spec of a NodeHealthCheck."""
-
-    selector: LabelSelector = LabelSelector()
-    unhealthy_conditions: tuple[Condition, ...] = _DEFAULT_CONDITIONS
-    min_healthy: Amount | None = None
-    max_unhealthy: Amount | None = None
-    storm_cooldown_duration: Duration | None = None
-    remediation_template: Template | None = None
-    escalating_remediations: tuple[Escalation, ...] = ()
-    pause_requests: tuple[str, ...] = ()
-    healthy_delay: SignedDuration | None = None
-
-    @field_validator("unhealthy_conditions")
-    @classmethod
-    def _conditions_are_a_map(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        _refuse_twice([(condition.type, condition.status) for condition in conditions], "Duplicate value")
-        return conditions
-
-    @field_validator("escalating_remediations")
-    @classmethod
-    def _orders_are_unique(cls, steps: tuple[Escalation, ...]) -> tuple[Escalation, ...]:
-        problem = "EscalatingRemediation Order must be unique: found duplicate order"
-        _refuse_twice([step.order for step in steps], problem)
-        return steps
-
-    @model_validator(mode="after")
-    def _fields_fit_together(self) -> Self:
-        if self.min_healthy is not None and self.max_unhealthy is not None:
-            raise ValueError("minHealthy and maxUnhealthy cannot be specified at the same time")
-        if self.min_healthy is None and self.max_unhealthy is None:
-            raise ValueError("one of minHealthy and maxUnhealthy should be specified")
-        if self.selector.is_empty:
-            raise ValueError("Selector is mandatory")
-        return self
-
-    @model_validator(mode="after")
-    def _templates_fit_together(self) -> Self:
-        if self.remediation_template is None and not self.escalating_remediations:
-            raise ValueError("Either RemediationTemplate or at least one EscalatingRemediations must be set")
-        if self.remediation_template is not None and self.escalating_remediations:
-            raise ValueError("RemediationTemplate and EscalatingRemediations usage is mutual exclusive")
-        if self.max_unhealthy is not None and self._deletes_machines():
-            raise ValueError(f"maxUnhealthy can't be used with {MACHINE_DELETION}")
-        return self
-
-    def _deletes_machines(self) -> bool:
-        templates = [step.remediation_template for step in self.escalating_remediations]
-        if self.remediation_template is not None:
-            templates.append(self.remediation_template)
-        return any(template.kind.lower() == MACHINE_DELETION.lower() for template in templates)
-
-
-def _refuse_twice(keys: Sequence[object], problem: str) -> None:
-    seen: set[object] = set()
-    for key in keys:
-        if key in seen:
-            raise ValueError(f"{problem} {key}")
-        seen.add(key)
+LONGEST_PROBLEM = 500
+"""Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
 
 
 class NodeHealthCheck(FrozenObject):
@@ -239,6 +128,12 @@ def _first_problem(error: ValidationError) -> InvalidCheckError:
     first = error.errors()[0]
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     problem = first["msg"].removeprefix("Value error, ")
+    if first["loc"][:2] == ("spec", "selector"):
+        problem = f"Invalid selector: {problem}"
     value = first["input"]
-    shown = value if isinstance(value, str | int | float) else type(value).__name__
-    return InvalidCheckError(field, shown, problem)
+    shown = _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+    return InvalidCheckError(_cut(field), shown, _cut(problem))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_PROBLEM else f"{text[:LONGEST_PROBLEM]}…"

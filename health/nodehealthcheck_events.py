@@ -1,8 +1,8 @@
 """Events of a NodeHealthCheck: what became so between two sights, once per transition (decision 15).
 
 Texts are the reference's (semantics 1.5). Each note has a seed that is the same whenever the same transition
-is told again, for instance after a restart; so the API server refuses the second one. While the threshold
-holds all targets, the check gets one Event and its targets none (decision 6).
+is told again, for instance after a restart; so the API server refuses the second one. While the check holds
+all its targets (threshold, pause request, disabled), it gets one Event and its targets none (decision 6).
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +11,7 @@ from typing import Any
 
 from health.announcement import Announcement, Severity
 from health.check_sight import CheckSight, RequestSight, TargetSight
+from health.health_check import InvalidCheckError
 from health.nodehealthcheck_disabled import disabled
 from health.nodehealthcheck_status import stored_condition
 from health.observation import HoldReason
@@ -24,8 +25,14 @@ def announcements(
     before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
 ) -> list[Announcement]:
     """What to tell; `before` is None at the start, `stored` is the status before this one."""
+    switched = _switched(after, stored)
+    if isinstance(after.check, InvalidCheckError):
+        # Nothing is seen of its targets and requests, which is not to say that they are gone.
+        return [*switched]
+    if before is not None and isinstance(before.check, InvalidCheckError):
+        before = None
     return [
-        *_switched(after, stored),
+        *switched,
         *_paused(before, after),
         *_blocked(before, after),
         *_detected(before, after),
@@ -37,7 +44,9 @@ def announcements(
 def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announcement]:
     why = disabled(after)
     before = stored_condition(stored, "Disabled")
-    if before.get("status") == str(why.is_disabled):
+    if before.get("status") == str(why.is_disabled) and (
+        not why.is_disabled or before.get("reason") == why.reason
+    ):
         return
     since = before.get("lastTransitionTime", "")
     if why.is_disabled:
@@ -70,14 +79,19 @@ def _blocked(before: CheckSight | None, after: CheckSight) -> Iterator[Announcem
         "Skipped remediation because the number of healthy nodes selected by the selector is "
         f"{allowance.healthy} and should equal or exceed {allowance.required}"
     )
-    since = max(str(target.verdict.fact) for target in after.expired)
-    yield _note(after, Severity.WARNING, "RemediationSkipped", message, "threshold", since)
+    facts = [target.verdict.fact for target in after.expired if target.verdict.fact is not None]
+    latest = max(facts, key=lambda fact: (fact.since, str(fact)))
+    yield _note(after, Severity.WARNING, "RemediationSkipped", message, "threshold", str(latest))
+
+
+def _holds_all(sight: CheckSight) -> bool:
+    return sight.is_blocked or _is_paused(sight) or disabled(sight).is_disabled
 
 
 def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
-    if after.is_blocked:
+    if _holds_all(after):
         return
-    known = {} if before is None or before.is_blocked else {t.name: t for t in before.expired}
+    known = {} if before is None or _holds_all(before) else {t.name: t for t in before.expired}
     for target in after.expired:
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):

@@ -5,7 +5,7 @@ lastUpdateTime, which moves only when something else does; so an unchanged statu
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from health.check_sight import CheckSight, RequestSight, TargetSight
@@ -17,6 +17,7 @@ from health.verdict import Health
 Status = Mapping[str, Any]
 
 _LAST_UPDATE = "lastUpdateTime"
+_COUNT = "unhealthyNodeCount"
 
 
 def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
@@ -25,8 +26,10 @@ def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, 
     # inFlightRemediations is the reference's old field, which it clears too.
     gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
     patch = {key: value for key, value in wanted.items() if stored.get(key) != value}
-    patch |= dict.fromkeys(gone if not isinstance(sight.check, InvalidCheckError) else ())
-    return patch | {_LAST_UPDATE: _time(now)} if patch else {}
+    patch |= dict.fromkeys(gone if sight.allowance is not None else ())
+    # The count follows from the other numbers. The reference's CRD drops it: missing alone is no reason to
+    # write, or it would be written for ever.
+    return patch | {_LAST_UPDATE: _time(now)} if patch.keys() - {_COUNT} else {}
 
 
 def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
@@ -41,6 +44,7 @@ def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
     return {
         "observedNodes": sight.allowance.total,
         "healthyNodes": sight.allowance.healthy,
+        _COUNT: sight.allowance.total - sight.allowance.healthy,
         "conditions": [condition],
         **({"unhealthyNodes": [_node(target, stored, now) for target in published]} if published else {}),
         **_phase(why, paused, len(published) if remediating else 0),
@@ -113,4 +117,4 @@ def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
 
 
 def _time(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,6 @@
 """ObjectMetadata: the part of a Kubernetes object's metadata that decisions need."""
 
-from datetime import datetime
-
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from health.frozen import FrozenObject
 
@@ -24,8 +22,8 @@ class ObjectMetadata(FrozenObject):
     uid: str
     resource_version: str = ""
     generation: int = 0
-    creation_timestamp: datetime
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: AwareDatetime
+    deletion_timestamp: AwareDatetime | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()

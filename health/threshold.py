@@ -13,6 +13,8 @@ from pydantic import PlainValidator
 from health.frozen import Frozen
 
 PATTERN = r"^((100|[0-9]{1,2})%|[0-9]+)$"
+LARGEST = 2**31 - 1
+"""The largest number that is not a string: Kubernetes keeps those in 32 bits."""
 
 
 class IntOrPercent(Frozen):
@@ -26,21 +28,23 @@ class IntOrPercent(Frozen):
         """Read what a check spells as 3, "3" or "40%".
 
         Raises:
-            ValueError: it is none of these, negative, or above 100 percent.
+            ValueError: it is none of these, negative, above LARGEST, or above 100 percent.
 
         """
         if isinstance(raw, bool) or not isinstance(raw, int | str):
             raise ValueError("must be a whole number or a percentage such as 40%")  # noqa: TRY004  pydantic wants ValueError
         if isinstance(raw, int):
-            return cls(value=cls._not_negative(raw))
+            return cls(value=cls._in_range(raw))
         if not re.fullmatch(PATTERN, raw):
             raise ValueError("must be a whole number or a percentage from 0% to 100%")
         return cls(value=int(raw.removesuffix("%")), is_percent=raw.endswith("%"))
 
     @staticmethod
-    def _not_negative(number: int) -> int:
+    def _in_range(number: int) -> int:
         if number < 0:
             raise ValueError(f"must not be negative: {number}")
+        if number > LARGEST:
+            raise ValueError("must fit into 32 bits")
         return number
 
     def of(self, total: int) -> int:
@@ -67,7 +71,8 @@ class Allowance(Frozen):
         """The decision with its numbers, for people."""
         unhealthy, most = self.total - self.healthy, self.total - self.required
         verb = "allowed" if self.allowed else "held"
-        return f"{verb}: {unhealthy} of {self.total} unhealthy, at most {most} allowed"
+        limit = f"at most {most} allowed" if most >= 0 else f"at least {self.required} healthy required"
+        return f"{verb}: {unhealthy} of {self.total} unhealthy, {limit}"
 
 
 class Threshold(Frozen):

@@ -67,6 +67,8 @@ class LeaderElection:
         self._leads_until = clock()
         self._started = False
         self._failing = False
+        self.problem = ""
+        """One sentence about the last round, if the Lease could not be reached; "" if it could."""
         self._ours: LeaseRecord | None = None  # as our last write left it
         self._seen_version = ""
         self._seen_at = clock()
@@ -99,6 +101,7 @@ class LeaderElection:
             self._note_failure(error)
         else:
             self._failing = False
+            self.problem = ""
             self._leads_until = sent + self._renew_deadline if holds else sent
             if holds and self.is_leader:
                 self._start()
@@ -120,9 +123,10 @@ class LeaderElection:
             self._on_stopped()
 
     def _note_failure(self, error: KubernetesError | TimeoutError) -> None:
+        self.problem = str(error) or "The Lease of the leader was not answered in time."
         if not self._failing:
             self._failing = True
-            _logger.warning("The Lease of the leader cannot be reached: %s", error or "it took too long.")
+            _logger.warning("The Lease of the leader cannot be reached: %s", self.problem)
 
     async def _take_or_keep(self) -> bool:
         try:

@@ -34,10 +34,10 @@ class Settings(Frozen):
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz and /healthz."""
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
     """PARAMEDIC_IDENTITY: this process among its like."""
-    sight_limit_seconds: float = Field(default=90, gt=0)
+    sight_limit_seconds: float = Field(default=60, gt=0)
     """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a picture without a sign of life for so long.
 
-    Longer than the minute between two bookmarks of a quiet watch.
+    Longer than the 40 s after which a silent watch is opened anew: a quiet cluster is not a stale one.
     """
 
     @property

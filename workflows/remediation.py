@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
         phase_of,
     )
     from health.observation import Observation, TargetState
+    from health.references import RequestReference
     from workflows.contracts import (
         ACT,
         CLEAN_UP,
@@ -44,7 +45,9 @@ with workflow.unsafe.imports_passed_through():
         RenewInput,
         eyes_queue,
     )
-    from workflows.messages import LOOK, WORKFLOW, AbortOrder, RemediationInput, ResumeOrder, State
+    from workflows.messages import LOOK, WORKFLOW, AbortOrder, RemediationInput, State
+
+from workflows.orders import Orders
 
 Result = TypeVar("Result")
 
@@ -52,22 +55,20 @@ CLEAN_UP_AGAIN = timedelta(minutes=1)
 """How long a request may hang on a finalizer before it is looked at without being told."""
 SUMMARY = 200
 """Characters of a summary in the Temporal UI; the server takes 400 bytes."""
-NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="the detector was not asked")
+NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
 
 
 @workflow.defn(name=WORKFLOW)
-class Remediation:
+class Remediation(Orders):
     """One incident."""
 
     @workflow.init
     def __init__(self, start: RemediationInput) -> None:
-        self._incident = start.incident
-        self._memory = start.memory
+        super().__init__(start.incident, start.memory)
         self._seen = start.observation if self._is_fresh() else None
         # The start came with one look of its own; what it would tell is the observation that it carries.
         self._looks_answered = 1 if start.observation else 0
         self._looks = 0
-        self._orders = 0
         self._orders_obeyed = 0
         self._phase, self._details = Phase.WAITING, "starting"
         self._outcome: Outcome | None = None
@@ -77,8 +78,8 @@ class Remediation:
         """Do what the runbook says until nothing is left to do."""
         while True:
             try:
-                seen = await self._look()
                 self._memory = self._memory.at(workflow.now())
+                seen = await self._look()
                 move = next_move(seen, self._memory, workflow.now())
                 self._tell(move)
                 match move:
@@ -90,9 +91,7 @@ class Remediation:
                         await self._renew(seen)
                     case CleanUp():
                         await self._clean_up(seen)
-                    case End() if self._is_woken():
-                        self._seen = None
-                    case End(outcome=outcome):
+                    case End(outcome=outcome) if not self._is_woken():
                         return outcome
             except asyncio.CancelledError:
                 self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
@@ -101,28 +100,6 @@ class Remediation:
     def look(self) -> None:
         """Wake up and ask again; it carries no facts on purpose."""
         self._looks += 1
-
-    @workflow.update
-    def abort(self, order: AbortOrder = AbortOrder()) -> str:
-        """Clean up and leave the target alone."""
-        self._leave_alone(order)
-        return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
-
-    @workflow.update
-    def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
-        """Take care of the target again; an incident that is held asks again at once."""
-        self._take_up()
-        return f"takes care of {self._incident.target} again: {order.reason}"
-
-    @workflow.signal(name="abort")
-    def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
-        """As the update `abort`, without an answer."""
-        self._leave_alone(order)
-
-    @workflow.signal(name="resume")
-    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:  # noqa: ARG002  the history keeps it
-        """As the update `resume`, without an answer."""
-        self._take_up()
 
     @workflow.query
     def state(self) -> State:
@@ -137,15 +114,20 @@ class Remediation:
 
     async def _look(self) -> Observation:
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
-        if self._seen is None and self._memory.left_alone and self._memory.owns_something:
-            return NOT_ASKED
-        if self._seen is None:
-            self._looks_answered, self._orders_obeyed = self._looks, self._orders
+        if self._seen is None or self._is_woken():
+            self._seen, self._looks_answered, self._orders_obeyed = None, self._looks, self._orders
+            if self._memory.left_alone and self._memory.owns_something:
+                return NOT_ASKED  # an abort cleans up at once, also where no detector answers
             self._seen = await self._ask()
-        return self._seen or NOT_ASKED
+        if self._seen is None:
+            return NOT_ASKED
+        self._adopt(self._seen)
+        return self._seen
 
     async def _ask(self) -> Observation | None:
         """Ask the detector; None where an order of a person came before the answer."""
+        if self._memory.left_alone is not (self._phase is Phase.LEFT_ALONE):
+            self._tell(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
         workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
         asking = self._call(OBSERVE, ObserveInput(incident=self._incident), Observation, queue=self._eyes)
         try:
@@ -193,19 +175,18 @@ class Remediation:
         self._remember(renew_at=workflow.now() + duration)
 
     async def _clean_up(self, seen: Observation) -> None:
-        known = {request.uid: request for request in (*self._memory.requests, *seen.requests)}
-        asked = CleanUpInput(incident=self._incident, requests=tuple(known.values()))
+        asked = CleanUpInput(incident=self._incident, requests=self._memory.requests)
         result = await self._finish(CLEAN_UP, asked, CleanUpResult)
-        self._seen = seen.model_copy(update={"requests": ()})
-        self._remember(
-            requests=result.remaining, may_hold_lease=bool(result.remaining), renew_at=None,
-            has_acted=self._memory.has_acted or bool(known),
-        )  # fmt: skip
+        self._seen = None if seen is NOT_ASKED else seen.model_copy(update={"requests": ()})
+        self._remember(requests=result.remaining, may_hold_lease=bool(result.remaining), renew_at=None)
         if result.remaining:
-            names = ", ".join(map(str, result.remaining))
-            wait = Rest(Phase.CLEANING_UP, f"{names} hangs on a finalizer", CLEAN_UP_AGAIN.total_seconds())
-            self._tell(wait)
-            await self._rest(wait)
+            await self._wait_for_finalizer(result.remaining)
+
+    async def _wait_for_finalizer(self, remaining: tuple[RequestReference, ...]) -> None:
+        details = f"{', '.join(map(str, remaining))} hangs on a finalizer"
+        wait = Rest(Phase.CLEANING_UP, details, CLEAN_UP_AGAIN.total_seconds())
+        self._tell(wait)
+        await self._rest(wait)
 
     async def _finish(self, contract: Contract, argument: Frozen, result: type[Result] | None) -> Result:
         """Call what changes the cluster, to its end: a call cut short would lose the object it made."""
@@ -229,26 +210,24 @@ class Remediation:
             summary=self._details[:SUMMARY],
         )
 
-    def _leave_alone(self, order: AbortOrder) -> None:
-        until = None
-        if order.for_seconds is not None:
-            until = workflow.now() + timedelta(seconds=order.for_seconds)
-        self._remember(left_alone=True, left_alone_reason=order.reason, left_alone_until=until)
-        self._orders += 1
-
-    def _take_up(self) -> None:
-        self._remember(left_alone=False, left_alone_reason="", left_alone_until=None)
-        self._orders += 1
-
-    def _remember(self, **changes: object) -> None:
-        self._memory = self._memory.model_copy(update=changes)
+    def _adopt(self, seen: Observation) -> None:
+        """Remember what the cluster shows of ours: it is kept, and cleaned up, whoever made it."""
+        if not seen.requests:
+            return
+        known = {request.uid: request for request in (*self._memory.requests, *seen.requests)}
+        self._remember(
+            requests=tuple(known.values()),
+            has_acted=True,
+            may_hold_lease=True,
+            renew_at=self._memory.renew_at or workflow.now(),
+        )
 
     def _is_woken(self) -> bool:
         return self._looks > self._looks_answered or self._orders > self._orders_obeyed
 
     def _is_fresh(self) -> bool:
         """Whether what the start carries may still be acted on, by the server's clock."""
-        return workflow.now() - workflow.info().start_time < FRESH
+        return workflow.now() - workflow.info().workflow_start_time < FRESH
 
     def _jitter(self, phase: Phase) -> float:
         """Spread a thousand held incidents over time; a deadline is kept to the second."""
@@ -256,8 +235,7 @@ class Remediation:
 
     def _tell(self, move: Move) -> None:
         self._phase, self._details = phase_of(move), move.details
-        if isinstance(move, End):
-            self._outcome = move.outcome
+        self._outcome = move.outcome if isinstance(move, End) else None
         workflow.set_current_details(f"**{self._phase}**: {self._details}")
         workflow.logger.info("incident moves on", extra={"phase": self._phase, "reason": self._details})
 

@@ -61,6 +61,12 @@ class OurProcess:
         except aiohttp.ClientConnectionError:
             return 0, ""
 
+    async def exit_code(self) -> int:
+        """How it ends by itself."""
+        assert self._process is not None
+        async with asyncio.timeout(PATIENCE.total_seconds()):
+            return await self._process.wait()
+
     async def kill(self) -> None:
         """Kill it with -9, as a machine that loses power would."""
         await self._end(signal.SIGKILL)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio.client import Client as TemporalClient
-from temporalio.client import WorkflowHandle
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.polling import until
 from health.references import CheckReference, IncidentReference, TargetReference
@@ -17,15 +17,9 @@ from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Res
 from tests.end_to_end.request_log import RequestLog
 from workflows.messages import State
 
-REQUESTS = Resource(
-    "demo.paramedic.dev/v1", "PowerCycleRemediation", "powercycleremediations", namespaced=True
-)
-TEMPLATES = Resource(
-    "demo.paramedic.dev/v1",
-    "PowerCycleRemediationTemplate",
-    "powercycleremediationtemplates",
-    namespaced=True,
-)
+GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"
+REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
+TEMPLATES = Resource(GROUP, f"{KIND}Template", "powercycleremediationtemplates", namespaced=True)
 LEASE_NAMESPACE = "medik8s-leases"
 PATIENCE = timedelta(seconds=25)
 
@@ -158,7 +152,8 @@ class World:
 
     async def state(self, node: str) -> State:
         """The answer to the query `state`."""
-        return await (await self.workflow(node)).query("state", result_type=State)
+        state: State = await (await self.workflow(node)).query("state", result_type=State)
+        return state
 
     async def outcome(self, node: str) -> str:
         """How the incident of a node ends; waits until it has."""
@@ -204,6 +199,15 @@ class World:
             return all(status.get(name) == value for name, value in fields.items())
 
         await self.until(is_so, f"the status never had {fields}")
+
+    async def until_ended(self, node: str) -> None:
+        """Return when no workflow of the node runs any more."""
+
+        async def has_ended() -> bool:
+            workflow = await (await self.workflow(node)).describe()
+            return workflow.status is not WorkflowExecutionStatus.RUNNING
+
+        await self.until(has_ended, f"the incident of {node} still runs")
 
     async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
         """Return when something is true."""

@@ -1,0 +1,154 @@
+"""The spec of a NodeHealthCheck: its fields, their defaults, and what is refused.
+
+It accepts what the schema in deploy/crds accepts, and refuses the rest; the texts are those of the
+reference's webhook where it has one (semantics 1.1). An object stored before the schema had these rules is
+refused here in the same words.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Self
+
+from pydantic import (
+    Field,
+    StrictInt,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from health.durations import Duration, SignedDuration
+from health.frozen import FrozenObject
+from health.references import TemplateReference
+from health.selector import LabelSelector
+from health.threshold import Amount
+
+SHORTEST_STEP = timedelta(minutes=1)
+MACHINE_DELETION = "MachineDeletionRemediationTemplate"
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Condition(FrozenObject):
+    """One entry of spec.unhealthyConditions."""
+
+    type: _Text
+    status: _Text
+    duration: Duration
+
+
+class Template(FrozenObject):
+    """A reference to a remediation template."""
+
+    api_version: _Text
+    kind: _Text
+    name: _Text
+    namespace: str = ""
+
+    @property
+    def reference(self) -> TemplateReference:
+        """The same as a reference of ours."""
+        return TemplateReference(
+            api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
+        )
+
+    @property
+    def deletes_machines(self) -> bool:
+        """Whether a remediation deletes the Machine under the Node."""
+        return self.kind.lower() == MACHINE_DELETION.lower()
+
+
+class Escalation(FrozenObject):
+    """One entry of spec.escalatingRemediations."""
+
+    remediation_template: Template
+    order: StrictInt
+    timeout: Duration
+
+    @field_validator("timeout", mode="wrap")
+    @classmethod
+    def _not_too_short(cls, text: object, parse: ValidatorFunctionWrapHandler) -> timedelta:
+        timeout: timedelta = parse(text)
+        if timeout < SHORTEST_STEP:
+            found = f"found timeout {text}"
+            raise ValueError(f"EscalatingRemediation Timeout must be at least one minute: {found}")
+        return timeout
+
+
+_DEFAULT_CONDITIONS = tuple(
+    Condition.model_validate({"type": "Ready", "status": status, "duration": "300s"})
+    for status in ("False", "Unknown")
+)
+
+
+class Spec(FrozenObject):
+    """spec of a NodeHealthCheck."""
+
+    selector: LabelSelector = LabelSelector()
+    unhealthy_conditions: tuple[Condition, ...] = _DEFAULT_CONDITIONS
+    min_healthy: Amount | None = None
+    max_unhealthy: Amount | None = None
+    storm_cooldown_duration: Duration | None = None
+    remediation_template: Template | None = None
+    escalating_remediations: tuple[Escalation, ...] = ()
+    pause_requests: tuple[str, ...] = ()
+    healthy_delay: SignedDuration | None = None
+
+    @field_validator("min_healthy", "max_unhealthy", mode="before")
+    @classmethod
+    def _not_negative(cls, raw: object, info: ValidationInfo) -> object:
+        if isinstance(raw, int) and raw < 0:
+            raise ValueError(f"{to_camel(info.field_name or '')} must not be negative: {raw}")
+        return raw
+
+    @field_validator("unhealthy_conditions")
+    @classmethod
+    def _conditions_are_a_map(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        _refuse_twice([(condition.type, condition.status) for condition in conditions], "Duplicate value")
+        return conditions
+
+    @field_validator("escalating_remediations")
+    @classmethod
+    def _orders_are_unique(cls, steps: tuple[Escalation, ...]) -> tuple[Escalation, ...]:
+        problem = "EscalatingRemediation Order must be unique: found duplicate order"
+        _refuse_twice([step.order for step in steps], problem)
+        return steps
+
+    @model_validator(mode="after")
+    def _fields_fit_together(self) -> Self:
+        if self.min_healthy is not None and self.max_unhealthy is not None:
+            raise ValueError("minHealthy and maxUnhealthy cannot be specified at the same time")
+        if self.min_healthy is None and self.max_unhealthy is None:
+            raise ValueError("one of minHealthy and maxUnhealthy should be specified")
+        if self.selector.is_empty:
+            raise ValueError("Selector is mandatory")
+        return self
+
+    @model_validator(mode="after")
+    def _templates_fit_together(self) -> Self:
+        if self.remediation_template is None and not self.escalating_remediations:
+            raise ValueError("Either RemediationTemplate or at least one EscalatingRemediations must be set")
+        if self.remediation_template is not None and self.escalating_remediations:
+            raise ValueError("RemediationTemplate and EscalatingRemediations usage is mutual exclusive")
+        return self
+
+    @model_validator(mode="after")
+    def _machines_are_deleted_by_min_healthy(self) -> Self:
+        if self.max_unhealthy is None:
+            return self
+        problem = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
+        if self.remediation_template is not None and self.remediation_template.deletes_machines:
+            raise ValueError(problem)
+        if any(step.remediation_template.deletes_machines for step in self.escalating_remediations):
+            raise ValueError(f"{problem} escalating remediation")
+        return self
+
+
+def _refuse_twice(keys: Sequence[object], problem: str) -> None:
+    seen: set[object] = set()
+    for key in keys:
+        if key in seen:
+            raise ValueError(f"{problem} {key}")
+        seen.add(key)

@@ -1,0 +1,137 @@
+"""SlowCreate: an admission webhook that holds the creation of requests back until the test lets them go.
+
+So a create is really in flight: sent by the worker, received by the API server, not stored yet.
+"""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from devcluster.polling import until
+from kube.client import Client
+from kube.resource import Object, Resource
+from tests.ports import free_port
+
+WEBHOOKS = Resource(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+NAME = "slow-create.test"
+
+
+class SlowCreate:
+    """What the webhook has received, and the gate that it waits at."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._gate = asyncio.Event()
+
+    async def until_in_flight(self) -> None:
+        """Return when a create waits at the gate."""
+
+        async def has_come() -> bool:
+            return bool(self.names)
+
+        await until(has_come, within=timedelta(seconds=20), otherwise="no create came")
+
+    def let_go(self) -> None:
+        """Let all creates pass, those that come later as well."""
+        self._gate.set()
+
+    async def review(self, request: web.Request) -> web.Response:
+        """Answer an AdmissionReview when the gate is open."""
+        review = await request.json()
+        self.names.append(review["request"]["object"]["metadata"]["name"])
+        await self._gate.wait()
+        review["response"] = {"uid": review.pop("request")["uid"], "allowed": True}
+        return web.json_response(review)
+
+
+@asynccontextmanager
+async def slow_create(client: Client, target: str, directory: Path) -> AsyncIterator[SlowCreate]:
+    """Hold creates of the request of one target back for the time of the block."""
+    slow = SlowCreate()
+    certificate = _certificate(directory)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, directory / "key.pem")
+    application = web.Application()
+    application.add_routes([web.post("/", slow.review)])
+    runner = web.AppRunner(application)
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
+    await client.create(WEBHOOKS, _configuration(target, port, certificate.read_bytes()))
+    try:
+        yield slow
+    finally:
+        slow.let_go()
+        await client.delete(WEBHOOKS, NAME)
+        await runner.cleanup()
+
+
+def _configuration(target: str, port: int, certificate: bytes) -> Object:
+    rule = {
+        "apiGroups": ["demo.paramedic.dev"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["powercycleremediations"],
+    }
+    webhook = {
+        "name": f"{NAME}.paramedic.dev",
+        "clientConfig": {
+            "url": f"https://127.0.0.1:{port}/",
+            "caBundle": base64.b64encode(certificate).decode(),
+        },
+        "rules": [rule],
+        "matchConditions": [{"name": "target", "expression": f"object.metadata.name == '{target}'"}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 20,
+        "failurePolicy": "Fail",
+    }
+    return {
+        "apiVersion": WEBHOOKS.api_version,
+        "kind": WEBHOOKS.kind,
+        "metadata": {"name": NAME},
+        "webhooks": [webhook],
+    }
+
+
+def _certificate(directory: Path) -> Path:
+    """A self-signed certificate for 127.0.0.1, with its key beside it in key.pem."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "slow-create")])
+    now = datetime.now(UTC)
+    loopback = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(loopback, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (directory / "key.pem").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    path = directory / "certificate.pem"
+    path.write_bytes(certificate.public_bytes(pem))
+    return path

@@ -1,0 +1,90 @@
+"""Checks and templates that cannot be used: each affects itself alone, and says what is wrong with it."""
+
+import pytest
+
+from kube.resource import NODE_HEALTH_CHECKS, Object
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.world import TEMPLATES, World
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_nobody(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    unknown: Object = {
+        "apiVersion": NODE_HEALTH_CHECKS.api_version,
+        "kind": NODE_HEALTH_CHECKS.kind,
+        "metadata": {"name": f"{world.name}-unknown"},
+        "spec": {
+            "selector": {"matchLabels": {"test": world.name}},
+            "minHealthy": 0,
+            "remediationTemplate": {"apiVersion": "nobody.example/v1", "kind": "NoTemplate", "name": "none"},
+        },
+    }
+    await world.client.create(NODE_HEALTH_CHECKS, unknown)
+    await paramedic.start()
+    await world.fail(node)
+
+    await world.until_requested(node)
+
+    async def is_disabled() -> bool:
+        check = await world.client.get(NODE_HEALTH_CHECKS, f"{world.name}-unknown")
+        conditions = check.get("status", {}).get("conditions", [])
+        return [c["reason"] for c in conditions if c["status"] == "True"] == ["RemediationTemplateNotFound"]
+
+    await world.until(is_disabled, "the check never was disabled")
+    await world.client.delete(NODE_HEALTH_CHECKS, f"{world.name}-unknown")
+
+
+async def test_a_missing_template_holds_the_incident_until_it_is_there(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.client.delete(TEMPLATES, world.name, "default")
+    await paramedic.start()
+    await world.fail(node)
+
+    await world.until_phase(node, "Held")
+    assert "Remediation template not found" in (await world.state(node)).details
+    assert world.requests.created(node) == 0
+    await world.add_template()
+
+    await world.until_requested(node)
+
+
+async def test_a_paused_check_creates_nothing_until_it_is_unpaused(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check(pauseRequests=["maintenance of the rack"])
+    await paramedic.start()
+    await world.fail(node)
+
+    await world.until_phase(node, "Held")
+    await world.until_status(
+        phase="Paused", reason="NHC is paused: maintenance of the rack", observedNodes=1, healthyNodes=0
+    )
+    assert world.requests.created(node) == 0
+    await world.edit_check(pauseRequests=[])
+
+    await world.until_requested(node)
+
+
+async def test_a_check_that_asks_for_what_we_do_not_carry_out_acts_never_and_says_so(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check(healthyDelay="5m")
+    await paramedic.start()
+    await world.fail(node)
+
+    await world.until_status(
+        phase="Disabled",
+        reason="NHC is disabled: NotSupported: this version does not carry out spec.healthyDelay",
+    )
+    await world.until_phase(node, "Held")
+    assert world.requests.created(node) == 0

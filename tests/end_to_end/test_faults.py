@@ -1,0 +1,120 @@
+"""Processes that die in the middle of an incident: afterwards one request or none, as the facts say."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.slow_create import slow_create
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_a_worker_killed_while_the_timer_runs_changes_no_deadline(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check(duration="4s")
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Waiting")
+
+    await paramedic.worker.kill()
+    await paramedic.worker.start()
+
+    await world.until_requested(node)
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    assert world.requests.created(node) == 1
+
+
+async def test_a_worker_killed_between_admission_and_create_leads_to_one_request(
+    world: World, paramedic: Paramedic, tmp_path: Path
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    async with slow_create(world.client, node, tmp_path) as create:
+        await world.fail(node)
+        await create.until_in_flight()
+        await paramedic.worker.kill()
+        create.let_go()
+        await paramedic.worker.start()
+        await world.until_requested(node)
+
+    await world.until_phase(node, "Remediating")
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    assert world.requests.created(node) == 1
+
+
+async def test_a_failure_while_the_detector_is_down_is_remediated_when_it_is_back(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await paramedic.detector.kill()
+
+    await world.fail(node)
+    await paramedic.detector.start_ready()
+
+    await world.until_requested(node)
+
+
+async def test_a_recovery_while_the_detector_is_down_is_cleaned_up_when_it_is_back(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await paramedic.detector.kill()
+
+    await world.recover(node)
+    await paramedic.detector.start_ready()
+
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    assert world.requests.created(node) == 1
+
+
+async def test_a_recovery_while_everything_is_down_is_cleaned_up_when_it_is_back(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await paramedic.detector.kill()
+    await paramedic.worker.kill()
+
+    await world.recover(node)
+    await paramedic.start()
+
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+
+
+async def test_a_request_whose_workflow_was_lost_is_removed_when_its_node_is_healthy(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await paramedic.detector.stop()
+    await (await world.workflow(node)).terminate("by mistake")
+    await world.recover(node)
+
+    await paramedic.detector.start_ready()
+
+    await world.until_clean(node)
+    await world.until_ended(node)
+    assert await world.outcome(node) == "Remediated"

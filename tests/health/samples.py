@@ -1,0 +1,144 @@
+"""Values that tests of the core share: a check, a node, requests, and what is seen of them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from health.check_sight import CheckSight, RequestSight, TargetSight
+from health.health_check import HealthCheck, InvalidCheckError
+from health.node import Node
+from health.nodehealthcheck import NodeHealthCheck
+from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.threshold import Allowance
+from health.verdict import HEALTHY, Fact, Health, Verdict
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+TEMPLATE = {
+    "apiVersion": "example.com/v1",
+    "kind": "RebootTemplate",
+    "namespace": "remediators",
+    "name": "reboot",
+}
+INCIDENT = IncidentReference(
+    cluster="main-0a1b",
+    check=CheckReference(kind="NodeHealthCheck", name="workers"),
+    target=TargetReference(kind="Node", name="node-1", uid="11111111-2222-3333-4444-555555555555"),
+)
+ALLOWED = Allowance(allowed=True, total=10, healthy=9, required=6)
+BLOCKED = Allowance(allowed=False, total=10, healthy=5, required=6)
+
+
+def stamp(time: datetime) -> str:
+    """`time` as the API server writes it."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def check_object(**spec: Any) -> dict[str, Any]:
+    """A NodeHealthCheck as the API server holds it; a field of None is left out."""
+    fields = {
+        "selector": {"matchLabels": {"role": "worker"}},
+        "minHealthy": "51%",
+        "remediationTemplate": TEMPLATE,
+        **spec,
+    }
+    return {
+        "apiVersion": "remediation.medik8s.io/v1alpha1",
+        "kind": "NodeHealthCheck",
+        "metadata": {
+            "name": "workers",
+            "uid": "check-uid",
+            "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {key: value for key, value in fields.items() if value is not None},
+    }
+
+
+def check(**spec: Any) -> NodeHealthCheck:
+    return NodeHealthCheck.parse(check_object(**spec))
+
+
+def escalation(order: int, timeout: str = "5m", **template: str) -> dict[str, Any]:
+    return {"remediationTemplate": TEMPLATE | template, "order": order, "timeout": timeout}
+
+
+def condition(type_: str, status: str, since: datetime | None = NOW) -> dict[str, Any]:
+    times = {} if since is None else {"lastTransitionTime": stamp(since)}
+    return {"type": type_, "status": status, **times}
+
+
+def node(*conditions: dict[str, Any], labels: dict[str, str] | None = None, **metadata: Any) -> Node:
+    return Node.model_validate(node_object(*conditions, labels=labels, **metadata))
+
+
+def node_object(
+    *conditions: dict[str, Any], labels: dict[str, str] | None = None, **metadata: Any
+) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": INCIDENT.target.name,
+            "uid": INCIDENT.target.uid,
+            "resourceVersion": "7",
+            "creationTimestamp": "2026-02-01T00:00:00Z",
+            "labels": labels or {},
+            **metadata,
+        },
+        "status": {"conditions": list(conditions)},
+    }
+
+
+def request(uid: str = "request-uid", *, is_being_deleted: bool = False) -> RequestReference:
+    return RequestReference(
+        api_version="example.com/v1",
+        kind="Reboot",
+        namespace="remediators",
+        name="node-1",
+        uid=uid,
+        template="reboot",
+        is_being_deleted=is_being_deleted,
+    )
+
+
+def request_sight(
+    uid: str = "request-uid",
+    *,
+    is_being_deleted: bool = False,
+    created: datetime = NOW,
+    timed_out: datetime | None = None,
+) -> RequestSight:
+    return RequestSight(request(uid, is_being_deleted=is_being_deleted), created, timed_out)
+
+
+def fact(since: datetime = NOW, status: str = "Unknown", type_: str = "Ready") -> Fact:
+    return Fact(condition=type_, status=status, since=since)
+
+
+def expired(name: str = "node-1", *requests: RequestSight, since: datetime = NOW) -> TargetSight:
+    verdict = Verdict(Health.EXPIRED, "too long", fact(since), since + timedelta(minutes=5))
+    return TargetSight(name, f"uid-{name}", verdict, requests)
+
+
+def waiting(name: str = "node-1", *requests: RequestSight, since: datetime = NOW) -> TargetSight:
+    verdict = Verdict(Health.WAITING, "not long enough", fact(since), since + timedelta(minutes=5))
+    return TargetSight(name, f"uid-{name}", verdict, requests)
+
+
+def recovered(name: str = "node-1", *requests: RequestSight) -> TargetSight:
+    return TargetSight(name, f"uid-{name}", HEALTHY, requests)
+
+
+def sight(
+    *targets: TargetSight,
+    of: HealthCheck | InvalidCheckError | None = None,
+    allowance: Allowance | None = ALLOWED,
+    unknown_kinds: tuple[str, ...] = (),
+) -> CheckSight:
+    """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
+    judged = check() if of is None else of
+    if isinstance(judged, InvalidCheckError):
+        return CheckSight(judged, "check-uid", allowance=None)
+    return CheckSight(
+        judged, "check-uid", allowance, {target.name: target for target in targets}, unknown_kinds
+    )
+
+
+INVALID = InvalidCheckError("spec.minHealthy", -1, "minHealthy must not be negative: -1")

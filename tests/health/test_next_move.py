@@ -1,0 +1,208 @@
+"""The runbook of an incident, as a table: what is seen and remembered, and the move that follows."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from health.next_move import (
+    Act,
+    CleanUp,
+    End,
+    Memory,
+    Move,
+    Outcome,
+    Phase,
+    Renew,
+    Rest,
+    lease_duration,
+    next_move,
+    phase_of,
+)
+from health.observation import Hold, HoldReason, Observation, TargetState
+from health.references import Step, TemplateReference
+from tests.health.samples import NOW, fact, request
+
+STEP = Step(template=TemplateReference(api_version="example.com/v1", kind="RebootTemplate", name="reboot"))
+HOLD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
+STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
+LATER = NOW + timedelta(minutes=10)
+
+
+def seen(state: TargetState, *requests: Any, hold: Hold | None = None) -> Observation:
+    return Observation(
+        state=state,
+        reason=f"it is {state}",
+        remaining_seconds=90 if state is TargetState.WAITING else 0,
+        fact=fact(),
+        hold=hold,
+        steps=(STEP,),
+        requests=requests,
+    )
+
+
+HEALTHY, WAITING = seen(TargetState.HEALTHY), seen(TargetState.WAITING)
+EXPIRED, HELD = seen(TargetState.EXPIRED), seen(TargetState.EXPIRED, hold=HOLD)
+GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
+UNKNOWN = seen(TargetState.UNKNOWN, hold=STALE)
+NEW = Memory()
+ACTED = Memory(requests=(request(),), has_acted=True, may_hold_lease=True, renew_at=LATER)
+CLEANED = Memory(has_acted=True)
+BROKEN_OFF = Memory(may_hold_lease=True)
+ALONE = Memory(left_alone=True, left_alone_reason="maintenance")
+ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "may_hold_lease": True})
+ALONE_CLEANED = ALONE.model_copy(update={"has_acted": True})
+ALONE_A_WHILE = ALONE.model_copy(update={"left_alone_until": LATER})
+HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
+
+
+@pytest.mark.parametrize(
+    ("observation", "memory", "move"),
+    [
+        # 1. A target that is healthy, gone or released: clean up what is left, then end.
+        pytest.param(HEALTHY, NEW, End(Outcome.RECOVERED, "it is Healthy"), id="healthy, nothing done"),
+        pytest.param(HEALTHY, ACTED, CleanUp("it is Healthy"), id="healthy, request of ours"),
+        pytest.param(HEALTHY, BROKEN_OFF, CleanUp("it is Healthy"), id="healthy, an act broke off"),
+        pytest.param(
+            seen(TargetState.HEALTHY, request()), NEW, CleanUp("it is Healthy"), id="healthy, adopted"
+        ),
+        pytest.param(HEALTHY, CLEANED, End(Outcome.REMEDIATED, "it is Healthy"), id="healthy, cleaned up"),
+        pytest.param(
+            HEALTHY, ALONE_CLEANED, End(Outcome.RECOVERED, "it is Healthy"), id="healthy, left alone"
+        ),
+        pytest.param(HEALTHY, ALONE_ACTED, CleanUp("it is Healthy"), id="healthy, left alone, not clean"),
+        pytest.param(GONE, NEW, End(Outcome.GONE, "it is Gone"), id="gone"),
+        pytest.param(GONE, ACTED, CleanUp("it is Gone"), id="gone, request of ours"),
+        pytest.param(GONE, CLEANED, End(Outcome.GONE, "it is Gone"), id="gone, cleaned up"),
+        pytest.param(RELEASED, NEW, End(Outcome.RELEASED, "it is Released"), id="released"),
+        pytest.param(RELEASED, ACTED, CleanUp("it is Released"), id="released, request of ours"),
+        pytest.param(RELEASED, CLEANED, End(Outcome.RELEASED, "it is Released"), id="released, cleaned up"),
+        # 2. Left alone by a person: clean up, then wait.
+        pytest.param(EXPIRED, ALONE_ACTED, CleanUp("left alone: maintenance"), id="alone, not clean"),
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            ALONE,
+            CleanUp("left alone: maintenance"),
+            id="alone, a request is seen",
+        ),
+        pytest.param(UNKNOWN, ALONE_ACTED, CleanUp("left alone: maintenance"), id="alone, sight is stale"),
+        pytest.param(
+            EXPIRED,
+            ALONE,
+            Rest(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
+            id="alone until resume",
+        ),
+        pytest.param(
+            EXPIRED,
+            ALONE_A_WHILE,
+            Rest(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance", 600),
+            id="alone for a time",
+        ),
+        pytest.param(
+            WAITING,
+            ALONE,
+            Rest(Phase.LEFT_ALONE, "it is Waiting; left alone: maintenance"),
+            id="alone, timer runs",
+        ),
+        # 3. The detector cannot tell: hold.
+        pytest.param(
+            UNKNOWN,
+            NEW,
+            Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
+            id="cannot tell",
+        ),
+        pytest.param(
+            seen(TargetState.UNKNOWN, request(), hold=STALE),
+            ACTED,
+            Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
+            id="cannot tell, request of ours",
+        ),
+        pytest.param(seen(TargetState.UNKNOWN), NEW, Rest(Phase.HELD, "it is Unknown"), id="was not asked"),
+        # 4. A request exists: let the remediator work.
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            ACTED,
+            Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            id="remediator works",
+        ),
+        pytest.param(
+            seen(TargetState.WAITING, request()),
+            ACTED,
+            Rest(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 600),
+            id="remediator works, only a timer runs",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request(), hold=HOLD),
+            ACTED,
+            Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            id="remediator works, new ones would be held",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            ACTED.model_copy(update={"renew_at": NOW}),
+            Renew("it is Expired; Reboot/remediators/node-1 exists"),
+            id="remediator works, Lease is due",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            NEW,
+            Renew("it is Expired; Reboot/remediators/node-1 exists"),
+            id="adopted, nobody knows until when its Lease runs",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request(is_being_deleted=True)),
+            ACTED,
+            Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            id="a request that hangs on a finalizer still counts",
+        ),
+        # 5. A timer runs: wait for the deadline.
+        pytest.param(WAITING, NEW, Rest(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
+        pytest.param(
+            seen(TargetState.WAITING, hold=HOLD),
+            NEW,
+            Rest(Phase.WAITING, "it is Waiting", 90),
+            id="timer runs, would be held",
+        ),
+        pytest.param(WAITING, CLEANED, Rest(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
+        # 6. Not admitted: hold. Else act.
+        pytest.param(HELD, NEW, Rest(Phase.HELD, HELD_DETAILS, 1800), id="held"),
+        pytest.param(EXPIRED, NEW, Act(0, "it is Expired"), id="admitted"),
+        pytest.param(EXPIRED, BROKEN_OFF, Act(0, "it is Expired"), id="admitted after an act broke off"),
+        pytest.param(EXPIRED, ACTED, Act(0, "it is Expired"), id="somebody deleted the request"),
+    ],
+)
+def test_move(observation: Observation, memory: Memory, move: Move) -> None:
+    assert next_move(observation, memory, NOW) == move
+
+
+@pytest.mark.parametrize(
+    ("move", "phase"),
+    [
+        (Act(0, ""), Phase.ACTING),
+        (Renew(""), Phase.REMEDIATING),
+        (CleanUp(""), Phase.CLEANING_UP),
+        (End(Outcome.GONE, ""), Phase.ENDED),
+        (Rest(Phase.HELD, ""), Phase.HELD),
+    ],
+)
+def test_phase_of_a_move(move: Move, phase: Phase) -> None:
+    assert phase_of(move) is phase
+
+
+def test_order_to_leave_alone_ends_when_its_time_is_over() -> None:
+    assert ALONE_A_WHILE.at(LATER - timedelta(microseconds=1)) == ALONE_A_WHILE
+    assert ALONE_A_WHILE.at(LATER) == NEW
+
+
+def test_order_to_leave_alone_without_a_time_does_not_end() -> None:
+    assert ALONE.at(NOW + timedelta(days=365)) == ALONE
+
+
+def test_memory_survives_the_way_through_temporal() -> None:
+    for memory in (NEW, ACTED, ALONE_A_WHILE):
+        assert Memory.model_validate_json(memory.model_dump_json()) == memory
+
+
+def test_lease_is_taken_for_ten_minutes_or_for_the_timeout_of_the_step() -> None:
+    assert lease_duration(STEP) == timedelta(minutes=10)
+    assert lease_duration(STEP.model_copy(update={"timeout_seconds": 90})) == timedelta(seconds=90)

@@ -1,0 +1,288 @@
+"""Events of a NodeHealthCheck (semantics 1.5): once per transition, and the same again after a restart."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from health.announcement import Announcement, Severity
+from health.check_sight import CheckSight
+from health.nodehealthcheck_events import announcements
+from health.nodehealthcheck_status import status_patch
+from health.threshold import Allowance
+from tests.health.samples import (
+    BLOCKED,
+    INVALID,
+    NOW,
+    check,
+    expired,
+    recovered,
+    request_sight,
+    sight,
+    waiting,
+)
+
+NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
+PAUSED = check(pauseRequests=["update"])
+UNSUPPORTED = check(healthyDelay="1m")
+SKIPPED = (
+    "[remediation] Skipped remediation because the number of healthy nodes selected by the selector is 5 "
+    "and should equal or exceed 6"
+)
+
+
+class Reporter:
+    """Tells as the status reporter does: what is told twice is one Event; status is written after it."""
+
+    def __init__(self) -> None:
+        self.before: CheckSight | None = None
+        self.stored: dict[str, Any] = {}
+        self.events: dict[str, Announcement] = {}
+
+    def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
+        """The Events that are new."""
+        told = announcements(self.before, after, self.stored, now)
+        new = [note for note in told if note.seed not in self.events]
+        self.events |= {note.seed: note for note in new}
+        self.stored |= status_patch(after, self.stored, now)
+        self.before = after
+        return [(note.severity, note.reason, note.message) for note in new]
+
+    def restarts(self) -> None:
+        self.before = None
+
+
+@pytest.fixture
+def reporter() -> Reporter:
+    """One that has told of an enabled check."""
+    one = Reporter()
+    one.sees(sight())
+    return one
+
+
+def test_check_that_works_is_told_as_enabled_once() -> None:
+    reporter = Reporter()
+
+    assert reporter.sees(sight()) == [
+        (NORMAL, "Enabled", "[remediation] No issues found, NodeHealthCheck is enabled.")
+    ]
+    assert reporter.sees(sight()) == []
+    reporter.restarts()
+    assert reporter.sees(sight()) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "message"),
+    [
+        pytest.param(
+            sight(unknown_kinds=("Reboot",)),
+            "Reason: RemediationTemplateNotFound, "
+            'Message: Remediation template not found: "no matches for kind Reboot"',
+            id="no such kind",
+        ),
+        pytest.param(
+            sight(of=INVALID),
+            "Reason: InvalidSpec, Message: spec.minHealthy: minHealthy must not be negative: -1 (found -1)",
+            id="cannot be read",
+        ),
+        pytest.param(
+            sight(of=UNSUPPORTED),
+            "Reason: NotSupported, Message: this version does not carry out spec.healthyDelay",
+            id="not supported",
+        ),
+    ],
+)
+def test_check_that_is_disabled_is_told_with_its_reason(
+    reporter: Reporter, seen: CheckSight, message: str
+) -> None:
+    assert reporter.sees(seen) == [(WARNING, "Disabled", f"[remediation] Disabling NHC. {message}")]
+    assert reporter.sees(seen) == []
+    reporter.restarts()
+    assert reporter.sees(seen) == []
+
+
+def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Reporter) -> None:
+    reporter.sees(sight(of=INVALID))
+
+    ((_, reason, message),) = reporter.sees(sight(unknown_kinds=("Reboot",)))
+    assert reason == "Disabled"
+    assert "RemediationTemplateNotFound" in message
+
+
+def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Reporter) -> None:
+    reasons = []
+    for hour, seen in enumerate([sight(of=INVALID), sight(), sight(of=INVALID), sight()], start=1):
+        reasons += [reason for _, reason, _ in reporter.sees(seen, NOW + timedelta(hours=hour))]
+
+    assert reasons == ["Disabled", "Enabled", "Disabled", "Enabled"]
+
+
+def test_pause_is_told_once(reporter: Reporter) -> None:
+    paused = [
+        (
+            NORMAL,
+            "RemediationSkipped",
+            "[remediation] Postponing potential remediations because of pause requests",
+        )
+    ]
+
+    assert reporter.sees(sight(of=PAUSED)) == paused
+    assert reporter.sees(sight(of=PAUSED)) == []
+    reporter.restarts()
+    assert reporter.sees(sight(of=PAUSED)) == []
+
+
+def test_next_pause_is_told_again(reporter: Reporter) -> None:
+    reporter.sees(sight(of=PAUSED))
+    reporter.sees(sight())
+    next_pause = PAUSED.model_copy(update={"metadata": PAUSED.metadata.model_copy(update={"generation": 5})})
+
+    assert len(reporter.sees(sight(of=next_pause))) == 1
+
+
+def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> None:
+    blocked = sight(expired("node-1"), allowance=BLOCKED)
+
+    assert reporter.sees(blocked) == [(WARNING, "RemediationSkipped", SKIPPED)]
+    assert reporter.sees(blocked) == []
+    reporter.restarts()
+    assert reporter.sees(blocked) == []
+
+
+def test_thousand_held_nodes_are_one_event() -> None:
+    reporter = Reporter()
+    names = [f"node-{number:04}" for number in range(1000)]
+    numbers = Allowance(allowed=False, total=1000, healthy=0, required=510)
+    reporter.sees(sight())
+    told = [
+        note
+        for count in (1, 400, 1000)
+        for note in reporter.sees(sight(*map(expired, names[:count]), allowance=numbers))
+    ]
+
+    assert [reason for _, reason, _ in told] == ["RemediationSkipped"]
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param({"of": PAUSED}, id="paused"),
+        pytest.param({"of": UNSUPPORTED}, id="not supported"),
+        pytest.param({"unknown_kinds": ("Reboot",)}, id="no such kind"),
+    ],
+)
+def test_check_that_holds_all_its_nodes_tells_of_none(reporter: Reporter, held: dict[str, Any]) -> None:
+    nodes = [expired(f"node-{number}") for number in range(1000)]
+
+    assert len(reporter.sees(sight(*nodes, **held))) == 1
+    reporter.restarts()
+    assert reporter.sees(sight(*nodes, **held)) == []
+
+
+def test_nodes_that_were_held_are_told_when_the_hold_is_lifted(reporter: Reporter) -> None:
+    reporter.sees(sight(expired("node-1"), allowance=BLOCKED))
+
+    assert [reason for _, reason, _ in reporter.sees(sight(expired("node-1")))] == ["DetectedUnhealthy"]
+
+
+def test_timer_that_runs_below_the_threshold_is_not_told(reporter: Reporter) -> None:
+    assert reporter.sees(sight(waiting("node-1"), allowance=BLOCKED)) == []
+
+
+@pytest.mark.parametrize("another", ["DiskPressure", "Ready"])
+def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: str) -> None:
+    stays = expired("node-1")
+    reporter.sees(sight(stays, expired("node-2"), allowance=BLOCKED))
+    reporter.sees(sight(stays))
+    later = expired("node-3", since=NOW + timedelta(hours=1))
+    assert later.verdict.fact is not None
+    fact = later.verdict.fact.model_copy(update={"condition": another})
+    breaks = type(later)(later.name, later.uid, type(later.verdict)(later.verdict.health, "", fact), ())
+
+    assert reporter.sees(sight(stays, breaks, allowance=BLOCKED)) == [
+        (WARNING, "RemediationSkipped", SKIPPED)
+    ]
+
+
+def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
+    detected = [
+        (
+            NORMAL,
+            "DetectedUnhealthy",
+            (
+                '[remediation] Node matches unhealthy condition. Node "node-1", '
+                'condition type "Ready", condition status "Unknown"'
+            ),
+        )
+    ]
+
+    assert reporter.sees(sight(waiting("node-1"))) == []
+    assert reporter.sees(sight(expired("node-1"))) == detected
+    assert reporter.sees(sight(expired("node-1"))) == []
+    reporter.restarts()
+    assert reporter.sees(sight(expired("node-1"))) == []
+    assert reporter.sees(sight()) == []
+    assert reporter.sees(sight(expired("node-1", since=NOW + timedelta(hours=1)))) == detected
+
+
+def test_request_is_told_when_it_is_made_and_when_it_is_deleted(reporter: Reporter) -> None:
+    reporter.sees(sight(expired("node-1")))
+
+    assert reporter.sees(sight(expired("node-1", request_sight()))) == [
+        (NORMAL, "RemediationCreated", "[remediation] Created remediation object for node node-1")
+    ]
+    kept = sight(recovered("node-1", request_sight(is_being_deleted=True)))
+    assert reporter.sees(kept) == [
+        (
+            NORMAL,
+            "RemediationRemoved",
+            "[remediation] Deleted remediation CR of kind Reboot with name node-1",
+        )
+    ]
+    assert reporter.sees(kept) == []
+    assert reporter.sees(sight()) == []
+
+
+def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter) -> None:
+    reporter.sees(sight(expired("node-1", request_sight())))
+
+    assert [reason for _, reason, _ in reporter.sees(sight())] == ["RemediationRemoved"]
+
+
+def test_request_made_anew_is_told_as_removed_and_created(reporter: Reporter) -> None:
+    reporter.sees(sight(expired("node-1", request_sight("one"))))
+    told = reporter.sees(sight(expired("node-1", request_sight("two"))))
+
+    assert sorted(reason for _, reason, _ in told) == ["RemediationCreated", "RemediationRemoved"]
+
+
+@pytest.mark.parametrize(
+    ("age", "is_told"),
+    [
+        pytest.param(timedelta(minutes=10), True, id="young"),
+        pytest.param(timedelta(minutes=10, seconds=1), False, id="old"),
+    ],
+)
+def test_after_a_start_only_young_requests_are_told(age: timedelta, is_told: bool) -> None:  # noqa: FBT001  a column of the table
+    told = Reporter().sees(sight(expired("node-1", request_sight(created=NOW - age))))
+
+    assert ("RemediationCreated" in {reason for _, reason, _ in told}) is is_told
+
+
+def test_requests_of_a_check_that_cannot_be_read_are_not_told_as_removed(reporter: Reporter) -> None:
+    at_work = sight(expired("node-1", request_sight()))
+    reporter.sees(at_work)
+
+    assert [reason for _, reason, _ in reporter.sees(sight(of=INVALID))] == ["Disabled"]
+    reporter.events.clear()  # the API server forgets Events after an hour
+    later = NOW + timedelta(hours=1)
+    told = {reason for _, reason, _ in reporter.sees(at_work, later)}
+    assert told == {"Enabled", "DetectedUnhealthy"}
+
+
+def test_seeds_of_two_checks_never_meet() -> None:
+    one = sight(expired("node-1", request_sight()), of=PAUSED)
+    other = CheckSight(one.check, "another-uid", one.allowance, one.targets)
+    seeds = [{note.seed for note in announcements(None, seen, {}, NOW)} for seen in (one, other)]
+
+    assert not seeds[0] & seeds[1]

@@ -1,0 +1,301 @@
+"""Status of a NodeHealthCheck (semantics 1.2 to 1.4), as merge patches."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.check_sight import CheckSight, TargetSight
+from health.nodehealthcheck_status import status_patch
+from tests.health.samples import (
+    BLOCKED,
+    INVALID,
+    NOW,
+    check,
+    expired,
+    recovered,
+    request_sight,
+    sight,
+    stamp,
+    waiting,
+)
+
+LATER = NOW + timedelta(hours=1)
+PAUSED = check(pauseRequests=["update", "night shift"])
+UNSUPPORTED = check(pauseRequests=["update"], healthyDelay="1m")
+
+
+def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """What the API server holds after a merge patch."""
+    return {key: value for key, value in ({**stored, **patch}).items() if value is not None}
+
+
+def status(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
+    return merged(stored or {}, status_patch(of, stored or {}, now))
+
+
+def disabled(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> Any:
+    (condition,) = status(of, stored, now)["conditions"]
+    return condition
+
+
+def test_status_of_a_check_without_trouble() -> None:
+    assert status(sight()) == {
+        "observedNodes": 10,
+        "healthyNodes": 9,
+        "unhealthyNodeCount": 1,
+        "conditions": [
+            {
+                "type": "Disabled",
+                "status": "False",
+                "reason": "NodeHealthCheckEnabled",
+                "message": "No issues found, NodeHealthCheck is enabled.",
+                "lastTransitionTime": "2026-03-01T12:00:00Z",
+            }
+        ],
+        "phase": "Enabled",
+        "reason": "NHC is enabled, no ongoing remediation",
+        "lastUpdateTime": "2026-03-01T12:00:00Z",
+    }
+
+
+def test_status_of_a_remediation() -> None:
+    timed_out = NOW.astimezone(timezone(timedelta(hours=2)))
+    request = request_sight(created=NOW - timedelta(minutes=1), timed_out=timed_out)
+
+    assert status(sight(expired("node-1", request)))["unhealthyNodes"] == [
+        {
+            "name": "node-1",
+            "remediations": [
+                {
+                    "resource": {
+                        "apiVersion": "example.com/v1",
+                        "kind": "Reboot",
+                        "namespace": "remediators",
+                        "name": "node-1",
+                        "uid": "request-uid",
+                    },
+                    "started": "2026-03-01T11:59:00Z",
+                    "timedOut": "2026-03-01T12:00:00Z",
+                    "templateName": "reboot",
+                }
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seen", "phase", "reason"),
+    [
+        pytest.param(
+            sight(of=INVALID),
+            "Disabled",
+            "NHC is disabled: InvalidSpec: spec.minHealthy: minHealthy must not be negative: -1 (found -1)",
+            id="disabled: cannot be read",
+        ),
+        pytest.param(
+            sight(expired("node-1", request_sight()), of=PAUSED, unknown_kinds=("Reboot",)),
+            "Disabled",
+            "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
+            '"no matches for kind Reboot"',
+            id="disabled: no such kind, before paused and remediating",
+        ),
+        pytest.param(
+            sight(of=UNSUPPORTED),
+            "Disabled",
+            "NHC is disabled: NotSupported: this version does not carry out spec.healthyDelay",
+            id="disabled: not supported, before paused",
+        ),
+        pytest.param(
+            sight(expired("node-1", request_sight()), of=PAUSED),
+            "Paused",
+            "NHC is paused: update,night shift",
+            id="paused, before remediating",
+        ),
+        pytest.param(
+            sight(expired("node-1", request_sight())),
+            "Remediating",
+            "NHC is remediating 1 nodes",
+            id="remediating",
+        ),
+        pytest.param(
+            sight(expired("node-1", request_sight()), expired("node-2"), waiting("node-3")),
+            "Remediating",
+            "NHC is remediating 2 nodes",
+            id="remediating: all that are listed count",
+        ),
+        pytest.param(
+            sight(recovered("node-1", request_sight(is_being_deleted=True))),
+            "Remediating",
+            "NHC is remediating 1 nodes",
+            id="remediating: a request is still there",
+        ),
+        pytest.param(
+            sight(expired("node-1"), allowance=BLOCKED),
+            "Enabled",
+            "NHC is enabled, no ongoing remediation",
+            id="enabled: unhealthy without a request",
+        ),
+        pytest.param(
+            sight(waiting("node-1")),
+            "Enabled",
+            "NHC is enabled, no ongoing remediation",
+            id="enabled: a timer runs",
+        ),
+    ],
+)
+def test_first_phase_that_fits_wins(seen: CheckSight, phase: str, reason: str) -> None:
+    result = status(seen)
+
+    assert (result["phase"], result["reason"]) == (phase, reason)
+
+
+@pytest.mark.parametrize("seen", [sight(of=PAUSED), sight(of=UNSUPPORTED), sight(unknown_kinds=("Reboot",))])
+def test_numbers_are_true_in_every_phase(seen: CheckSight) -> None:
+    result = status(seen)
+
+    assert (result["observedNodes"], result["healthyNodes"], result["unhealthyNodeCount"]) == (10, 9, 1)
+
+
+def test_node_whose_timer_runs_is_not_listed() -> None:
+    assert "unhealthyNodes" not in status(sight(waiting("node-1")))
+    assert status(sight(expired("node-1")))["unhealthyNodes"] == [{"name": "node-1"}]
+
+
+def test_node_whose_timer_runs_again_is_listed_while_its_request_exists() -> None:
+    (listed,) = status(sight(waiting("node-1", request_sight())))["unhealthyNodes"]
+
+    assert listed["name"] == "node-1"
+    assert "conditionsHealthyTimestamp" not in listed
+
+
+def test_nodes_are_listed_by_name() -> None:
+    listed = status(sight(expired("b"), expired("c"), expired("a")))["unhealthyNodes"]
+
+    assert [entry["name"] for entry in listed] == ["a", "b", "c"]
+
+
+def test_true_status_is_not_written() -> None:
+    seen = sight(expired("node-1", request_sight()))
+
+    assert status_patch(seen, status(seen), LATER) == {}
+
+
+def test_patch_carries_what_changed_and_the_time() -> None:
+    assert status_patch(sight(expired("node-1")), status(sight()), LATER) == {
+        "unhealthyNodes": [{"name": "node-1"}],
+        "lastUpdateTime": stamp(LATER),
+    }
+
+
+def test_count_that_the_crd_drops_is_not_written_for_ever() -> None:
+    stored = status(sight())
+    del stored["unhealthyNodeCount"]
+
+    assert status_patch(sight(), stored, LATER) == {}
+
+
+def test_list_that_became_empty_is_removed() -> None:
+    patch = status_patch(sight(), status(sight(expired("node-1"))), LATER)
+
+    assert patch == {"unhealthyNodes": None, "lastUpdateTime": stamp(LATER)}
+
+
+def test_what_the_reference_left_is_removed() -> None:
+    left = {"type": "StormActive", "status": "True", "reason": "HealthyNodeThresholdChange"}
+    stored = status(sight())
+    stored["inFlightRemediations"] = {"node-1": stamp(NOW)}
+    stored["conditions"] = [left, *stored["conditions"]]
+
+    patch = status_patch(sight(), stored, LATER)
+
+    assert patch["inFlightRemediations"] is None
+    assert [condition["type"] for condition in patch["conditions"]] == ["Disabled"]
+
+
+def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
+    stored = status(sight(expired("node-1", request_sight("one"))))
+    again = request_sight("two", created=LATER)
+    (entry,) = status(sight(expired("node-1", again)), stored, LATER)["unhealthyNodes"]
+
+    assert [(one["resource"]["uid"], one["started"]) for one in entry["remediations"]] == [
+        ("two", stamp(LATER))
+    ]
+
+
+def test_transition_time_moves_with_the_status_alone() -> None:
+    stored = status(sight())
+
+    assert disabled(sight(), stored, LATER)["lastTransitionTime"] == stamp(NOW)
+    stored = status(sight(of=UNSUPPORTED), stored, LATER)
+    assert stored["conditions"][0]["lastTransitionTime"] == stamp(LATER)
+    changed = disabled(sight(unknown_kinds=("Reboot",)), stored, LATER + timedelta(hours=1))
+    assert (changed["reason"], changed["lastTransitionTime"]) == (
+        "RemediationTemplateNotFound",
+        stamp(LATER),
+    )
+
+
+def test_check_that_cannot_be_read_keeps_its_old_numbers() -> None:
+    stored = status(sight(expired("node-1", request_sight())))
+    result = status(sight(of=INVALID), stored, LATER)
+
+    for field in ("observedNodes", "healthyNodes", "unhealthyNodes"):
+        assert result[field] == stored[field]
+    assert result["phase"] == "Disabled"
+    assert disabled(sight(of=INVALID), stored)["reason"] == "InvalidSpec"
+
+
+def test_recovery_is_stamped_once() -> None:
+    back = sight(recovered("node-1", request_sight()))
+    stored = status(back)
+
+    assert stored["unhealthyNodes"][0]["conditionsHealthyTimestamp"] == stamp(NOW)
+    assert status_patch(back, stored, LATER) == {}
+    kept = sight(recovered("node-1", request_sight(is_being_deleted=True)), expired("node-2"))
+    first, second = status(kept, stored, LATER)["unhealthyNodes"]
+    assert first["conditionsHealthyTimestamp"] == stamp(NOW)
+    assert "conditionsHealthyTimestamp" not in second
+
+
+def test_stamp_of_recovery_goes_when_the_node_is_unhealthy_again() -> None:
+    stored = status(sight(recovered("node-1", request_sight())))
+    again = status(sight(expired("node-1", request_sight())), stored, LATER)
+
+    assert "conditionsHealthyTimestamp" not in again["unhealthyNodes"][0]
+
+
+TARGETS = st.one_of(
+    *(
+        st.builds(make, st.sampled_from(["a", "b"]), *requests)
+        for make in (expired, waiting, recovered)
+        for requests in ((), (st.just(request_sight()),))
+    )
+)
+SIGHTS = st.one_of(
+    st.just(sight(of=INVALID)),
+    st.builds(
+        lambda targets, of, kinds: sight(*targets, of=of, unknown_kinds=kinds),
+        st.lists(TARGETS, max_size=3),
+        st.sampled_from([check(), PAUSED, UNSUPPORTED]),
+        st.sampled_from([(), ("Reboot",)]),
+    ),
+)
+
+
+@given(seen=SIGHTS, before=SIGHTS)
+def test_one_write_is_enough_whatever_was_stored(seen: CheckSight, before: CheckSight) -> None:
+    stored = status(before)
+    written = status(seen, stored, LATER)
+
+    assert status_patch(seen, written, LATER + timedelta(hours=1)) == {}
+
+
+@given(TARGETS)
+def test_only_the_expired_and_those_with_a_request_are_published(target: TargetSight) -> None:
+    is_listed = "unhealthyNodes" in status(sight(target))
+
+    assert is_listed == (target.verdict.health == "Expired" or bool(target.requests))

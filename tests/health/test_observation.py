@@ -1,0 +1,117 @@
+"""Which observations an incident must be woken for."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from health.observation import Hold, HoldReason, Observation, TargetState, is_news
+from tests.health.samples import NOW, fact, request
+
+HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
+PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
+
+
+def seen(state: TargetState, **fields: Any) -> Observation:
+    is_unhealthy = state in (TargetState.WAITING, TargetState.EXPIRED)
+    defaults = {"fact": fact(), "generation": 1} if is_unhealthy else {}
+    return Observation(state=state, reason="", **(defaults | fields))
+
+
+HEALTHY = seen(TargetState.HEALTHY)
+GONE = seen(TargetState.GONE)
+RELEASED = seen(TargetState.RELEASED)
+UNKNOWN = seen(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_SIGHT, message="old"))
+WAITING = seen(TargetState.WAITING)
+ADMITTED = seen(TargetState.EXPIRED)
+HELD_BACK = seen(TargetState.EXPIRED, hold=HELD)
+AT_WORK = seen(TargetState.EXPIRED, requests=(request(),))
+KEPT = request(is_being_deleted=True)
+
+
+@pytest.mark.parametrize(
+    ("told", "now", "expected"),
+    [
+        pytest.param(ADMITTED, ADMITTED, False, id="the same"),
+        pytest.param(WAITING, HEALTHY, True, id="recovered while its timer ran"),
+        pytest.param(AT_WORK, HEALTHY, True, id="recovered"),
+        pytest.param(ADMITTED, GONE, True, id="gone"),
+        pytest.param(ADMITTED, RELEASED, True, id="released"),
+        pytest.param(HEALTHY, WAITING, True, id="unhealthy again"),
+        pytest.param(HEALTHY, GONE, True, id="gone after it recovered"),
+        pytest.param(GONE, RELEASED, True, id="check gone after the target"),
+        pytest.param(WAITING, ADMITTED, False, id="the deadline passed: it has its own timer"),
+        pytest.param(WAITING, HELD_BACK, False, id="the deadline passed, and it is held"),
+        pytest.param(
+            WAITING,
+            seen(TargetState.WAITING, fact=fact(NOW + timedelta(minutes=1))),
+            True,
+            id="the clock restarted",
+        ),
+        pytest.param(
+            WAITING, seen(TargetState.WAITING, fact=fact(status="False")), True, id="another status"
+        ),
+        pytest.param(WAITING, seen(TargetState.WAITING, generation=2), True, id="the check was edited"),
+        pytest.param(HELD_BACK, ADMITTED, True, id="the hold was lifted"),
+        pytest.param(
+            seen(TargetState.WAITING, hold=HELD), ADMITTED, True, id="held by an older answer, now admitted"
+        ),
+        pytest.param(
+            seen(TargetState.WAITING, hold=HELD),
+            WAITING,
+            False,
+            id="the hold was lifted while the timer runs",
+        ),
+        pytest.param(ADMITTED, HELD_BACK, False, id="held now: it asks before it acts"),
+        pytest.param(HELD_BACK, seen(TargetState.EXPIRED, hold=PAUSED), False, id="held for another reason"),
+        pytest.param(UNKNOWN, ADMITTED, True, id="the sight is back"),
+        pytest.param(UNKNOWN, HEALTHY, True, id="the sight is back, and it recovered"),
+        pytest.param(UNKNOWN, UNKNOWN, False, id="the sight is still stale"),
+        pytest.param(ADMITTED, AT_WORK, False, id="a request appeared: it made that itself"),
+        pytest.param(AT_WORK, ADMITTED, True, id="somebody deleted its request"),
+        pytest.param(
+            AT_WORK,
+            seen(TargetState.EXPIRED, requests=(request("another"),)),
+            True,
+            id="its request was replaced under its name",
+        ),
+        pytest.param(
+            AT_WORK,
+            seen(TargetState.EXPIRED, requests=(KEPT,)),
+            False,
+            id="its request only hangs on a finalizer",
+        ),
+        pytest.param(
+            seen(TargetState.HEALTHY, requests=(request(),)),
+            HEALTHY,
+            False,
+            id="the request that it is removing went",
+        ),
+        pytest.param(
+            seen(TargetState.HEALTHY, requests=(KEPT,)),
+            HEALTHY,
+            True,
+            id="the finalizer that it waits for went",
+        ),
+    ],
+)
+def test_news(told: Observation, now: Observation, expected: bool) -> None:  # noqa: FBT001  a column of the table
+    assert is_news(told, now) is expected
+
+
+@pytest.mark.parametrize("state", list(TargetState))
+@pytest.mark.parametrize("hold", [None, HELD])
+def test_only_an_expired_target_without_a_hold_is_admitted(state: TargetState, hold: Hold | None) -> None:
+    observation = seen(state, hold=hold)
+
+    assert observation.is_admitted is (state is TargetState.EXPIRED and hold is None)
+
+
+def test_observation_survives_the_way_through_temporal() -> None:
+    observation = seen(TargetState.EXPIRED, hold=HELD, requests=(request(), KEPT))
+
+    assert Observation.model_validate_json(observation.model_dump_json()) == observation
+
+
+def test_hold_tells_its_reason_first() -> None:
+    assert str(PAUSED) == "Paused: paused by request: update"

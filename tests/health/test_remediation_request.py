@@ -1,0 +1,251 @@
+"""Requests as remediators read them (semantics 2.4/3), and what we read of requests."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.object_metadata import OwnerReference
+from health.references import CheckReference, RequestReference, Step, TemplateReference
+from health.remediation_request import (
+    CONTROL_PLANE_LABEL,
+    MULTIPLE_TEMPLATES,
+    NODE_NAME,
+    TARGET_UID,
+    TIMED_OUT,
+    Attempt,
+    InvalidTemplateError,
+    RemediationRequest,
+    holder_of,
+    new_request,
+    request_name,
+    template_contents,
+)
+from tests.health.samples import INCIDENT, check, node
+
+ATTEMPT = Attempt(incident=INCIDENT, run_id="run-1")
+CHECK = OwnerReference(
+    api_version="remediation.medik8s.io/v1alpha1", kind="NodeHealthCheck", name="workers", uid="check-uid"
+)
+MACHINE = OwnerReference(
+    api_version="machine.openshift.io/v1beta1", kind="Machine", name="machine-1", uid="machine-uid"
+)
+(STEP,) = check().steps
+OBJECT = {
+    "metadata": {"name": "reboot", "namespace": "remediators"},
+    "spec": {"template": {"spec": {"retries": 3, "how": {"hard": True}}}},
+}
+SEVERAL = OBJECT | {"metadata": {"name": "reboot", "annotations": {MULTIPLE_TEMPLATES: ""}}}
+LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+NODE_NAMES = st.from_regex(rf"{LABEL}(\.{LABEL})*", fullmatch=True).filter(lambda name: len(name) <= 253)
+
+
+def attempt_on(name: str, **changes: Any) -> Attempt:
+    target = INCIDENT.target.model_copy(update={"name": name})
+    incident = INCIDENT.model_copy(update={"target": target})
+    return ATTEMPT.model_copy(update={"incident": incident, **changes})
+
+
+def made(**changes: Any) -> dict[str, Any]:
+    parts: dict[str, Any] = {"template": OBJECT, "check": CHECK, "machine": None, "node": node()}
+    return new_request(ATTEMPT, STEP, **(parts | changes))
+
+
+def test_request_contains_what_remediators_know() -> None:
+    assert made() == {
+        "apiVersion": "example.com/v1",
+        "kind": "Reboot",
+        "metadata": {
+            "name": "node-1",
+            "namespace": "remediators",
+            "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
+            "annotations": {
+                "remediation.medik8s.io/node-name": "node-1",
+                "remediation.medik8s.io/template-name": "reboot",
+                "paramedic.dev/incident": ("remediation/main-0a1b/NodeHealthCheck/workers/node-1/11111111"),
+                "paramedic.dev/target-uid": "11111111-2222-3333-4444-555555555555",
+            },
+            "ownerReferences": [
+                {
+                    "apiVersion": "remediation.medik8s.io/v1alpha1",
+                    "kind": "NodeHealthCheck",
+                    "name": "workers",
+                    "uid": "check-uid",
+                    "controller": False,
+                }
+            ],
+        },
+        "spec": {"retries": 3, "how": {"hard": True}},
+    }
+
+
+def test_machine_of_the_node_owns_the_request_as_well() -> None:
+    owners = made(machine=MACHINE)["metadata"]["ownerReferences"]
+
+    assert [owner["kind"] for owner in owners] == ["NodeHealthCheck", "Machine"]
+    assert owners[1] == {
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "Machine",
+        "name": "machine-1",
+        "uid": "machine-uid",
+    }
+
+
+@pytest.mark.parametrize("role", ["master", "control-plane"])
+def test_request_for_a_control_plane_node_is_labelled(role: str) -> None:
+    labels = made(node=node(labels={f"node-role.kubernetes.io/{role}": ""}))["metadata"]["labels"]
+
+    assert labels == {
+        "app.kubernetes.io/part-of": "node-healthcheck-controller",
+        "remediation.medik8s.io/isControlPlaneNode": "",
+    }
+    assert CONTROL_PLANE_LABEL not in made()["metadata"]["labels"]
+
+
+def test_request_is_named_after_its_node() -> None:
+    assert request_name(ATTEMPT, OBJECT) == "node-1"
+
+
+def test_template_that_allows_several_requests_gives_each_a_name_of_its_own() -> None:
+    name = request_name(ATTEMPT, SEVERAL)
+
+    assert re.fullmatch(r"node-1-[0-9a-f]{10}", name)
+    others = [attempt_on("node-1", run_id="run-2"), attempt_on("node-1", step=1), attempt_on("node-2")]
+    assert len({name, *(request_name(other, SEVERAL) for other in others)}) == 4
+
+
+def test_attempt_that_is_made_again_meets_its_own_request() -> None:
+    assert request_name(ATTEMPT, SEVERAL) == request_name(attempt_on("node-1"), SEVERAL)
+
+
+@given(NODE_NAMES | st.integers(1, 253).map(lambda n: ("a." * 127)[: n - 1] + "b"))
+def test_every_name_is_one_that_the_api_server_takes(node_name: str) -> None:
+    for template in (OBJECT, SEVERAL):
+        name = request_name(attempt_on(node_name), template)
+        assert len(name) <= 253
+        assert re.fullmatch(rf"{LABEL}(\.{LABEL})*", name)
+
+
+@pytest.mark.parametrize("cut_at", ["-", "."])
+def test_name_that_is_cut_does_not_end_in_the_middle_of_a_mark(cut_at: str) -> None:
+    name = request_name(attempt_on("a" * 241 + cut_at + "b" * 11), SEVERAL)
+
+    assert re.fullmatch(r"a{241}-[0-9a-f]{10}", name)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({}, id="an empty spec"),
+        pytest.param(None, id="a spec of null"),
+        pytest.param("text", id="a spec of text"),
+        pytest.param({"template": None}, id="a template of null"),
+        pytest.param({"template": []}, id="a template that is a list"),
+        pytest.param({"template": {"spec": "text"}}, id="contents of text"),
+    ],
+)
+def test_template_without_contents_is_refused_in_the_words_of_the_reference(spec: object) -> None:
+    problem = "^invalid template remediators/reboot, didn't find spec.template.spec$"
+
+    with pytest.raises(InvalidTemplateError, match=problem):
+        template_contents({"spec": spec}, STEP)
+    with pytest.raises(InvalidTemplateError, match=problem):
+        template_contents({}, STEP)
+
+
+@pytest.mark.parametrize("inner", [{}, {"spec": {}}])
+def test_template_may_have_nothing_to_say(inner: dict[str, Any]) -> None:
+    assert template_contents({"spec": {"template": inner}}, STEP) == {}
+
+
+def test_request_of_a_template_without_a_namespace_has_none() -> None:
+    step = Step(template=TemplateReference(api_version="a/v1", kind="BTemplate", name="b"))
+    body = new_request(ATTEMPT, step, template=OBJECT, check=CHECK, machine=None, node=node())
+
+    assert body["metadata"]["namespace"] == ""
+
+
+def seen(**metadata: Any) -> RemediationRequest:
+    return RemediationRequest.model_validate(
+        {
+            "metadata": {
+                "name": "node-1",
+                "namespace": "remediators",
+                "uid": "request-uid",
+                "creationTimestamp": "2026-03-01T12:00:00Z",
+                **metadata,
+            }
+        }
+    )
+
+
+def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
+    assert seen().target_name == "node-1"
+    assert seen(annotations={NODE_NAME: "node-2"}).target_name == "node-2"
+
+
+def test_request_of_the_reference_does_not_say_for_which_individual_it_is() -> None:
+    assert seen().target_uid == ""
+    assert seen(annotations={TARGET_UID: "a"}).target_uid == "a"
+
+
+def test_what_we_make_is_read_back_as_what_it_is() -> None:
+    body = made()
+    read = RemediationRequest.model_validate(
+        body
+        | {"metadata": body["metadata"] | {"uid": "request-uid", "creationTimestamp": "2026-03-01T12:00:00Z"}}
+    )
+
+    assert read.owner("NodeHealthCheck", "remediation.medik8s.io/v1alpha1") == "workers"
+    assert read.target_uid == INCIDENT.target.uid
+    assert read.reference("example.com/v1", "Reboot") == RequestReference(
+        api_version="example.com/v1",
+        kind="Reboot",
+        namespace="remediators",
+        name="node-1",
+        uid="request-uid",
+        template="reboot",
+    )
+
+
+def test_owner_is_known_by_kind_version_and_name() -> None:
+    owners = [
+        {"apiVersion": "v1", "kind": "NodeHealthCheck", "name": "other", "uid": "1"},
+        {"apiVersion": "a/v1", "kind": "NodeHealthCheck", "name": "workers", "uid": "2"},
+    ]
+    owned = seen(ownerReferences=owners)
+
+    assert owned.owner("NodeHealthCheck", "a/v1") == "workers"
+    assert owned.owner("NodeHealthCheck", "b/v1") == ""
+    assert seen().owner("NodeHealthCheck", "a/v1") == ""
+
+
+def test_request_that_is_being_deleted_says_so() -> None:
+    assert not seen().is_being_deleted
+    kept = seen(deletionTimestamp="2026-03-01T12:00:00Z", finalizers=["example.com/reboot"])
+    assert kept.is_being_deleted
+    assert kept.reference("a/v1", "B").is_being_deleted
+
+
+@pytest.mark.parametrize(
+    ("mark", "time"),
+    [
+        pytest.param("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC), id="a time"),
+        pytest.param(
+            "2026-03-01T14:00:00+02:00", datetime(2026, 3, 1, 12, tzinfo=UTC), id="a time of another zone"
+        ),
+        pytest.param("2026-03-01T12:00:00", None, id="a time of no zone"),
+        pytest.param("yes", None, id="no time"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_mark_of_a_request_that_timed_out(mark: str, time: datetime | None) -> None:
+    assert seen(annotations={TIMED_OUT: mark}).timed_out_at == time
+    assert seen().timed_out_at is None
+
+
+def test_check_signs_leases_as_the_reference_does() -> None:
+    assert holder_of(CheckReference(kind="NodeHealthCheck", name="workers")) == "NodeHealthCheck-workers"

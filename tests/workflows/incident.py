@@ -1,0 +1,180 @@
+"""IncidentDriver: one incident as detector, operators and a test see it, with its workers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.sdk.v1 import WorkflowMetadata
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from detector.incident_calls import IncidentCalls
+from health.next_move import Memory, Outcome, Phase
+from health.observation import Observation
+from tests.workflows.fake_cluster import FakeCluster
+from tests.workflows.sights import incident_reference
+from worker.worker import workflow_runner
+from workflows.contracts import eyes_queue, hands_queue
+from workflows.messages import WORKFLOW, AbortOrder, RemediationInput, State
+from workflows.remediation import Remediation
+
+PATIENCE_SECONDS = 15
+_SUMMARIZED = (EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, EventType.EVENT_TYPE_TIMER_STARTED)
+
+
+class IncidentDriver:
+    """Starts, wakes, orders and watches one incident."""
+
+    def __init__(self, environment: WorkflowEnvironment, cluster_name: str) -> None:
+        self.environment = environment
+        self.client = environment.client
+        self.cluster = FakeCluster()
+        self.name = cluster_name
+        self.reference = incident_reference(cluster_name)
+        self._calls = IncidentCalls(self.client, cluster_name)
+        self._runs: set[str] = set()
+
+    @property
+    def handle(self) -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(self.reference.workflow_id)
+
+    async def start(self, sight: Observation | None = None) -> None:
+        """What the detector does when it sees an unhealthy node."""
+        if sight is not None:
+            self.cluster.sight = sight
+        answer = self.cluster.answer()
+        await self._calls.start(self.reference, answer)
+        description = await self.handle.describe()
+        if description.run_id not in self._runs:
+            self.cluster.note("answered", description.start_time, is_admitted=answer.is_admitted)
+        self._runs.add(description.run_id)
+
+    async def sees(self, sight: Observation) -> None:
+        """The detector sees something else, and wakes the incident."""
+        self.cluster.sight = sight
+        await self.look()
+
+    async def carry_on(self, memory: Memory, sight: Observation) -> None:
+        """Start as the run before does that continues as new."""
+        self.cluster.sight = sight
+        await self.client.start_workflow(
+            WORKFLOW,
+            RemediationInput(incident=self.reference, memory=memory),
+            id=self.reference.workflow_id,
+            task_queue=hands_queue(self.name),
+        )
+        self._runs.add((await self.handle.describe()).run_id)
+
+    async def wake_until_continued(self) -> None:
+        """Wake it until its history is so long that it goes on in a new run."""
+        before = (await self.handle.describe()).run_id
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (await self.handle.describe()).run_id == before:
+                answers = self.cluster.count("observe")
+                await self.look()
+                await self.happens("observe", answers + 1)
+
+    async def look(self) -> None:
+        await self._calls.look(self.reference)
+
+    async def abort(self, *order: AbortOrder | dict[str, object]) -> str:
+        answer: str = await self.handle.execute_update("abort", *order)
+        if not order or AbortOrder.model_validate(order[0]).for_seconds is None:
+            self.cluster.note("abort", await self.now())
+        return answer
+
+    async def resume(self, *order: object) -> str:
+        self.cluster.note("resume", await self.now())
+        answer: str = await self.handle.execute_update("resume", *order)
+        return answer
+
+    async def now(self) -> datetime:
+        """The workflow's own time; ours, where nobody moved it."""
+        info = await self.environment.get_time_skipping_info(self.handle)
+        return datetime.now(UTC) if info is None else info.current_time.ToDatetime(tzinfo=UTC)
+
+    async def state(self) -> State:
+        state: State = await self.handle.query("state", result_type=State)
+        return state
+
+    async def details(self) -> str:
+        """The details that the UI shows."""
+        metadata = await self.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+        details: str = metadata.current_details
+        return details
+
+    async def summaries(self) -> list[str]:
+        """What the UI shows for each activity and timer."""
+        converter = self.client.data_converter.payload_converter
+        return [
+            converter.from_payload(event.user_metadata.summary, str)
+            for event in (await self.handle.fetch_history()).events
+            if event.event_type in _SUMMARIZED
+        ]
+
+    async def reaches(self, phase: Phase) -> State:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (state := await self.state()).phase is not phase:  # noqa: ASYNC110  a query is all there is
+                await asyncio.sleep(0.01)
+        return state
+
+    async def happens(self, what: str, times: int = 1) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.cluster.count(what) < times:  # noqa: ASYNC110  the log is a list, nothing signals it
+                await asyncio.sleep(0.01)
+
+    async def pass_time(self, duration: timedelta) -> None:
+        await self.environment.fast_forward(self.handle, duration)
+
+    async def outcome(self) -> Outcome:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return Outcome(await self.handle.result())
+
+    async def is_open(self) -> bool:
+        return await self.status() is WorkflowExecutionStatus.RUNNING
+
+    async def status(self) -> WorkflowExecutionStatus | None:
+        return (await self.handle.describe()).status
+
+    @asynccontextmanager
+    async def eyes(self) -> AsyncIterator[None]:
+        """A detector that holds the lead."""
+        async with Worker(self.client, task_queue=eyes_queue(self.name), activities=self.cluster.eyes):
+            yield
+
+    @asynccontextmanager
+    async def hands(self, max_cached_workflows: int = 1000) -> AsyncIterator[None]:
+        """A worker."""
+        async with Worker(
+            self.client,
+            task_queue=hands_queue(self.name),
+            workflows=[Remediation],
+            activities=self.cluster.hands,
+            workflow_runner=workflow_runner(),
+            max_cached_workflows=max_cached_workflows,
+        ):
+            yield
+
+    async def histories(self) -> list[WorkflowHistory]:
+        """The histories of all runs, those that were continued as new included."""
+        if not self._runs:
+            return []
+        todo, found = {*self._runs, (await self.handle.describe()).run_id}, dict[str, WorkflowHistory]()
+        while todo:
+            run_id = todo.pop()
+            handle = self.client.get_workflow_handle(self.reference.workflow_id, run_id=run_id)
+            found[run_id] = await handle.fetch_history()
+            earlier = _earlier_run(found[run_id])
+            if earlier and earlier not in found:
+                todo.add(earlier)
+        return list(found.values())
+
+
+def _earlier_run(history: WorkflowHistory) -> str:
+    first = history.events[0]
+    assert first.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
+    return first.workflow_execution_started_event_attributes.continued_execution_run_id

@@ -1,0 +1,60 @@
+"""Ways to bring an incident to each of its phases, as a test's parameter."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from health.next_move import Phase
+from health.observation import HoldReason
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import expired, healthy, held, hold, unknown, waiting
+
+Bring = Callable[[IncidentDriver], Awaitable[None]]
+
+
+async def wait(incident: IncidentDriver) -> None:
+    await incident.start(waiting())
+    await incident.reaches(Phase.WAITING)
+
+
+async def be_held(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+
+
+async def be_held_blind(incident: IncidentDriver) -> None:
+    await incident.start(unknown())
+    await incident.reaches(Phase.HELD)
+
+
+async def be_refused(incident: IncidentDriver) -> None:
+    incident.cluster.refusals.append(hold(HoldReason.TEMPLATE))
+    await incident.start(expired())
+    await incident.reaches(Phase.HELD)
+
+
+async def act(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+
+
+async def adopt(incident: IncidentDriver) -> None:
+    incident.cluster.put_request()
+    await act(incident)
+
+
+async def hang_on_a_finalizer(incident: IncidentDriver) -> None:
+    await act(incident)
+    incident.cluster.has_finalizer = True
+    await incident.sees(healthy())
+    await incident.happens("clean_up")
+    await incident.reaches(Phase.CLEANING_UP)
+
+
+BEFORE_A_REQUEST = [
+    pytest.param(wait, id="waiting"),
+    pytest.param(be_held, id="held"),
+    pytest.param(be_held_blind, id="held-blind"),
+    pytest.param(be_refused, id="refused"),
+]
+WITH_A_REQUEST = [pytest.param(act, id="remediating"), pytest.param(adopt, id="adopted")]

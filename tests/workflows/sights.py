@@ -1,0 +1,69 @@
+"""What a detector may see of the one node of these tests."""
+
+from datetime import UTC, datetime, timedelta
+
+from health.observation import Hold, HoldReason, Observation, TargetState
+from health.references import CheckReference, IncidentReference, Step, TargetReference, TemplateReference
+from health.verdict import Fact
+
+FIVE_MINUTES = timedelta(minutes=5)
+FACT = Fact(condition="Ready", status="False", since=datetime(2025, 1, 1, tzinfo=UTC))
+STEP = Step(
+    template=TemplateReference(api_version="example.com/v1", kind="RebootTemplate", namespace="ns", name="t")
+)
+
+
+def incident_reference(cluster: str) -> IncidentReference:
+    return IncidentReference(
+        cluster=cluster,
+        check=CheckReference(kind="NodeHealthCheck", name="workers"),
+        target=TargetReference(kind="Node", name="node-1", uid="11111111-2222-3333"),
+    )
+
+
+def waiting(remaining: timedelta = FIVE_MINUTES) -> Observation:
+    seconds = remaining.total_seconds()
+    return _unhealthy(TargetState.WAITING).model_copy(update={"remaining_seconds": seconds})
+
+
+def expired() -> Observation:
+    return _unhealthy(TargetState.EXPIRED)
+
+
+def held(reason: HoldReason = HoldReason.THRESHOLD, again: timedelta = timedelta(minutes=30)) -> Observation:
+    return expired().model_copy(update={"hold": hold(reason, again)})
+
+
+def unknown(again: timedelta = timedelta(minutes=30)) -> Observation:
+    sight = _ended(TargetState.UNKNOWN, "Node/node-1")
+    return sight.model_copy(update={"hold": hold(HoldReason.STALE_SIGHT, again)})
+
+
+def healthy() -> Observation:
+    return _ended(TargetState.HEALTHY, "Node/node-1 is healthy")
+
+
+def gone() -> Observation:
+    return _ended(TargetState.GONE, "Node/node-1 is gone")
+
+
+def replaced() -> Observation:
+    return _ended(TargetState.GONE, "Node/node-1 is another individual now")
+
+
+def released() -> Observation:
+    return _ended(TargetState.RELEASED, "NodeHealthCheck/workers no longer selects Node/node-1")
+
+
+def hold(reason: HoldReason, again: timedelta = timedelta(minutes=30)) -> Hold:
+    return Hold(reason=reason, message="not now", ask_again_seconds=again.total_seconds())
+
+
+def _unhealthy(state: TargetState) -> Observation:
+    return Observation(
+        state=state, reason="Node/node-1: Ready is False", fact=FACT, steps=(STEP,), generation=1
+    )
+
+
+def _ended(state: TargetState, reason: str) -> Observation:
+    return Observation(state=state, reason=reason)

@@ -1,0 +1,205 @@
+from datetime import timedelta
+
+import pytest
+
+from health.next_move import Outcome, Phase
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
+from tests.workflows.sights import expired, healthy, waiting
+from workflows.messages import AbortOrder
+
+MINUTE = timedelta(minutes=1)
+POWER_WORK = AbortOrder(reason="power work")
+FOR_TEN_MINUTES = AbortOrder(reason="power work", for_seconds=600)
+
+
+@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
+    incident: IncidentDriver, bring: Bring
+) -> None:
+    await bring(incident)
+    answer = await incident.abort(POWER_WORK)
+    assert "Node/node-1" in answer
+    state = await incident.reaches(Phase.LEFT_ALONE)
+    assert "power work" in state.details
+    assert not incident.cluster.requests
+    assert not incident.cluster.is_leased
+
+    acts = incident.cluster.count("act")
+    await incident.sees(expired())
+    await incident.pass_time(timedelta(hours=10))
+    assert (await incident.state()).phase is Phase.LEFT_ALONE
+    assert incident.cluster.count("act") == acts
+
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.RECOVERED
+
+
+@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(
+    incident: IncidentDriver, bring: Bring
+) -> None:
+    await bring(incident)
+    acts = incident.cluster.count("act")
+    await incident.abort(FOR_TEN_MINUTES)
+    await incident.reaches(Phase.LEFT_ALONE)
+    assert not incident.cluster.requests
+    await incident.sees(expired())
+    await incident.pass_time(9 * MINUTE)
+    assert incident.cluster.count("act") == acts
+
+    await incident.pass_time(2 * MINUTE)
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("act") == acts + 1
+
+
+@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+async def test_resumed_incident_acts_at_once(incident: IncidentDriver, bring: Bring) -> None:
+    await bring(incident)
+    await incident.abort()
+    await incident.reaches(Phase.LEFT_ALONE)
+    incident.cluster.sight = expired()
+    await incident.resume()
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.requests
+
+
+async def test_abort_by_signal_does_the_same(incident: IncidentDriver) -> None:
+    await act(incident)
+    await incident.handle.signal("abort", POWER_WORK)
+    assert "power work" in (await incident.reaches(Phase.LEFT_ALONE)).details
+    assert not incident.cluster.requests
+    await incident.handle.signal("resume")
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("created") == 2
+
+
+async def test_second_order_changes_nothing_but_the_reason_and_the_time(incident: IncidentDriver) -> None:
+    await act(incident)
+    await incident.abort(FOR_TEN_MINUTES)
+    await incident.abort(POWER_WORK)
+    await incident.reaches(Phase.LEFT_ALONE)
+    await incident.pass_time(20 * MINUTE)
+    assert (await incident.state()).phase is Phase.LEFT_ALONE
+
+    await incident.resume()
+    await incident.resume()
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("created") == 2
+
+
+async def test_abort_while_an_act_is_in_flight_lets_it_finish_and_cleans_up(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.abort()
+    assert incident.cluster.count("clean_up") == 0
+    gate.open()
+    await incident.reaches(Phase.LEFT_ALONE)
+    assert incident.cluster.count("created") == 1
+    assert incident.cluster.count("deleted") == 1
+    assert not incident.cluster.is_leased
+
+
+async def test_abort_cleans_up_at_once_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    async with incident.hands():
+        await act(incident)
+        await incident.look()
+        assert incident.cluster.requests
+        await incident.abort()
+        await incident.reaches(Phase.LEFT_ALONE)
+        assert not incident.cluster.requests
+        assert incident.cluster.count("observe") == 0
+
+        incident.cluster.sight = healthy()
+        async with incident.eyes():
+            assert await incident.outcome() is Outcome.RECOVERED
+
+
+async def test_abort_without_anything_to_clean_up_is_told_when_no_detector_answers(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    async with incident.hands():
+        await incident.start(waiting())
+        await incident.look()
+        await incident.abort()
+        await incident.reaches(Phase.LEFT_ALONE)
+        assert incident.cluster.count("clean_up") == 0
+
+
+@pytest.mark.parametrize("order", [AbortOrder(), FOR_TEN_MINUTES], ids=["for-good", "for-a-time"])
+async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(
+    incident: IncidentDriver, order: AbortOrder
+) -> None:
+    await act(incident)
+    incident.cluster.has_finalizer = True
+    await incident.abort(order)
+    await incident.happens("clean_up")
+    await incident.look()
+    await incident.pass_time(timedelta(seconds=150))
+    assert (await incident.state()).phase is Phase.CLEANING_UP
+    assert 2 <= incident.cluster.count("clean_up") <= 6
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    await incident.reaches(Phase.LEFT_ALONE)
+
+
+async def test_abort_while_a_request_hangs_on_a_finalizer_still_ends_with_the_recovery(
+    incident: IncidentDriver,
+) -> None:
+    await hang_on_a_finalizer(incident)
+    await incident.abort()
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    assert await incident.outcome() is Outcome.RECOVERED
+
+
+async def test_time_of_an_abort_that_ends_while_a_finalizer_hangs_lets_the_incident_go_on(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    incident.cluster.has_finalizer = True
+    await incident.abort(AbortOrder(for_seconds=30))
+    await incident.reaches(Phase.CLEANING_UP)
+    await incident.pass_time(2 * MINUTE)
+    await incident.happens("observe")
+    await incident.reaches(Phase.REMEDIATING)
+
+
+async def test_recovery_during_the_clean_up_of_an_abort_ends_the_incident(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    await act(incident)
+    gate.close()
+    await incident.abort()
+    await gate.entered.wait()
+    await incident.sees(healthy())
+    gate.open()
+    assert await incident.outcome() is Outcome.RECOVERED
+
+
+async def test_resume_during_the_clean_up_of_an_abort_asks_before_it_acts(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    await act(incident)
+    await incident.sees(expired())
+    await incident.happens("observe")
+    gate.close()
+    await incident.abort()
+    await gate.entered.wait()
+    incident.cluster.sight = waiting()
+    await incident.resume()
+    gate.open()
+    await incident.reaches(Phase.WAITING)
+    assert incident.cluster.count("act") == 1
+
+
+async def test_resume_shows_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    async with incident.hands():
+        await incident.start(waiting())
+        await incident.abort()
+        await incident.reaches(Phase.LEFT_ALONE)
+        await incident.resume()
+        assert "no answer" in (await incident.reaches(Phase.HELD)).details

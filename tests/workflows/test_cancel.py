@@ -1,0 +1,97 @@
+import pytest
+
+from health.next_move import Outcome, Phase
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
+from tests.workflows.sights import expired, healthy, waiting
+
+
+@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+async def test_cancel_is_an_abort(incident: IncidentDriver, bring: Bring) -> None:
+    await bring(incident)
+    await incident.handle.cancel()
+    state = await incident.reaches(Phase.LEFT_ALONE)
+    assert "cancelled" in state.details
+    assert await incident.is_open()
+    assert not incident.cluster.requests
+    assert not incident.cluster.is_leased
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.RECOVERED
+
+
+async def test_cancel_while_an_act_is_in_flight_loses_no_request(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.handle.cancel()
+    await incident.look()
+    assert incident.cluster.count("created") == 0
+    gate.open()
+    await incident.reaches(Phase.LEFT_ALONE)
+    assert incident.cluster.count("created") == 1
+    assert incident.cluster.count("deleted") == 1
+    assert await incident.is_open()
+
+
+async def test_cancel_while_a_clean_up_is_in_flight_finishes_it(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    await act(incident)
+    gate.close()
+    await incident.sees(healthy())
+    await gate.entered.wait()
+    await incident.handle.cancel()
+    gate.open()
+    assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("deleted") == 1
+
+
+async def test_cancel_while_a_request_hangs_on_a_finalizer_waits_for_it(incident: IncidentDriver) -> None:
+    await hang_on_a_finalizer(incident)
+    await incident.handle.cancel()
+    await incident.happens("clean_up", 2)
+    assert await incident.is_open()
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    assert await incident.outcome() is Outcome.RECOVERED
+
+
+async def test_cancel_while_no_detector_answers_cleans_up_at_once(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    async with incident.hands():
+        await act(incident)
+        await incident.look()
+        await incident.handle.cancel()
+        await incident.reaches(Phase.LEFT_ALONE)
+        assert not incident.cluster.requests
+        assert await incident.is_open()
+
+
+async def test_cancel_before_the_first_step_is_an_abort_too(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    async with incident.eyes():
+        await incident.start(waiting())
+        await incident.handle.cancel()
+        async with incident.hands():
+            await incident.reaches(Phase.LEFT_ALONE)
+            assert await incident.is_open()
+
+
+async def test_cancelled_incident_can_be_resumed(incident: IncidentDriver) -> None:
+    await incident.start(waiting())
+    await incident.handle.cancel()
+    await incident.reaches(Phase.LEFT_ALONE)
+    incident.cluster.sight = expired()
+    await incident.resume()
+    await incident.reaches(Phase.REMEDIATING)
+
+
+async def test_second_cancel_changes_nothing(incident: IncidentDriver) -> None:
+    await act(incident)
+    await incident.handle.cancel()
+    await incident.reaches(Phase.LEFT_ALONE)
+    await incident.handle.cancel()
+    await incident.look()
+    await incident.happens("observe", 2)
+    assert await incident.is_open()
+    assert (await incident.reaches(Phase.LEFT_ALONE)).outcome is None

@@ -1,0 +1,133 @@
+from datetime import timedelta
+
+import pytest
+
+from health.next_move import Outcome, Phase
+from health.observation import Observation
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import expired, gone, healthy, held, released, replaced, waiting
+
+ENDINGS = [
+    pytest.param(gone(), Outcome.GONE, id="gone"),
+    pytest.param(replaced(), Outcome.GONE, id="replaced"),
+    pytest.param(released(), Outcome.RELEASED, id="released"),
+]
+HANGING = timedelta(minutes=1, seconds=1)
+
+
+@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
+@pytest.mark.parametrize("before", [pytest.param(waiting(), id="waiting"), pytest.param(held(), id="held")])
+async def test_incident_without_a_request_ends_with_its_target(
+    incident: IncidentDriver, before: Observation, ending: Observation, outcome: Outcome
+) -> None:
+    await incident.start(before)
+    await incident.sees(ending)
+    assert await incident.outcome() is outcome
+    assert incident.cluster.count("clean_up") == 0
+
+
+@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
+async def test_request_is_cleaned_up_when_its_target_ends(
+    incident: IncidentDriver, ending: Observation, outcome: Outcome
+) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(ending)
+    assert await incident.outcome() is outcome
+    assert incident.cluster.count("deleted") == 1
+
+
+@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
+async def test_target_that_ends_while_an_act_is_in_flight_is_cleaned_up(
+    incident: IncidentDriver, ending: Observation, outcome: Outcome
+) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.sees(ending)
+    gate.open()
+    assert await incident.outcome() is outcome
+    assert incident.cluster.count("deleted") == 1
+
+
+@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
+async def test_target_that_ends_while_it_is_left_alone_ends_the_incident(
+    incident: IncidentDriver, ending: Observation, outcome: Outcome
+) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.abort()
+    await incident.reaches(Phase.LEFT_ALONE)
+    await incident.sees(ending)
+    assert await incident.outcome() is outcome
+
+
+async def test_incident_that_is_started_for_a_request_of_a_recovered_node_cleans_it_up(
+    incident: IncidentDriver,
+) -> None:
+    incident.cluster.put_request()
+    await incident.start(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("observe") == 0
+
+
+async def test_request_that_hangs_on_a_finalizer_is_waited_for(incident: IncidentDriver) -> None:
+    await _hangs_on_a_finalizer(incident)
+    state = await incident.reaches(Phase.CLEANING_UP)
+    assert "finalizer" in state.details
+    assert state.requests
+    assert incident.cluster.is_leased
+
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_finalizer_is_looked_at_each_minute_without_being_told(incident: IncidentDriver) -> None:
+    await _hangs_on_a_finalizer(incident)
+    for times in (2, 3):
+        await incident.pass_time(HANGING)
+        await incident.happens("clean_up", times)
+    incident.cluster.remove_finalizer()
+    await incident.pass_time(HANGING)
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("clean_up") == 4
+
+
+async def test_node_that_fails_again_while_it_is_cleaned_up_is_remediated_again(
+    incident: IncidentDriver,
+) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    gate.close()
+    await incident.sees(healthy())
+    await gate.entered.wait()
+    await incident.sees(expired())
+    gate.open()
+    await incident.happens("created", 2)
+    assert (await incident.reaches(Phase.REMEDIATING)).outcome is None
+
+
+async def test_look_that_arrives_while_the_last_activity_runs_is_answered(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    gate.close()
+    await incident.sees(healthy())
+    await gate.entered.wait()
+    await incident.look()
+    gate.open()
+    assert await incident.outcome() is Outcome.REMEDIATED
+    whats = [entry.what for entry in incident.cluster.log]
+    assert whats.index("clean_up") < len(whats) - 1 - whats[::-1].index("observe")
+
+
+async def _hangs_on_a_finalizer(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    incident.cluster.has_finalizer = True
+    await incident.sees(healthy())
+    await incident.happens("clean_up")
+    await incident.reaches(Phase.CLEANING_UP)

@@ -1,0 +1,90 @@
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from health.next_move import Outcome, Phase
+from health.observation import HoldReason, Observation
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import expired, healthy, held, hold, unknown
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("sight", [pytest.param(held(), id="held"), pytest.param(unknown(), id="unknown")])
+async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
+    incident: IncidentDriver, sight: Observation
+) -> None:
+    await incident.start(sight)
+    state = await incident.reaches(Phase.HELD)
+    assert "not now" in state.details
+    await incident.look()
+    await incident.happens("observe")
+    await incident.reaches(Phase.HELD)
+    assert incident.cluster.count("act") == 0
+
+    await incident.sees(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("observe") == 2
+    assert incident.cluster.count("act") == 1
+
+
+async def test_held_incident_does_not_ask_before_its_time(incident: IncidentDriver) -> None:
+    await incident.start(held(again=20 * MINUTE))
+    await incident.reaches(Phase.HELD)
+    await incident.pass_time(17 * MINUTE)
+    assert incident.cluster.count("observe") == 0
+
+
+async def test_held_incident_asks_again_by_itself_when_its_time_is_over(incident: IncidentDriver) -> None:
+    await incident.start(held(again=20 * MINUTE))
+    await incident.reaches(Phase.HELD)
+    incident.cluster.sight = expired()
+    await incident.pass_time(23 * MINUTE)
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("observe") == 1
+
+
+async def test_held_node_that_recovers_was_never_touched(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.RECOVERED
+    assert [entry.what for entry in incident.cluster.log] == ["answered", "observe", "answered"]
+
+
+async def test_act_that_found_something_else_asks_again_and_does_not_loop_hot(
+    incident: IncidentDriver,
+) -> None:
+    refusal = hold(HoldReason.NOT_TRUE, timedelta(seconds=2))
+    incident.cluster.refusals.extend([refusal] * 3)
+    await incident.start(expired())
+    await incident.happens("act")
+    await incident.reaches(Phase.HELD)
+    assert incident.cluster.count("act") == 1
+
+    await incident.pass_time(timedelta(seconds=10))
+    await incident.reaches(Phase.REMEDIATING)
+    acts = incident.cluster.times("act")
+    assert len(acts) == 4
+    assert min(later - earlier for earlier, later in pairwise(acts)) > timedelta(seconds=1.7)
+    assert incident.cluster.count("observe") == 3
+
+
+async def test_refused_act_gives_back_what_it_may_have_taken(incident: IncidentDriver) -> None:
+    incident.cluster.refusals.append(hold(HoldReason.NOT_TRUE))
+    await incident.start(expired())
+    await incident.reaches(Phase.HELD)
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("clean_up") == 1
+
+
+async def test_look_that_arrives_while_an_act_is_in_flight_is_answered(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.sees(healthy())
+    gate.open()
+    assert await incident.outcome() is Outcome.REMEDIATED

@@ -1,0 +1,64 @@
+import pytest
+from temporalio.client import WorkflowUpdateFailedError
+
+from health.next_move import Phase
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import held
+from workflows.messages import AbortOrder, ResumeOrder
+
+MALFORMED = [
+    pytest.param("now", id="a-text"),
+    pytest.param({"for_seconds": "soon"}, id="no-number"),
+    pytest.param({"for_seconds": 0}, id="no-time"),
+    pytest.param({"for_seconds": -60}, id="negative"),
+]
+
+
+async def test_orders_need_no_argument(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    assert "abort was ordered" in await incident.abort()
+    await incident.reaches(Phase.LEFT_ALONE)
+    assert "resume was ordered" in await incident.resume()
+    await incident.reaches(Phase.HELD)
+
+
+async def test_orders_take_one_json_value(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    assert "disk swap" in await incident.abort({"reason": "disk swap", "for_seconds": 60})
+    assert "disk swap" in (await incident.reaches(Phase.LEFT_ALONE)).details
+    assert "done" in await incident.resume(ResumeOrder(reason="done"))
+
+
+@pytest.mark.parametrize("order", MALFORMED)
+async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
+    incident: IncidentDriver, order: object
+) -> None:
+    await incident.start(held())
+    with pytest.raises(WorkflowUpdateFailedError):
+        await incident.handle.execute_update("abort", order)
+    assert (await incident.state()).phase is Phase.HELD
+
+
+async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(held())
+    await incident.handle.signal("abort", {"for_seconds": "soon"})
+    await incident.look()
+    await incident.happens("observe")
+    assert (await incident.reaches(Phase.HELD)).details
+
+
+async def test_reason_may_be_long_and_in_any_script(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    await incident.abort(AbortOrder(reason="停電 " * 400, for_seconds=600))
+    assert "停電" in (await incident.reaches(Phase.LEFT_ALONE)).details
+    await incident.resume()
+    await incident.reaches(Phase.HELD)
+
+
+async def test_resume_of_a_held_incident_asks_again_at_once(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+    await incident.resume()
+    await incident.happens("observe")

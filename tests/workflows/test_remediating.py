@@ -1,0 +1,117 @@
+from datetime import timedelta
+
+from health.next_move import Outcome, Phase
+from health.observation import HoldReason
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import expired, healthy, hold, waiting
+
+TEN_MINUTES = timedelta(minutes=10)
+A_BIT = timedelta(seconds=30)
+
+
+async def test_node_that_recovers_after_the_act_is_cleaned_up_and_remediated(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert [entry.what for entry in incident.cluster.log if entry.what != "answered"] == [
+        "act",
+        "created",
+        "observe",
+        "clean_up",
+        "deleted",
+    ]
+
+
+async def test_act_is_told_who_orders_it_and_what_it_rests_on(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    (asked,) = incident.cluster.acts
+    assert asked.incident == incident.reference
+    assert asked.run_id == (await incident.handle.describe()).run_id
+    assert (asked.step, asked.fact, asked.generation) == (expired().steps[0], expired().fact, 1)
+
+
+async def test_lease_is_renewed_every_ten_minutes_while_the_request_exists(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.pass_time(TEN_MINUTES - A_BIT)
+    assert incident.cluster.count("renew") == 0
+    for times in (1, 2, 3):
+        await incident.pass_time(TEN_MINUTES)
+        await incident.happens("renew", times)
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("renew") == 3
+    assert incident.cluster.count("act") == 1
+
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("renew") == 3
+
+
+async def test_lease_is_not_renewed_while_only_a_finalizer_keeps_the_request(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    incident.cluster.has_finalizer = True
+    await incident.sees(healthy())
+    await incident.reaches(Phase.CLEANING_UP)
+    await incident.pass_time(timedelta(minutes=12))
+    assert incident.cluster.count("renew") == 0
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    await incident.outcome()
+
+
+async def test_request_of_an_earlier_run_is_adopted_renewed_and_cleaned_up(incident: IncidentDriver) -> None:
+    incident.cluster.put_request()
+    await incident.start(expired())
+    state = await incident.reaches(Phase.REMEDIATING)
+    assert [request.uid for request in state.requests] == ["request-1"]
+    await incident.pass_time(TEN_MINUTES + A_BIT)
+    await incident.happens("renew")
+    assert incident.cluster.count("act") == 0
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_adopted_request_that_somebody_removed_leaves_no_lease_behind(incident: IncidentDriver) -> None:
+    incident.cluster.put_request()
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    incident.cluster.requests.clear()
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_request_that_somebody_removed_is_made_again(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    incident.cluster.requests.clear()
+    incident.cluster.note("deleted", await incident.now())
+    await incident.look()
+    await incident.happens("created", 2)
+    assert (await incident.reaches(Phase.REMEDIATING)).requests[0].uid == "request-2"
+
+
+async def test_request_is_left_to_work_while_only_a_timer_runs(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(waiting())
+    await incident.happens("observe")
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.requests
+    assert incident.cluster.count("clean_up") == 0
+
+
+async def test_hold_of_the_check_does_not_freeze_a_request_that_exists(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(expired().model_copy(update={"hold": hold(HoldReason.PAUSED)}))
+    await incident.happens("observe")
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED

@@ -1,0 +1,58 @@
+"""Orders: what people tell an incident: `abort` and `resume`, as updates and as signals.
+
+An order is only written into the memory here, whenever it comes; the runbook obeys it at its next step.
+"""
+
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from health.next_move import Memory
+    from health.references import IncidentReference
+    from workflows.messages import AbortOrder, ResumeOrder
+
+
+class Orders:
+    """The base of a workflow that takes orders."""
+
+    def __init__(self, incident: IncidentReference, memory: Memory) -> None:
+        self._incident = incident
+        self._memory = memory
+        self._orders = 0
+
+    @workflow.update
+    def abort(self, order: AbortOrder = AbortOrder()) -> str:
+        """Clean up and leave the target alone."""
+        self._leave_alone(order)
+        return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
+
+    @workflow.update
+    def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
+        """Take care of the target again; an incident that is held asks again at once."""
+        self._take_up()
+        return f"takes care of {self._incident.target} again: {order.reason}"
+
+    @workflow.signal(name="abort")
+    def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
+        """As the update `abort`, without an answer."""
+        self._leave_alone(order)
+
+    @workflow.signal(name="resume")
+    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:  # noqa: ARG002  the history keeps it
+        """As the update `resume`, without an answer."""
+        self._take_up()
+
+    def _leave_alone(self, order: AbortOrder) -> None:
+        until = None
+        if order.for_seconds is not None:
+            until = workflow.now() + timedelta(seconds=order.for_seconds)
+        self._remember(left_alone=True, left_alone_reason=order.reason, left_alone_until=until)
+        self._orders += 1
+
+    def _take_up(self) -> None:
+        self._remember(left_alone=False, left_alone_reason="", left_alone_until=None)
+        self._orders += 1
+
+    def _remember(self, **changes: object) -> None:
+        self._memory = self._memory.model_copy(update=changes)
