@@ -16,6 +16,7 @@ from temporalio import activity
 from activities.held import Held
 from activities.holder import objection
 from activities.still_true import Confirmed, SecondLook, not_true
+from health.durations import in_words
 from health.next_move import lease_duration
 from health.object_metadata import OwnerReference
 from health.observation import Hold, HoldReason
@@ -140,8 +141,9 @@ class Act:
 def _refuse_what_waited() -> None:
     """Refuse facts that grew old in the queue, by the server's clock, over all attempts."""
     info = activity.info()
-    if info.started_time - info.scheduled_time > FRESH:
-        raise not_true("the order waited too long in its queue")
+    waited = info.started_time - info.scheduled_time
+    if waited > FRESH:
+        raise not_true(f"the order to act was {in_words(waited)} old at attempt {info.attempt}: asking anew")
 
 
 def _contents(

@@ -25,6 +25,8 @@ from kube.events import EventNote, Events, ObjectReference
 from kube.resource import Resource
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
+GATHER = timedelta(seconds=0.2)
+"""Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,11 +58,12 @@ class StatusReporter:
     async def run(self) -> None:
         """Report until the check is gone."""
         while self._reference in self._desk.picture.checks:
+            await asyncio.sleep(GATHER.total_seconds())
             self.changed.clear()
             sight = self._sight()
             if sight is not None:
                 await self._report(sight)
-            await asyncio.sleep(BETWEEN_WRITES.total_seconds())
+            await asyncio.sleep((BETWEEN_WRITES - GATHER).total_seconds())
             await self._wait(None if sight is None else _next_deadline(sight))
 
     def _sight(self) -> CheckSight | None:

@@ -1,30 +1,20 @@
 """Durations as Kubernetes writes them ("5m30s", "300s", "1.5h").
 
-The pattern is the one of the NodeHealthCheck schema. A duration that the pattern lets through but no clock
-can hold is refused here, with its value: Go keeps durations in 63 bits of nanoseconds, and the reference goes
-blind for every check when one overflows. So the sum is made in whole nanoseconds, exactly as Go makes it.
+The pattern is the one of the NodeHealthCheck schema: durationpy alone would also take signs, spaces and
+years. A duration that the pattern lets through but no clock can hold is refused, with its value: Go keeps
+durations in 63 bits of nanoseconds, and the reference goes blind for every check when one overflows.
 """
 
 import re
 from datetime import timedelta
-from fractions import Fraction
 from typing import Annotated
 
+import durationpy
 from pydantic import PlainValidator
 
 PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
-LONGEST_NANOSECONDS = 2**63 - 1
 
-_PART = re.compile(r"([0-9.]+)([a-zµ]+)")
-_NANOSECONDS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "ms": 1_000_000,
-    "s": 1_000_000_000,
-    "m": 60 * 1_000_000_000,
-    "h": 3600 * 1_000_000_000,
-}
+LONGEST = timedelta(microseconds=(2**63 - 1) // 1000)
 
 
 def parse_duration(text: object) -> timedelta:
@@ -36,10 +26,13 @@ def parse_duration(text: object) -> timedelta:
     """
     if not isinstance(text, str) or not re.fullmatch(PATTERN, text):
         raise ValueError("must be a duration such as 300s, 5m or 1h30m")
-    nanoseconds = sum(int(Fraction(number) * _NANOSECONDS[unit]) for number, unit in _PART.findall(text))
-    if nanoseconds > LONGEST_NANOSECONDS:
+    try:
+        duration: timedelta = durationpy.from_str(text)
+    except (durationpy.DurationError, OverflowError) as error:
+        raise ValueError("is longer than any clock can hold (292 years)") from error
+    if duration > LONGEST:  # durationpy looks at each part alone
         raise ValueError("is longer than any clock can hold (292 years)")
-    return timedelta(microseconds=nanoseconds // 1000)
+    return duration
 
 
 def parse_signed_duration(text: object) -> timedelta:

@@ -3,6 +3,8 @@
 One input object each, with defaults, so that the Temporal UI (which sends one JSON value) can send them.
 """
 
+from datetime import timedelta
+
 from pydantic import Field
 
 from health.frozen import Frozen
@@ -13,6 +15,8 @@ from health.references import IncidentReference, RequestReference
 WORKFLOW = "Remediation"
 LOOK = "look"
 """The one signal of the detector: the answer for this incident changed."""
+LONGEST_ABORT = timedelta(days=366)
+"""A time that no calendar can hold would stop the workflow; without a time an abort is for good."""
 
 
 class RemediationInput(Frozen):
@@ -28,7 +32,7 @@ class AbortOrder(Frozen):
     """Clean up and leave the target alone: until it has recovered, for a time, or until `resume`."""
 
     reason: str = "abort was ordered"
-    for_seconds: float | None = Field(default=None, gt=0)
+    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ABORT.total_seconds())
 
 
 class ResumeOrder(Frozen):

@@ -11,6 +11,8 @@ MALFORMED = [
     pytest.param({"for_seconds": "soon"}, id="no-number"),
     pytest.param({"for_seconds": 0}, id="no-time"),
     pytest.param({"for_seconds": -60}, id="negative"),
+    pytest.param({"for_seconds": 1e12}, id="beyond-the-calendar"),
+    pytest.param({"for_seconds": float("inf")}, id="infinite"),
 ]
 
 
@@ -39,11 +41,12 @@ async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
     assert (await incident.state()).phase is Phase.HELD
 
 
+@pytest.mark.parametrize("order", MALFORMED)
 async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
-    incident: IncidentDriver,
+    incident: IncidentDriver, order: object
 ) -> None:
     await incident.start(held())
-    await incident.handle.signal("abort", {"for_seconds": "soon"})
+    await incident.handle.signal("abort", order)
     await incident.look()
     await incident.happens("observe")
     assert (await incident.reaches(Phase.HELD)).details

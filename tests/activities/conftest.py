@@ -1,0 +1,50 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import yaml
+
+from devcluster.control_plane import ControlPlane
+from kube.client import Client
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.activities.world import World
+
+
+@pytest.fixture
+async def world(control_plane: ControlPlane) -> AsyncIterator[World]:
+    """An unhealthy node with check and template, made with the rights of an administrator."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        world = World(Client(transport), f"test-{uuid4().hex[:8]}")
+        await world.make()
+        yield world
+        await world.remove()
+
+
+@pytest.fixture
+async def hands(control_plane: ControlPlane) -> AsyncIterator[Hands]:
+    """The activities with the rights of the worker."""
+    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
+        yield Hands(transport)
+
+
+@pytest.fixture
+async def admin_hands(control_plane: ControlPlane) -> AsyncIterator[Hands]:
+    """The activities with the rights of an administrator."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        yield Hands(transport)
+
+
+@pytest.fixture
+async def hands_in_the_dark(tmp_path: Path) -> AsyncIterator[Hands]:
+    """The activities with an API server that is away."""
+    kubeconfig = tmp_path / "kubeconfig"
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    body = {"clusters": [cluster], "contexts": [context], "users": [{"name": "u", "user": {}}]}
+    kubeconfig.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "c", **body})
+    )
+    async with await Transport.connect(str(kubeconfig)) as transport:
+        yield Hands(transport)

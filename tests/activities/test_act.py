@@ -1,0 +1,179 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.observation import HoldReason
+from health.remediation_request import INCIDENT, MULTIPLE_TEMPLATES, NODE_NAME, TARGET_UID, TEMPLATE_NAME
+from kube.errors import Unreachable
+from tests.activities.hands import Hands
+from tests.activities.world import DEMO, NAMESPACE, World
+
+pytestmark = pytest.mark.cluster
+
+SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+
+
+async def test_act_makes_the_request_that_remediators_expect(world: World, hands: Hands) -> None:
+    result = await hands.act(world.order())
+    made = await world.request()
+    assert made is not None
+    assert result.hold is None
+    assert result.request is not None
+    assert result.request.uid == made["metadata"]["uid"]
+    for field in SET_BY_THE_SERVER:
+        del made["metadata"][field]
+    assert made == {
+        "apiVersion": "demo.paramedic.dev/v1",
+        "kind": "PowerCycleRemediation",
+        "metadata": {
+            "name": world.name,
+            "namespace": NAMESPACE,
+            "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
+            "annotations": {
+                NODE_NAME: world.name,
+                TEMPLATE_NAME: world.name,
+                INCIDENT: world.incident.workflow_id,
+                TARGET_UID: world.node_uid,
+            },
+            "ownerReferences": [
+                {
+                    "apiVersion": "remediation.medik8s.io/v1alpha1",
+                    "kind": "NodeHealthCheck",
+                    "name": world.name,
+                    "uid": world.check_uid,
+                    "controller": False,
+                }
+            ],
+        },
+        "spec": {"powerOffSeconds": 7},
+    }
+
+
+async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(world: World, hands: Hands) -> None:
+    await hands.act(world.order())
+    lease = await world.lease()
+    assert lease is not None
+    assert lease["holderIdentity"] == f"NodeHealthCheck-{world.name}"
+    assert lease["leaseDurationSeconds"] == 660
+
+
+async def test_request_of_a_control_plane_node_says_so(world: World, hands: Hands) -> None:
+    await world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
+    await hands.act(world.order())
+    made = await world.request()
+    assert made is not None
+    assert made["metadata"]["labels"]["remediation.medik8s.io/isControlPlaneNode"] == ""
+
+
+async def test_node_with_a_machine_is_remediated_where_there_are_no_machines(
+    world: World, hands: Hands
+) -> None:
+    await world.patch_node(annotations={"machine.openshift.io/machine": f"{NAMESPACE}/machine-1"})
+    await hands.act(world.order())
+    made = await world.request()
+    assert made is not None
+    assert [owner["kind"] for owner in made["metadata"]["ownerReferences"]] == ["NodeHealthCheck"]
+
+
+async def test_act_that_is_tried_again_meets_its_own_request(world: World, hands: Hands) -> None:
+    first = await hands.act(world.order())
+    assert first.request is not None
+    assert await hands.act(world.order()) == first
+
+
+async def test_template_for_many_requests_gets_a_name_that_a_retry_finds_again(
+    world: World, hands: Hands
+) -> None:
+    await world.remove_template()
+    await world.make_template({MULTIPLE_TEMPLATES: "true"})
+    first = await hands.act(world.order())
+    assert first.request is not None
+    assert first.request.name.startswith(f"{world.name}-")
+    assert await hands.act(world.order()) == first
+
+
+async def test_request_that_the_reference_made_for_this_check_is_adopted(world: World, hands: Hands) -> None:
+    existing = await world.make_request()
+    result = await hands.act(world.order())
+    assert result.request is not None
+    assert result.request.uid == existing.uid
+
+
+async def test_order_that_waited_too_long_is_refused_without_a_request(
+    world: World, hands_in_the_dark: Hands
+) -> None:
+    result = await hands_in_the_dark.act(world.order(), waited=timedelta(seconds=5.1))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+
+
+async def test_act_is_tried_again_while_the_api_server_is_away(
+    world: World, hands_in_the_dark: Hands
+) -> None:
+    with pytest.raises(Unreachable):
+        await hands_in_the_dark.act(world.order(), waited=timedelta(seconds=4.9))
+
+
+async def test_second_look_that_took_too_long_is_not_acted_on(world: World, hands: Hands) -> None:
+    times = iter([0.0, 5.1])
+    result = await hands.act(world.order(), monotonic=lambda: next(times))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert await world.request() is None
+    assert await world.lease() is None
+
+
+async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
+    world: World, hands: Hands
+) -> None:
+    result = await hands.act(world.order_with_template("v1", "PodTemplate"))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.REFUSED
+    assert "podtemplates" in result.hold.message
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        pytest.param(DEMO, "UnheardOfTemplate", id="unknown-kind"),
+        pytest.param("nowhere.example.com/v1", "UnheardOfTemplate", id="unknown-group"),
+        pytest.param("v1", "PodTemplate", id="no-such-template"),
+    ],
+)
+async def test_template_that_is_not_there_is_a_hold(
+    world: World, admin_hands: Hands, api_version: str, kind: str
+) -> None:
+    result = await admin_hands.act(world.order_with_template(api_version, kind))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.TEMPLATE
+    assert result.hold.message.startswith("Remediation template not found")
+    assert await world.lease() is None
+
+
+async def test_template_without_contents_is_a_hold(world: World, admin_hands: Hands) -> None:
+    await world.make_pod_template()
+    result = await admin_hands.act(world.order_with_template("v1", "PodTemplate"))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.TEMPLATE
+    assert "didn't find spec.template.spec" in result.hold.message
+    assert await world.lease() is None
+
+
+async def test_node_whose_lease_another_holds_is_left_to_it(world: World, hands: Hands) -> None:
+    await world.make_lease("somebody", datetime.now(UTC))
+    result = await hands.act(world.order())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.TAKEN
+    assert "somebody" in result.hold.message
+    assert await world.request() is None
+    lease = await world.lease()
+    assert lease is not None
+    assert lease["holderIdentity"] == "somebody"
+
+
+async def test_lease_that_another_let_expire_is_taken_over(world: World, hands: Hands) -> None:
+    await world.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11))
+    assert (await hands.act(world.order())).request is not None
+    lease = await world.lease()
+    assert lease is not None
+    assert (lease["holderIdentity"], lease["leaseTransitions"]) == (world.holder, 1)

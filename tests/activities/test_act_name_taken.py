@@ -1,0 +1,37 @@
+"""A request of the node's name exists already."""
+
+import pytest
+
+from health.observation import HoldReason
+from health.remediation_request import TARGET_UID
+from tests.activities.hands import Hands
+from tests.activities.world import FINALIZER, NAMESPACE, REQUESTS, World
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands) -> None:
+    await world.make_request(owner="another-check")
+    await _is_held(world, hands, HoldReason.TAKEN)
+    assert await world.request() is not None
+
+
+async def test_request_for_an_earlier_node_of_the_name_is_waited_for(world: World, hands: Hands) -> None:
+    await world.make_request(annotations={TARGET_UID: "an-earlier-node"})
+    await _is_held(world, hands, HoldReason.EARLIER_REQUEST)
+
+
+async def test_request_that_hangs_on_a_finalizer_is_waited_for(world: World, hands: Hands) -> None:
+    await world.make_request(finalizers=(FINALIZER,), annotations={TARGET_UID: world.node_uid})
+    await world.client.delete(REQUESTS, world.name, NAMESPACE)
+    await _is_held(world, hands, HoldReason.EARLIER_REQUEST)
+    await world.remove_request(world.name)
+    assert (await hands.act(world.order())).request is not None
+
+
+async def _is_held(world: World, hands: Hands, reason: HoldReason) -> None:
+    result = await hands.act(world.order())
+    assert result.request is None
+    assert result.hold is not None
+    assert result.hold.reason is reason
+    assert await world.lease() is None

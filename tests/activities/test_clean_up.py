@@ -1,0 +1,95 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from health.references import RequestReference
+from kube.errors import Unreachable
+from tests.activities.hands import Hands
+from tests.activities.world import DEMO, FINALIZER, NAMESPACE, World
+from workflows.contracts import CleanUpInput
+
+pytestmark = pytest.mark.cluster
+
+
+def order(world: World, *requests: RequestReference) -> CleanUpInput:
+    return CleanUpInput(incident=world.incident, requests=requests)
+
+
+async def test_what_act_made_is_cleaned_up(world: World, hands: Hands) -> None:
+    made = (await hands.act(world.order())).request
+    assert made is not None
+    result = await hands.clean_up(order(world, made))
+    assert result.remaining == ()
+    assert await world.request() is None
+    assert await world.lease() is None
+
+
+async def test_clean_up_that_is_tried_again_is_harmless(world: World, hands: Hands) -> None:
+    made = (await hands.act(world.order())).request
+    assert made is not None
+    for _ in range(2):
+        assert (await hands.clean_up(order(world, made))).remaining == ()
+
+
+async def test_request_that_somebody_made_anew_is_left_alone(world: World, hands: Hands) -> None:
+    ours = await world.make_request()
+    await world.remove_request(world.name)
+    theirs = await world.make_request(owner="another-check")
+    assert (await hands.clean_up(order(world, ours))).remaining == ()
+    found = await world.request()
+    assert found is not None
+    assert found["metadata"]["uid"] == theirs.uid
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+async def test_request_with_a_finalizer_remains_and_keeps_the_lease(world: World, hands: Hands) -> None:
+    made = (await hands.act(world.order())).request
+    assert made is not None
+    await world.set_finalizer()
+    for _ in range(2):
+        assert (await hands.clean_up(order(world, made))).remaining == (made,)
+        assert await world.lease() is not None
+    found = await world.request()
+    assert found is not None
+    assert "deletionTimestamp" in found["metadata"]
+
+    await world.remove_request(world.name)
+    assert (await hands.clean_up(order(world, made))).remaining == ()
+    assert await world.lease() is None
+
+
+async def test_one_finalizer_does_not_keep_the_other_requests(world: World, hands: Hands) -> None:
+    hanging = await world.make_request(finalizers=(FINALIZER,))
+    gone = hanging.model_copy(update={"name": f"{world.name}-gone", "uid": "gone"})
+    assert (await hands.clean_up(order(world, hanging, gone))).remaining == (hanging,)
+
+
+@pytest.mark.parametrize("api_version", [DEMO, "nowhere.example.com/v1"])
+async def test_request_whose_kind_is_gone_is_gone(world: World, hands: Hands, api_version: str) -> None:
+    unknown = RequestReference(
+        api_version=api_version, kind="UnheardOf", namespace=NAMESPACE, name=world.name, uid="gone"
+    )
+    await world.make_lease(world.holder, datetime.now(UTC))
+    assert (await hands.clean_up(order(world, unknown))).remaining == ()
+    assert await world.lease() is None
+
+
+async def test_lease_alone_is_given_back(world: World, hands: Hands) -> None:
+    await world.make_lease(world.holder, datetime.now(UTC))
+    await hands.clean_up(order(world))
+    assert await world.lease() is None
+
+
+async def test_lease_of_another_is_left_alone(world: World, hands: Hands) -> None:
+    await world.make_lease("somebody", datetime.now(UTC))
+    await hands.clean_up(order(world))
+    lease = await world.lease()
+    assert lease is not None
+    assert lease["holderIdentity"] == "somebody"
+
+
+async def test_clean_up_is_tried_again_while_the_api_server_is_away(
+    world: World, hands_in_the_dark: Hands
+) -> None:
+    with pytest.raises(Unreachable):
+        await hands_in_the_dark.clean_up(order(world))

@@ -1,0 +1,218 @@
+"""World: one unhealthy node, its check and its template on the real API server, with names of their own."""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from health.references import (
+    CheckReference,
+    IncidentReference,
+    RequestReference,
+    Step,
+    TargetReference,
+    TemplateReference,
+)
+from health.remediation_request import holder_of
+from health.verdict import Fact
+from kube.client import Client
+from kube.errors import NotFound
+from kube.lease import new_lease
+from kube.resource import LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
+from kube.timestamps import timestamp
+from workflows.contracts import ActInput
+
+DEMO = "demo.paramedic.dev/v1"
+REQUESTS = Resource(DEMO, "PowerCycleRemediation", "powercycleremediations", namespaced=True)
+TEMPLATES = Resource(DEMO, "PowerCycleRemediationTemplate", "powercycleremediationtemplates", namespaced=True)
+POD_TEMPLATES = Resource("v1", "PodTemplate", "podtemplates", namespaced=True)
+NAMESPACE = "default"
+LEASE_NAMESPACE = "medik8s-leases"
+SINCE = datetime(2025, 1, 1, tzinfo=UTC)
+FINALIZER = "tests.paramedic.dev/hangs"
+
+
+class World:
+    """The objects of one test."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+        self.label = f"tests.paramedic.dev/{name}"
+        self.node_uid = ""
+        self.check_uid = ""
+
+    async def make(self) -> None:
+        """Create node, check and template."""
+        self.node_uid = (await self.make_node())["metadata"]["uid"]
+        self.check_uid = (await self.client.create(NODE_HEALTH_CHECKS, self._check()))["metadata"]["uid"]
+        await self.make_template()
+
+    async def remove(self) -> None:
+        """Remove everything, finalizers included."""
+        for request in await self.client.list(REQUESTS, NAMESPACE):
+            if request["metadata"]["name"].startswith(self.name):
+                await self.remove_request(request["metadata"]["name"])
+        for resource, name, namespace in (
+            (LEASES, f"node-{self.name}", LEASE_NAMESPACE),
+            (TEMPLATES, self.name, NAMESPACE),
+            (POD_TEMPLATES, self.name, NAMESPACE),
+            (NODE_HEALTH_CHECKS, self.name, ""),
+            (NODES, self.name, ""),
+        ):
+            with suppress(NotFound):
+                await self.client.delete(resource, name, namespace)
+
+    async def make_node(self) -> Object:
+        metadata = {"name": self.name, "labels": {self.label: "yes"}}
+        created = await self.client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        await self.set_condition("False")
+        return created
+
+    async def set_condition(self, status: str, since: datetime = SINCE) -> None:
+        condition = {
+            "type": "Ready",
+            "status": status,
+            "lastTransitionTime": timestamp(since),
+            "lastHeartbeatTime": timestamp(since),
+            "reason": "Tested",
+            "message": "",
+        }
+        body: Object = {"status": {"conditions": [condition]}}
+        await self.client.merge_patch(NODES, self.name, body, subresource="status")
+
+    async def patch_node(self, **metadata: Any) -> None:
+        await self.client.merge_patch(NODES, self.name, {"metadata": metadata})
+
+    async def patch_check(self, **spec: Any) -> None:
+        await self.client.merge_patch(NODE_HEALTH_CHECKS, self.name, {"spec": spec})
+
+    async def make_template(self, annotations: dict[str, str] | None = None) -> None:
+        body: Object = {
+            "apiVersion": DEMO,
+            "kind": TEMPLATES.kind,
+            "metadata": {"name": self.name, "namespace": NAMESPACE, "annotations": annotations or {}},
+            "spec": {"template": {"spec": {"powerOffSeconds": 7}}},
+        }
+        await self.client.create(TEMPLATES, body, NAMESPACE)
+
+    async def remove_template(self) -> None:
+        await self.client.delete(TEMPLATES, self.name, NAMESPACE)
+
+    async def make_pod_template(self) -> None:
+        """Something that is called a template, and has no spec.template.spec."""
+        container = {"name": "c", "image": "i"}
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": POD_TEMPLATES.kind,
+            "metadata": {"name": self.name, "namespace": NAMESPACE},
+            "template": {"spec": {"containers": [container]}},
+        }
+        await self.client.create(POD_TEMPLATES, body, NAMESPACE)
+
+    async def set_finalizer(self) -> None:
+        body: Object = {"metadata": {"finalizers": [FINALIZER]}}
+        await self.client.merge_patch(REQUESTS, self.name, body, NAMESPACE)
+
+    async def make_request(
+        self,
+        owner: str | None = None,
+        finalizers: tuple[str, ...] = (),
+        annotations: dict[str, str] | None = None,
+    ) -> RequestReference:
+        """A request under the node's name, of this check or another owner."""
+        name = owner or self.name
+        reference = {
+            "apiVersion": NODE_HEALTH_CHECKS.api_version,
+            "kind": NODE_HEALTH_CHECKS.kind,
+            "name": name,
+            "uid": self.check_uid,
+        }
+        body: Object = {
+            "apiVersion": DEMO,
+            "kind": REQUESTS.kind,
+            "metadata": {
+                "name": self.name,
+                "namespace": NAMESPACE,
+                "finalizers": list(finalizers),
+                "annotations": annotations or {},
+                "ownerReferences": [reference],
+            },
+        }
+        created = await self.client.create(REQUESTS, body, NAMESPACE)
+        return RequestReference(
+            api_version=DEMO,
+            kind=REQUESTS.kind,
+            namespace=NAMESPACE,
+            name=self.name,
+            uid=created["metadata"]["uid"],
+        )
+
+    async def remove_request(self, name: str) -> None:
+        with suppress(NotFound):
+            await self.client.merge_patch(REQUESTS, name, {"metadata": {"finalizers": None}}, NAMESPACE)
+            await self.client.delete(REQUESTS, name, NAMESPACE)
+
+    async def make_lease(self, holder: str, renewed: datetime) -> None:
+        lease = new_lease(f"node-{self.name}", LEASE_NAMESPACE, holder, timedelta(minutes=10), renewed, None)
+        await self.client.create(LEASES, lease, LEASE_NAMESPACE)
+
+    async def request(self) -> Object | None:
+        """The request of the node, if there is one."""
+        found = await self.client.list(REQUESTS, NAMESPACE)
+        mine = [request for request in found if request["metadata"]["name"].startswith(self.name)]
+        assert len(mine) <= 1
+        return mine[0] if mine else None
+
+    async def lease(self) -> Object | None:
+        """spec of the Lease of the node, if there is one."""
+        try:
+            found = await self.client.get(LEASES, f"node-{self.name}", LEASE_NAMESPACE)
+        except NotFound:
+            return None
+        spec: Object = found["spec"]
+        return spec
+
+    @property
+    def incident(self) -> IncidentReference:
+        return IncidentReference(
+            cluster="test",
+            check=CheckReference(kind="NodeHealthCheck", name=self.name),
+            target=TargetReference(kind="Node", name=self.name, uid=self.node_uid),
+        )
+
+    @property
+    def holder(self) -> str:
+        return holder_of(self.incident.check)
+
+    def order(self, **changes: object) -> ActInput:
+        """What an incident orders that saw the world as it was made."""
+        template = TemplateReference(
+            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
+        )
+        asked = ActInput(
+            incident=self.incident,
+            run_id="run-1",
+            step_number=0,
+            step=Step(template=template),
+            fact=Fact(condition="Ready", status="False", since=SINCE),
+            generation=1,
+        )
+        return asked.model_copy(update=changes)
+
+    def order_with_template(self, api_version: str, kind: str) -> ActInput:
+        template = TemplateReference(api_version=api_version, kind=kind, namespace=NAMESPACE, name=self.name)
+        return self.order(step=Step(template=template))
+
+    def _check(self) -> Object:
+        template = {"apiVersion": DEMO, "kind": TEMPLATES.kind, "namespace": NAMESPACE, "name": self.name}
+        spec = {
+            "selector": {"matchLabels": {self.label: "yes"}},
+            "minHealthy": 0,
+            "remediationTemplate": template,
+        }
+        return {
+            "apiVersion": NODE_HEALTH_CHECKS.api_version,
+            "kind": NODE_HEALTH_CHECKS.kind,
+            "metadata": {"name": self.name},
+            "spec": spec,
+        }
