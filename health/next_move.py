@@ -21,6 +21,9 @@ from health.frozen import Frozen
 from health.observation import ENDED, Observation, TargetState
 from health.references import RequestReference, Step
 
+LONGEST_REST = timedelta(days=7)
+"""A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
+
 CLASSIC_LEASE = timedelta(minutes=10)
 """How long a Lease is taken for where the step has no timeout (semantics 2.5)."""
 
@@ -145,7 +148,7 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     if seen.requests:
         return _let_the_remediator_work(seen, memory, now)
     if seen.state is TargetState.WAITING:
-        return Rest(Phase.WAITING, seen.reason, seen.remaining_seconds)
+        return Rest(Phase.WAITING, seen.reason, min(seen.remaining_seconds, LONGEST_REST.total_seconds()))
     if not seen.is_admitted:
         return _hold(seen)
     return Act(0, seen.reason)

@@ -92,7 +92,14 @@ def is_news(told: Observation, now: Observation) -> bool:
         return True
     if _lost_a_request(told, now):
         return True
-    return now.is_admitted and told.hold is not None
+    return _is_held_otherwise(told, now)
+
+
+def _is_held_otherwise(told: Observation, now: Observation) -> bool:
+    """Whether what holds the incident is gone, or another reason: what people read must be true."""
+    if told.hold is None or now.state is not TargetState.EXPIRED or now.requests:
+        return False
+    return now.hold is None or now.hold.reason is not told.hold.reason
 
 
 def _lost_a_request(told: Observation, now: Observation) -> bool:

@@ -63,7 +63,7 @@ KEPT = request(is_being_deleted=True)
             id="the hold was lifted while the timer runs",
         ),
         pytest.param(ADMITTED, HELD_BACK, False, id="held now: it asks before it acts"),
-        pytest.param(HELD_BACK, seen(TargetState.EXPIRED, hold=PAUSED), False, id="held for another reason"),
+        pytest.param(HELD_BACK, seen(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
         pytest.param(UNKNOWN, ADMITTED, True, id="the sight is back"),
         pytest.param(UNKNOWN, HEALTHY, True, id="the sight is back, and it recovered"),
         pytest.param(UNKNOWN, UNKNOWN, False, id="the sight is still stale"),
