@@ -4,7 +4,6 @@ Deletes carry the uid, so a request that somebody made anew under the same name 
 given back only when no request is left: while one hangs on a finalizer, its remediator may still be at work.
 """
 
-from kube.node_lease import NodeLeases
 from temporalio import activity
 
 from health.references import RequestReference
@@ -12,6 +11,7 @@ from health.remediation_request import holder_of
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Conflict, NotFound
+from kube.node_lease import NodeLeases
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from kube.node_lease import NodeLeases
 from temporalio import activity
 
 from health.remediation_request import holder_of
+from kube.node_lease import NodeLeases
 from workflows.contracts import RENEW, RenewInput
 
 
