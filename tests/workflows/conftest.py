@@ -6,14 +6,13 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
-from temporalio.worker import Replayer
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from devcluster import programs
 from runtime import search_attributes
 from tests.conftest import TIME_SKIPPING
 from tests.workflows.fake_cluster import violations
 from tests.workflows.incident import IncidentDriver
-from worker.worker import workflow_runner
 from workflows.remediation import Remediation
 
 
@@ -21,7 +20,7 @@ from workflows.remediation import Remediation
 def replayer() -> Replayer:
     return Replayer(
         workflows=[Remediation],
-        workflow_runner=workflow_runner(),
+        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox has watched the run itself
         data_converter=pydantic_data_converter,
     )
 

@@ -109,8 +109,8 @@ class FakeCluster:
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:  # noqa: ARG002  there is but one incident
+        answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
-        answer = self.answer()
         self.note("answered", when, is_admitted=answer.is_admitted)
         return answer
 

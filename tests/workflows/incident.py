@@ -23,6 +23,7 @@ from workflows.messages import WORKFLOW, AbortOrder, RemediationInput, State
 from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 15
+POLL_SECONDS = 0.02
 _SUMMARIZED = (EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, EventType.EVENT_TYPE_TIMER_STARTED)
 
 
@@ -119,13 +120,13 @@ class IncidentDriver:
     async def reaches(self, phase: Phase) -> State:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while (state := await self.state()).phase is not phase:  # noqa: ASYNC110  a query is all there is
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(POLL_SECONDS)
         return state
 
     async def happens(self, what: str, times: int = 1) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.cluster.count(what) < times:  # noqa: ASYNC110  the log is a list, nothing signals it
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(POLL_SECONDS)
 
     async def pass_time(self, duration: timedelta) -> None:
         await self.environment.fast_forward(self.handle, duration)

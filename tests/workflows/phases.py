@@ -58,3 +58,8 @@ BEFORE_A_REQUEST = [
     pytest.param(be_refused, id="refused"),
 ]
 WITH_A_REQUEST = [pytest.param(act, id="remediating"), pytest.param(adopt, id="adopted")]
+A_FEW = [
+    pytest.param(wait, id="waiting"),
+    pytest.param(be_refused, id="refused"),
+    pytest.param(act, id="remediating"),
+]

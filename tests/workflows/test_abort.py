@@ -4,7 +4,7 @@ import pytest
 
 from health.next_move import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
+from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
 from tests.workflows.sights import expired, healthy, waiting
 from workflows.messages import AbortOrder
 
@@ -35,7 +35,7 @@ async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
     assert await incident.outcome() is Outcome.RECOVERED
 
 
-@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+@pytest.mark.parametrize("bring", A_FEW)
 async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(
     incident: IncidentDriver, bring: Bring
 ) -> None:
@@ -53,7 +53,7 @@ async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(
     assert incident.cluster.count("act") == acts + 1
 
 
-@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+@pytest.mark.parametrize("bring", A_FEW)
 async def test_resumed_incident_acts_at_once(incident: IncidentDriver, bring: Bring) -> None:
     await bring(incident)
     await incident.abort()

@@ -5,6 +5,7 @@ import pytest
 from health.next_move import Outcome, Phase
 from health.observation import Observation
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import hang_on_a_finalizer
 from tests.workflows.sights import expired, gone, healthy, held, released, replaced, waiting
 
 ENDINGS = [
@@ -73,7 +74,7 @@ async def test_incident_that_is_started_for_a_request_of_a_recovered_node_cleans
 
 
 async def test_request_that_hangs_on_a_finalizer_is_waited_for(incident: IncidentDriver) -> None:
-    await _hangs_on_a_finalizer(incident)
+    await hang_on_a_finalizer(incident)
     state = await incident.reaches(Phase.CLEANING_UP)
     assert "finalizer" in state.details
     assert state.requests
@@ -85,7 +86,7 @@ async def test_request_that_hangs_on_a_finalizer_is_waited_for(incident: Inciden
 
 
 async def test_finalizer_is_looked_at_each_minute_without_being_told(incident: IncidentDriver) -> None:
-    await _hangs_on_a_finalizer(incident)
+    await hang_on_a_finalizer(incident)
     for times in (2, 3):
         await incident.pass_time(HANGING)
         await incident.happens("clean_up", times)
@@ -110,6 +111,20 @@ async def test_node_that_fails_again_while_it_is_cleaned_up_is_remediated_again(
     assert (await incident.reaches(Phase.REMEDIATING)).outcome is None
 
 
+async def test_look_that_arrives_while_the_last_answer_is_under_way_is_answered(
+    incident: IncidentDriver,
+) -> None:
+    gate = incident.cluster.gates["observe"]
+    await incident.start(waiting())
+    gate.close()
+    await incident.sees(healthy())
+    await gate.entered.wait()
+    await incident.sees(expired())
+    gate.open()
+    await incident.happens("created")
+    assert (await incident.reaches(Phase.REMEDIATING)).outcome is None
+
+
 async def test_look_that_arrives_while_the_last_activity_runs_is_answered(incident: IncidentDriver) -> None:
     gate = incident.cluster.gates["clean_up"]
     await incident.start(expired())
@@ -122,12 +137,3 @@ async def test_look_that_arrives_while_the_last_activity_runs_is_answered(incide
     assert await incident.outcome() is Outcome.REMEDIATED
     whats = [entry.what for entry in incident.cluster.log]
     assert whats.index("clean_up") < len(whats) - 1 - whats[::-1].index("observe")
-
-
-async def _hangs_on_a_finalizer(incident: IncidentDriver) -> None:
-    await incident.start(expired())
-    await incident.reaches(Phase.REMEDIATING)
-    incident.cluster.has_finalizer = True
-    await incident.sees(healthy())
-    await incident.happens("clean_up")
-    await incident.reaches(Phase.CLEANING_UP)
