@@ -85,10 +85,16 @@ class Act:
         try:
             self._refuse_old_look(began)
             request = await self._create(resource, body, asked)
-        except (Held, Forbidden, Invalid, NotFound):
-            await self._leases.release(asked.incident.target.name, holder_of(asked.incident.check))
+        except (Held, Forbidden, Invalid, NotFound) as error:
+            await self._give_back(asked, error)
             raise
         return request.reference(resource.api_version, resource.kind)
+
+    async def _give_back(self, asked: ActInput, error: Exception) -> None:
+        """Let others have the target, unless an earlier request of our own check is still at work on it."""
+        if isinstance(error, Held) and error.hold.reason is HoldReason.EARLIER_REQUEST:
+            return
+        await self._leases.release(asked.incident.target.name, holder_of(asked.incident.check))
 
     def _refuse_old_look(self, began: float) -> None:
         if self._clock.monotonic() - began > FRESH.total_seconds():

@@ -36,7 +36,7 @@ class Answering:
             raise NotLeading("this detector does not hold the lead any more")
         observation = self._observe(asked.incident)
         self._dispatch.told(asked.incident, observation)
-        return observation
+        return observation.model_copy(update={"answered_at": activity.info().started_time})
 
     def worker(self, client: Client, cluster: str) -> Worker:
         """The worker that polls for questions."""

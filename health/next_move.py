@@ -5,8 +5,9 @@ restart, an edit of the check, a recovery in the middle, an abort. The first rul
 
 1. A target that is healthy, gone or released: clean up what is left, then end.
 2. Left alone by a person: clean up, then wait for recovery or `resume`.
-3. The detector cannot tell: hold.
-4. A request exists: let the remediator work, also while only a timer runs.
+3. A request exists: let the remediator work and keep the Lease, also while only a timer runs, and while
+   the detector cannot tell.
+4. The detector cannot tell: hold.
 5. A timer runs: wait for the deadline.
 6. Not admitted: hold. Else act.
 """
@@ -63,6 +64,8 @@ class Memory(Frozen):
     has_acted: bool = False
     may_hold_lease: bool = False
     """True from the moment an act was ordered: what an act that broke off left behind is given back too."""
+    lease_seconds: float = CLASSIC_LEASE.total_seconds()
+    """How long the Lease of the target is taken for: as the step that runs says."""
     renew_at: datetime | None = None
     """When the Lease of the target is to be renewed next."""
     left_alone: bool = False
@@ -143,10 +146,10 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
         return _close(seen, memory)
     if memory.left_alone:
         return _leave_alone(seen, memory, now)
-    if seen.state is TargetState.UNKNOWN:
-        return _hold(seen)
     if seen.requests:
         return _let_the_remediator_work(seen, memory, now)
+    if seen.state is TargetState.UNKNOWN:
+        return _hold(seen)
     if seen.state is TargetState.WAITING:
         return Rest(Phase.WAITING, seen.reason, min(seen.remaining_seconds, LONGEST_REST.total_seconds()))
     if not seen.is_admitted:
@@ -177,10 +180,13 @@ def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 def _let_the_remediator_work(seen: Observation, memory: Memory, now: datetime) -> Move:
     details = f"{seen.reason}; {', '.join(map(str, seen.requests))} exists"
+    ask_again = LONGEST_REST.total_seconds()
+    if seen.state is TargetState.UNKNOWN and seen.hold is not None:
+        details, ask_again = f"{details}; {seen.hold}", seen.hold.ask_again_seconds
     # Of a request that was adopted nobody knows yet until when its Lease runs.
     if memory.renew_at is None or now >= memory.renew_at:
         return Renew(details)
-    return Rest(Phase.REMEDIATING, details, _seconds_until(memory.renew_at, now))
+    return Rest(Phase.REMEDIATING, details, min(ask_again, (memory.renew_at - now).total_seconds()))
 
 
 def _hold(seen: Observation) -> Rest:

@@ -4,6 +4,7 @@ These values travel through Temporal, so they are flat: no unions, seconds as nu
 field that comes later.
 """
 
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from health.frozen import Frozen
@@ -73,11 +74,24 @@ class Observation(Frozen):
     """The requests in the cluster that belong to this incident, those being deleted included."""
     generation: int = 0
     """The generation of the check that was judged by."""
+    answered_at: datetime | None = None
+    """When it was answered, by Temporal's clock."""
 
     @property
     def is_admitted(self) -> bool:
         """Whether the incident may act now."""
         return self.state is TargetState.EXPIRED and self.hold is None
+
+    def is_outdated(self, now: datetime, fresh: timedelta) -> bool:
+        """Whether an admission or a running timer was told too long ago to go by it (decision 4).
+
+        A worker may be down between an answer and the task that reads it. What else was seen stays true
+        until a look says otherwise.
+        """
+        if self.answered_at is None or self.requests:
+            return False
+        is_timed = self.is_admitted or self.state is TargetState.WAITING
+        return is_timed and now - self.answered_at >= fresh
 
 
 def is_news(told: Observation, now: Observation) -> bool:

@@ -65,7 +65,7 @@ class Remediation(Orders):
     @workflow.init
     def __init__(self, start: RemediationInput) -> None:
         super().__init__(start.incident, start.memory)
-        self._seen = start.observation if self._is_fresh() else None
+        self._seen = _as_of_the_start(start.observation)
         # The start came with one look of its own; what it would tell is the observation that it carries.
         self._looks_answered = 1 if start.observation else 0
         self._looks = 0
@@ -88,7 +88,7 @@ class Remediation(Orders):
                     case Act(step=step):
                         await self._act(step, seen)
                     case Renew():
-                        await self._renew(seen)
+                        await self._renew()
                     case CleanUp():
                         await self._clean_up(seen)
                     case End(outcome=outcome) if not self._is_woken():
@@ -114,13 +114,13 @@ class Remediation(Orders):
 
     async def _look(self) -> Observation:
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
-        if self._seen is None or self._is_woken():
+        while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
             self._seen, self._looks_answered, self._orders_obeyed = None, self._looks, self._orders
             if self._memory.left_alone and self._memory.owns_something:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers
             self._seen = await self._ask()
-        if self._seen is None:
-            return NOT_ASKED
+            if self._seen is None:
+                return NOT_ASKED
         self._adopt(self._seen)
         return self._seen
 
@@ -165,14 +165,16 @@ class Remediation(Orders):
             return
         self._seen = seen.model_copy(update={"requests": (result.request,)})
         self._remember(
-            has_acted=True, requests=(result.request,), renew_at=workflow.now() + lease_duration(step)
+            has_acted=True,
+            requests=(result.request,),
+            lease_seconds=lease_duration(step).total_seconds(),
+            renew_at=workflow.now() + lease_duration(step),
         )
 
-    async def _renew(self, seen: Observation) -> None:
-        duration = lease_duration(seen.steps[0])
-        asked = RenewInput(incident=self._incident, duration_seconds=duration.total_seconds())
-        await self._finish(RENEW, asked, None)
-        self._remember(renew_at=workflow.now() + duration)
+    async def _renew(self) -> None:
+        seconds = self._memory.lease_seconds
+        await self._finish(RENEW, RenewInput(incident=self._incident, duration_seconds=seconds), None)
+        self._remember(renew_at=workflow.now() + timedelta(seconds=seconds))
 
     async def _clean_up(self, seen: Observation) -> None:
         asked = CleanUpInput(incident=self._incident, requests=self._memory.requests)
@@ -225,10 +227,6 @@ class Remediation(Orders):
     def _is_woken(self) -> bool:
         return self._looks > self._looks_answered or self._orders > self._orders_obeyed
 
-    def _is_fresh(self) -> bool:
-        """Whether what the start carries may still be acted on, by the server's clock."""
-        return workflow.now() - workflow.info().workflow_start_time < FRESH
-
     def _jitter(self, phase: Phase) -> float:
         """Spread a thousand held incidents over time; a deadline is kept to the second."""
         return workflow.random().uniform(0.9, 1.1) if phase is Phase.HELD else 1.0
@@ -242,3 +240,8 @@ class Remediation(Orders):
     @property
     def _eyes(self) -> str:
         return eyes_queue(self._incident.cluster)
+
+
+def _as_of_the_start(seen: Observation | None) -> Observation | None:
+    """What the start carries was seen when it was sent, and is as old as the workflow."""
+    return seen and seen.model_copy(update={"answered_at": workflow.info().workflow_start_time})

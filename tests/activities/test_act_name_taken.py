@@ -14,6 +14,7 @@ async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands
     await world.make_request(owner="another-check")
     await _is_held(world, hands, HoldReason.TAKEN)
     assert await world.request() is not None
+    assert await world.lease() is None
 
 
 async def test_request_for_an_earlier_node_of_the_name_is_waited_for(world: World, hands: Hands) -> None:
@@ -25,6 +26,7 @@ async def test_request_that_hangs_on_a_finalizer_is_waited_for(world: World, han
     await world.make_request(finalizers=(FINALIZER,), annotations={TARGET_UID: world.node_uid})
     await world.client.delete(REQUESTS, world.name, NAMESPACE)
     await _is_held(world, hands, HoldReason.EARLIER_REQUEST)
+    assert await world.lease() is not None, "its remediator may still be at work"
     await world.remove_request(world.name)
     assert (await hands.act(world.order())).request is not None
 
@@ -34,4 +36,3 @@ async def _is_held(world: World, hands: Hands, reason: HoldReason) -> None:
     assert result.request is None
     assert result.hold is not None
     assert result.hold.reason is reason
-    assert await world.lease() is None

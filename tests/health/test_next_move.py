@@ -114,7 +114,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             seen(TargetState.UNKNOWN, request(), hold=STALE),
             ACTED,
-            Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
+            Rest(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
             id="cannot tell, request of ours",
         ),
         pytest.param(seen(TargetState.UNKNOWN), NEW, Rest(Phase.HELD, "it is Unknown"), id="was not asked"),

@@ -115,3 +115,22 @@ def test_observation_survives_the_way_through_temporal() -> None:
 
 def test_hold_tells_its_reason_first() -> None:
     assert str(PAUSED) == "Paused: paused by request: update"
+
+
+@pytest.mark.parametrize(
+    ("observation", "is_outdated"),
+    [
+        pytest.param(ADMITTED, True, id="an admission"),
+        pytest.param(WAITING, True, id="a running timer"),
+        pytest.param(HELD_BACK, False, id="a hold: it asks again by itself"),
+        pytest.param(HEALTHY, False, id="recovered: a look says otherwise"),
+        pytest.param(AT_WORK, False, id="a request exists"),
+    ],
+)
+def test_only_an_admission_and_a_timer_grow_old(observation: Observation, is_outdated: bool) -> None:
+    answered = observation.model_copy(update={"answered_at": NOW})
+    fresh = timedelta(seconds=5)
+
+    assert not observation.is_outdated(NOW + fresh, fresh)
+    assert not answered.is_outdated(NOW + timedelta(seconds=4.9), fresh)
+    assert answered.is_outdated(NOW + fresh, fresh) is is_outdated

@@ -70,6 +70,8 @@ class FakeCluster:
         self.sight = expired()
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
+        self.lateness: deque[timedelta] = deque()
+        """How old the next answers are when they arrive."""
         self.has_finalizer = False
         self.requests: dict[str, RequestReference] = {}
         self.is_leased = False
@@ -112,7 +114,8 @@ class FakeCluster:
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
         self.note("answered", when, is_admitted=answer.is_admitted)
-        return answer
+        late = self.lateness.popleft() if self.lateness else timedelta()
+        return answer.model_copy(update={"answered_at": activity.info().started_time - late})
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
@@ -144,6 +147,8 @@ class FakeCluster:
 
     def remove_finalizer(self) -> None:
         """What hung on it goes, as in a real cluster."""
+        self.lateness: deque[timedelta] = deque()
+        """How old the next answers are when they arrive."""
         self.has_finalizer = False
         self.requests = {uid: r for uid, r in self.requests.items() if not r.is_being_deleted}
 

@@ -88,3 +88,17 @@ async def test_look_that_arrives_while_an_act_is_in_flight_is_answered(incident:
     await incident.sees(healthy())
     gate.open()
     assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_admission_that_arrives_late_is_asked_for_again(incident: IncidentDriver) -> None:
+    incident.cluster.sight = held()
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+    incident.cluster.lateness.append(timedelta(seconds=6))
+    await incident.sees(expired())
+    await incident.reaches(Phase.REMEDIATING)
+
+    assert incident.cluster.count("created") == 1
+    late, fresh = incident.cluster.times("answered")[-2:]
+    assert late <= fresh <= incident.cluster.times("act")[0]
+    assert incident.cluster.count("observe") == 2
