@@ -127,7 +127,7 @@ def test_hold_tells_its_reason_first() -> None:
         pytest.param(AT_WORK, False, id="a request exists"),
     ],
 )
-def test_only_an_admission_and_a_timer_grow_old(observation: Observation, is_outdated: bool) -> None:
+def test_only_an_admission_and_a_timer_grow_old(observation: Observation, *, is_outdated: bool) -> None:
     answered = observation.model_copy(update={"answered_at": NOW})
     fresh = timedelta(seconds=5)
 
