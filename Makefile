@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: help install servers demo test fast format lock
+.PHONY: help install servers demo test fast bench format lock
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -32,6 +32,9 @@ fast: $(INSTALLED) ## the inner loop: the same without the tests that need a con
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -m "not cluster"
+
+bench: install ## the figures, beside their goals; about six minutes
+	@$(BIN)/python -m bench
 
 format: $(INSTALLED) ## lay the code out, and mend what can be mended
 	$(BIN)/ruff check --fix

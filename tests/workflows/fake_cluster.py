@@ -147,8 +147,6 @@ class FakeCluster:
 
     def remove_finalizer(self) -> None:
         """What hung on it goes, as in a real cluster."""
-        self.lateness: deque[timedelta] = deque()
-        """How old the next answers are when they arrive."""
         self.has_finalizer = False
         self.requests = {uid: r for uid, r in self.requests.items() if not r.is_being_deleted}
 

@@ -1,0 +1,44 @@
+"""`python -m bench [NAME ...]`: measure, print the table; the exit code says whether all goals are met."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from bench import actions, large, latency, requests, storm
+from bench.cluster import BenchCluster, bench_cluster
+from bench.figure import Figure, table
+
+MEASUREMENTS: dict[str, Callable[[BenchCluster], Awaitable[list[Figure]]]] = {
+    "requests": requests.measure,
+    "latency": latency.measure,
+    "storm": storm.measure,
+    "large": large.measure,
+    "actions": actions.measure,
+}
+
+
+async def _measure(names: list[str]) -> list[Figure]:
+    """Each on servers of its own, one after the other."""
+    figures = []
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="paramedic-bench-") as directory:
+            async with bench_cluster(Path(directory)) as cluster:
+                figures += await MEASUREMENTS[name](cluster)
+    return figures
+
+
+def main(names: list[str]) -> int:
+    """Print the report."""
+    unknown = sorted(set(names) - set(MEASUREMENTS))
+    if unknown:
+        sys.stderr.write(f"bench knows {', '.join(MEASUREMENTS)}, not {', '.join(unknown)}\n")
+        return 2
+    figures = asyncio.run(_measure(names or list(MEASUREMENTS)))
+    sys.stdout.write(table(figures) + "\n")
+    return int(any(figure.verdict == "SHORT" for figure in figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""BenchCluster: a control plane, a Temporal server, a detector and a worker, for one measurement."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client as TemporalClient
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from devcluster import assets, control_plane, manifests, processes, readiness, temporal
+from devcluster.layout import Layout, lay_out
+from devcluster.supervisor import Supervisor
+from devcluster.temporal import TemporalServer
+from kube.client import Client
+from kube.transport import Transport
+from runtime import search_attributes
+from runtime.cluster import read_cluster_identity
+
+
+@dataclass(frozen=True)
+class BenchCluster:
+    """All parts of it."""
+
+    layout: Layout
+    transport: Transport
+    client: Client
+    temporal: TemporalClient
+    server: TemporalServer
+    control_plane: control_plane.ControlPlane
+    supervisor: Supervisor
+    identity: str
+
+    @property
+    def audit_log(self) -> Path:
+        """Every request that the API server got."""
+        return self.control_plane.audit_log
+
+    def pid(self, name: str) -> int:
+        """The process of that name."""
+        return self.supervisor.pids[name]
+
+    async def start(self, *names: str) -> None:
+        """Start our processes and wait until they are ready."""
+        programs = {"detector": processes.detector, "worker": processes.worker}
+        for name in names:
+            await self.supervisor.start(programs[name](self.layout, self.control_plane, self.server))
+        for name in names:
+            await readiness.until_ready(self.layout, name)
+
+    async def stop(self, name: str) -> None:
+        """End one of our processes."""
+        await self.supervisor.stop(name)
+
+
+@asynccontextmanager
+async def bench_cluster(directory: Path) -> AsyncIterator[BenchCluster]:
+    """Run the servers on `directory`; our processes are not started yet."""
+    layout = lay_out(directory)
+    async with Supervisor() as supervisor:
+        server = await temporal.start(supervisor, layout)
+        servers = await control_plane.start(supervisor, layout, assets.find(), node_grace=None)
+        await manifests.install(servers.kubeconfig)
+        client = await TemporalClient.connect(
+            server.address, namespace=server.namespace, data_converter=pydantic_data_converter
+        )
+        await search_attributes.register(client, server.namespace)
+        async with await Transport.connect(str(servers.kubeconfig)) as transport:
+            kubernetes = Client(transport, "bench")
+            identity = await read_cluster_identity(kubernetes, processes.CLUSTER)
+            yield BenchCluster(layout, transport, kubernetes, client, server, servers, supervisor, identity)

@@ -1,0 +1,140 @@
+"""Fleet: nodes, a check over them, and a watch that notes when each request comes and goes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from bench.cluster import BenchCluster
+from devcluster.polling import until
+from health.references import CheckReference, IncidentReference, TargetReference
+from health.remediation_request import RemediationRequest
+from kube.record import Change, ChangeKind
+from kube.reflector import Reflector
+from kube.resource import NODE_HEALTH_CHECKS, NODES, Object, Resource
+
+GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"
+REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
+TEMPLATES = Resource(GROUP, f"{KIND}Template", "powercycleremediationtemplates", namespaced=True)
+CHECK = "bench"
+AT_ONCE = 50
+PATIENCE = timedelta(minutes=3)
+LONG_AGO = timedelta(hours=1)
+
+
+class Fleet:
+    """The nodes of one measurement."""
+
+    def __init__(self, cluster: BenchCluster) -> None:
+        self.cluster = cluster
+        self.names: list[str] = []
+        self.came: dict[str, float] = {}
+        """When the request of a node came, by the monotonic clock."""
+        self.went: dict[str, float] = {}
+        self._limit = asyncio.Semaphore(AT_ONCE)
+        self._since = _time(datetime.now(UTC) - LONG_AGO)
+        """The transition time of every condition: a heartbeat must not move it."""
+
+    async def add(self, count: int, padding: int = 0) -> None:
+        """Add healthy nodes; `padding` bytes are what a real Node carries besides."""
+        names = [f"node-{number}" for number in range(len(self.names), len(self.names) + count)]
+        await asyncio.gather(*(self._add(name, padding) for name in names))
+        self.names += names
+
+    async def _add(self, name: str, padding: int) -> None:
+        metadata: Object = {"name": name, "labels": {"bench": "yes"}}
+        if padding:
+            metadata["annotations"] = {"bench/padding": "x" * padding}
+        async with self._limit:
+            await self.cluster.client.create(NODES, {"metadata": metadata})
+        await self.set_ready(name, "True")
+
+    async def add_check(self) -> None:
+        """A check that always allows, with a condition that is expired as soon as it is seen."""
+        metadata = {"name": CHECK, "namespace": "default"}
+        template = {"metadata": metadata, "spec": {"template": {"spec": {}}}}
+        await self.cluster.client.create(TEMPLATES, _typed(TEMPLATES, template), "default")
+        spec = {
+            "selector": {"matchLabels": {"bench": "yes"}},
+            "minHealthy": 0,
+            "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "duration": "1s"}],
+            "remediationTemplate": {"apiVersion": GROUP, "kind": TEMPLATES.kind, **metadata},
+        }
+        check = {"metadata": {"name": CHECK}, "spec": spec}
+        await self.cluster.client.create(NODE_HEALTH_CHECKS, _typed(NODE_HEALTH_CHECKS, check))
+
+    async def set_ready(self, node: str, status: str) -> None:
+        """Write the Ready condition of a node, as if it were so for an hour."""
+        condition = {
+            "type": "Ready",
+            "status": status,
+            "lastTransitionTime": self._since,
+            "lastHeartbeatTime": _time(datetime.now(UTC)),
+        }
+        async with self._limit:
+            await self.cluster.client.merge_patch(
+                NODES, node, {"status": {"conditions": [condition]}}, subresource="status"
+            )
+
+    async def set_all_ready(self, nodes: Sequence[str], status: str) -> float:
+        """Write the condition of many at once; answers when the first write was sent."""
+        began = time.monotonic()
+        await asyncio.gather(*(self.set_ready(node, status) for node in nodes))
+        return began
+
+    async def until_requested(self, nodes: Sequence[str]) -> None:
+        """Return when all have a request."""
+
+        async def all_came() -> bool:
+            return all(node in self.came for node in nodes)
+
+        await until(all_came, within=PATIENCE, otherwise="not every node got its request")
+
+    async def until_clean(self, nodes: Sequence[str]) -> None:
+        """Return when no request is left."""
+
+        async def all_went() -> bool:
+            return all(node in self.went for node in nodes)
+
+        await until(all_went, within=PATIENCE, otherwise="not every request was removed")
+
+    async def incident(self, node: str) -> IncidentReference:
+        """The incident of a node."""
+        uid = (await self.cluster.client.get(NODES, node))["metadata"]["uid"]
+        return IncidentReference(
+            cluster=self.cluster.identity,
+            check=CheckReference(kind="NodeHealthCheck", name=CHECK),
+            target=TargetReference(kind="Node", name=node, uid=uid),
+        )
+
+    def note(self, change: Change[RemediationRequest]) -> None:
+        """Listener of the watch."""
+        now = time.monotonic()
+        if change.kind is ChangeKind.ADDED:
+            self.came[change.key.name] = now
+        elif change.kind is ChangeKind.DELETED:
+            self.went[change.key.name] = now
+
+
+@asynccontextmanager
+async def watched_fleet(cluster: BenchCluster) -> AsyncIterator[Fleet]:
+    """A fleet without nodes, whose requests are watched while the block runs."""
+    fleet = Fleet(cluster)
+    watch = Reflector(cluster.transport, REQUESTS, RemediationRequest, notify=fleet.note)
+    task = asyncio.create_task(watch.run())
+    await watch.wait_synced()
+    try:
+        yield fleet
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _typed(resource: Resource, body: Object) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+
+
+def _time(time_: datetime) -> str:
+    return time_.strftime("%Y-%m-%dT%H:%M:%SZ")

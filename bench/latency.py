@@ -1,0 +1,33 @@
+"""From a failure that is already expired to its request, in a cluster of 1,000 nodes."""
+
+import asyncio
+import time
+
+from bench.cluster import BenchCluster
+from bench.figure import Figure, percentile
+from bench.fleet import watched_fleet
+
+NODES_IN_ALL = 1000
+SAMPLES = 100
+PAUSE_SECONDS = 0.3
+
+
+async def measure(cluster: BenchCluster) -> list[Figure]:
+    """One failure after the other; each is measured from before its status is written."""
+    async with watched_fleet(cluster) as fleet:
+        await fleet.add(NODES_IN_ALL)
+        await fleet.add_check()
+        await cluster.start("detector", "worker")
+        samples = []
+        for node in fleet.names[: SAMPLES + 5]:
+            began = time.monotonic()
+            await fleet.set_ready(node, "Unknown")
+            await fleet.until_requested([node])
+            samples.append(fleet.came[node] - began)
+            await asyncio.sleep(PAUSE_SECONDS)
+    samples = samples[5:]  # the first ones warm up
+    reference = "1.36 s"
+    return [
+        Figure("failure to request, 1,000 nodes, p50", percentile(samples, 0.5), 0.3, "s", reference),
+        Figure("failure to request, 1,000 nodes, p99", percentile(samples, 0.99), 0.6, "s", reference),
+    ]

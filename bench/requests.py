@@ -1,0 +1,67 @@
+"""How many requests the API server gets from us for one classic remediation, from its audit log."""
+
+import asyncio
+import json
+from collections import Counter
+from datetime import timedelta
+
+from bench.cluster import BenchCluster
+from bench.figure import Figure
+from bench.fleet import Fleet, watched_fleet
+from devcluster.polling import until
+
+QUIET = timedelta(seconds=3)
+GOAL = 14
+OURS = "system:serviceaccount:paramedic-system:"
+LEADER_LEASE = "paramedic-detector"
+
+
+async def measure(cluster: BenchCluster, sizes: tuple[int, ...] = (10, 1000)) -> list[Figure]:
+    """One remediation at each size of the cluster; the first one warms up discovery."""
+    async with watched_fleet(cluster) as fleet:
+        await fleet.add(sizes[0])
+        await fleet.add_check()
+        await cluster.start("detector", "worker")
+        await _requests_of_one(fleet, fleet.names[0])
+        figures = []
+        for number, size in enumerate(sizes, 1):
+            await fleet.add(size - len(fleet.names))
+            counted = await _requests_of_one(fleet, fleet.names[number])
+            name = f"API requests for one remediation, {size:,} nodes"
+            figures.append(Figure(name, counted, GOAL, "", reference=f"{5 * size + 28:,}"))
+    return figures
+
+
+async def _requests_of_one(fleet: Fleet, node: str) -> int:
+    await _until_quiet(fleet)
+    before = _count(fleet)
+    await fleet.set_ready(node, "Unknown")
+    await fleet.until_requested([node])
+    await _until_quiet(fleet)
+    await fleet.set_ready(node, "True")
+    await fleet.until_clean([node])
+    await _until_quiet(fleet)
+    return _count(fleet) - before
+
+
+async def _until_quiet(fleet: Fleet) -> None:
+    """Return when no request of ours came for a while."""
+    counts = [-1]
+
+    async def is_quiet() -> bool:
+        counts.append(_count(fleet))
+        await asyncio.sleep(QUIET.total_seconds())
+        return counts[-1] == _count(fleet)
+
+    await until(is_quiet, within=timedelta(minutes=1), otherwise="the API server never was quiet")
+
+
+def _count(fleet: Fleet) -> int:
+    """Requests so far but lists, watches and the leader's Lease, which no remediation causes."""
+    verbs: Counter[str] = Counter()
+    for line in fleet.cluster.audit_log.read_text().splitlines():
+        event = json.loads(line)
+        name = event.get("objectRef", {}).get("name")
+        if event["user"]["username"].startswith(OURS) and name != LEADER_LEASE:
+            verbs[event["verb"]] += 1
+    return sum(count for verb, count in verbs.items() if verb not in ("list", "watch"))
