@@ -33,6 +33,7 @@ from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Forbidden, Invalid, KubernetesError, LeaseTaken, NotFound
 from kube.node_lease import NodeLeases
 from kube.resource import Object, Resource
+from kube.shared_reads import SharedReads
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
 
 ASK_AGAIN_SECONDS = 60.0
@@ -58,7 +59,8 @@ class Act:
         self._discovery = discovery
         self._leases = leases
         self._clock = clock
-        self._second_look = SecondLook(client)
+        self._shared = SharedReads(client)
+        self._second_look = SecondLook(client, self._shared)
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
@@ -124,7 +126,7 @@ class Act:
     async def _template(self, reference: TemplateReference) -> Object:
         try:
             resource = await self._discovery.resource(reference.api_version, reference.kind)
-            return await self._client.get(resource, reference.name, reference.namespace)
+            return await self._shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
             message = f'Remediation template not found: "{error.message}"'
             raise _template_hold(message) from error

@@ -17,6 +17,7 @@ from health.observation import HoldReason
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import NODES, Resource
+from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 2.0
@@ -41,8 +42,9 @@ class Confirmed:
 class SecondLook:
     """Reads target and check again."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, shared: SharedReads) -> None:
         self._client = client
+        self._shared = shared
 
     async def confirm(self, asked: ActInput) -> Confirmed:
         """The live objects, if all that was judged is still so.
@@ -79,7 +81,7 @@ class SecondLook:
         kind = CHECK_KINDS[reference.kind]
         resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
         try:
-            raw = await self._client.get(resource, reference.name, reference.namespace)
+            raw = await self._shared.get(resource, reference.name, reference.namespace)
             check = kind.parse(raw)
         except NotFound as error:
             raise not_true(f"{reference} is gone") from error
