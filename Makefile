@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: help install servers demo test fast bench format lock
+.PHONY: help install servers demo test fast bench format lock histories
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +39,9 @@ bench: install ## the figures, beside their goals; about six minutes
 format: $(INSTALLED) ## lay the code out, and mend what can be mended
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+histories: $(INSTALLED) ## record the incidents that have no history yet: see CONTRIBUTING.md
+	@$(BIN)/python -m tests.histories.record
 
 # Versions that fit stay: delete requirements.lock first to take the newest of everything.
 lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies

@@ -69,11 +69,24 @@ class Act:
             _refuse_what_waited()
             # Ends before Temporal gives the attempt up: two attempts must never run side by side.
             async with asyncio.timeout(ACT.start_to_close.total_seconds() * 0.9):
-                return ActResult(request=await self._request(asked))
+                request = await self._still_there(asked.known) or await self._request(asked)
+                return ActResult(request=request)
         except Held as error:
             return ActResult(hold=error.hold)
         except (Forbidden, Invalid, NotFound) as error:
             return ActResult(hold=_refusal(error))
+
+    async def _still_there(self, known: tuple[RequestReference, ...]) -> RequestReference | None:
+        """A request that the incident made before and the detector does not see: never make a second."""
+        for request in known:
+            try:
+                resource = await self._discovery.resource(request.api_version, request.kind)
+                found = await self._client.get(resource, request.name, request.namespace)
+            except NotFound:
+                continue
+            if found["metadata"]["uid"] == request.uid:
+                return request
+        return None
 
     async def _request(self, asked: ActInput) -> RequestReference:
         began = self._clock.monotonic()
@@ -96,7 +109,8 @@ class Act:
         """Let others have the target, unless an earlier request of our own check is still at work on it."""
         if isinstance(error, Held) and error.hold.reason is HoldReason.EARLIER_REQUEST:
             return
-        await self._leases.release(asked.incident.target.name, holder_of(asked.incident.check))
+        target = asked.incident.target
+        await self._leases.release(target.name, target.uid, holder_of(asked.incident.check))
 
     def _refuse_old_look(self, began: float) -> None:
         if self._clock.monotonic() - began > FRESH.total_seconds():

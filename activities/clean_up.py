@@ -28,7 +28,8 @@ class CleanUp:
         """Delete what the incident made; answer what a finalizer keeps."""
         remaining = tuple([request for request in asked.requests if not await self._is_gone(request)])
         if not remaining:
-            await self._leases.release(asked.incident.target.name, holder_of(asked.incident.check))
+            target = asked.incident.target
+            await self._leases.release(target.name, target.uid, holder_of(asked.incident.check))
         return CleanUpResult(remaining=remaining)
 
     async def _is_gone(self, request: RequestReference) -> bool:

@@ -46,7 +46,7 @@ class BenchCluster:
         for name in names:
             await self.supervisor.start(programs[name](self.layout, self.control_plane, self.server))
         for name in names:
-            await readiness.until_ready(self.layout, name)
+            await readiness.until_ready(self.supervisor, self.layout, name)
 
     async def stop(self, name: str) -> None:
         """End one of our processes."""

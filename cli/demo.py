@@ -1,21 +1,37 @@
 """`paramedic demo`: a node fails and is remediated, live, while the worker is killed in the middle."""
 
 import asyncio
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from devcluster.demo.settings import DemoSettings
-from devcluster.demo.story import run
+from cli.failing import UsageError, fail
 
 
 def demo(
     *,
     stay: Annotated[bool, typer.Option("--stay", help="Keep everything up until Ctrl-C.")] = False,
-    directory: Annotated[Path | None, typer.Option("--dir", help="Where to keep data and logs.")] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--dir", help="Where to keep data and logs; else they are deleted unless it fails."),
+    ] = None,
 ) -> None:
     """Show one remediation on six simulated nodes; exit code 0 when the node is healthy again."""
+    # Here, because operation needs nothing of development, neither its packages nor its time.
+    from devcluster.demo.settings import DemoSettings  # noqa: PLC0415  see above
+    from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above
+    from devcluster.errors import SettingsError  # noqa: PLC0415  see above
+
     where = directory or Path(tempfile.mkdtemp(prefix="paramedic-demo-"))
-    raise typer.Exit(asyncio.run(run(DemoSettings(where, stay=stay))))
+    code = FAILURE
+    try:
+        code = asyncio.run(run(DemoSettings(where, stay=stay)))
+    except SettingsError as error:
+        raise fail(UsageError(str(error))) from error
+    finally:
+        if directory is None and code != FAILURE:
+            shutil.rmtree(where, ignore_errors=True)  # a server that had to be killed may still write
+    raise typer.Exit(code)

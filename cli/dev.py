@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.failing import fail
-from devcluster.dev import DevSettings, run
-from devcluster.errors import DevclusterError
+from cli.failing import UsageError, fail
 
 
 def dev(
@@ -17,8 +15,14 @@ def dev(
     without: Annotated[str, typer.Option(help="Leave out: detector, worker, or both by a comma.")] = "",
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
+    # Here, because operation needs nothing of development, neither its packages nor its time.
+    from devcluster.dev import DevSettings, run  # noqa: PLC0415  see above
+    from devcluster.errors import DevclusterError, SettingsError  # noqa: PLC0415  see above
+
     left_out = frozenset(name.strip() for name in without.split(",") if name.strip())
     try:
         asyncio.run(run(DevSettings(directory, simulate_nodes, left_out)))
+    except SettingsError as error:
+        raise fail(UsageError(str(error))) from error
     except DevclusterError as error:
         raise fail(error) from error

@@ -1,9 +1,66 @@
-"""Failing: how a command ends when it cannot do its work: one sentence on standard error, exit code 1."""
+"""Failing: how a command ends when it cannot do its work: one sentence on standard error, an exit code."""
+
+import asyncio
+from collections.abc import Coroutine
+from enum import IntEnum
+from typing import Any, TypeVar
 
 import typer
+
+Result = TypeVar("Result")
+
+
+class ExitCode(IntEnum):
+    """What a shell is told; 130 is Ctrl-C."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    """The command line or a setting is wrong."""
+    NOT_FOUND = 3
+    """No incident of that name, or more than one."""
+    UNREACHABLE = 4
+    """Temporal is not there, or lets us not in."""
+
+
+class CommandError(Exception):
+    """A command cannot do its work; one sentence."""
+
+    code = ExitCode.FAILED
+
+
+class UsageError(CommandError):
+    """A setting is wrong."""
+
+    code = ExitCode.USAGE
+
+
+class NotFoundError(CommandError):
+    """No incident of that name, or more than one."""
+
+    code = ExitCode.NOT_FOUND
+
+
+class UnreachableError(CommandError):
+    """Temporal is not there, or lets us not in."""
+
+    code = ExitCode.UNREACHABLE
+
+
+def say(error: BaseException | str) -> None:
+    """Say on standard error what went wrong, on one line."""
+    typer.secho(f"paramedic: {' '.join(str(error).split())}", fg="red", err=True)
 
 
 def fail(error: BaseException) -> typer.Exit:
     """The exit to raise from `error`, after saying what it says."""
-    typer.secho(f"paramedic: {' '.join(str(error).split())}", fg="red", err=True)
-    return typer.Exit(1)
+    say(error)
+    return typer.Exit(error.code if isinstance(error, CommandError) else ExitCode.FAILED)
+
+
+def carry_out(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of `work`; a CommandError ends the command."""
+    try:
+        return asyncio.run(work)
+    except CommandError as error:
+        raise fail(error) from error

@@ -1,26 +1,36 @@
-"""The `paramedic` command: one file a subcommand; errors are one sentence, exit codes are in the README."""
+"""The `paramedic` command: one file a subcommand; errors are one sentence, exit codes are in docs/cli.md."""
+
+from typing import NoReturn
 
 import typer
 
+from cli.connection import choose_temporal
 from cli.demo import demo
 from cli.dev import dev
+from cli.failing import ExitCode
+from cli.listing import list_incidents
+from cli.orders import abort, hold, resume
 from cli.setup import setup
+from cli.show import show
+from runtime.leaving import leave
 
 app = typer.Typer(
-    name="paramedic",
-    help="Durable remediation of unhealthy Kubernetes nodes and machines.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    name="paramedic", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-app.command()(setup)
-app.command()(dev)
-app.command()(demo)
+app.callback()(choose_temporal)
+app.command("list")(list_incidents)
+for command in (show, abort, hold, resume, setup, dev, demo):
+    app.command()(command)
 
 
-def run() -> None:
+def run() -> NoReturn:
     """Entry point of the command."""
-    app()
+    code: str | int | None = ExitCode.DONE
+    try:
+        app()
+    except SystemExit as error:
+        code = error.code
+    leave(code if isinstance(code, int) else int(bool(code)))
 
 
 if __name__ == "__main__":

@@ -1,25 +1,22 @@
 """`paramedic setup`: register our search attributes in the Temporal namespace."""
 
-import asyncio
-
 import typer
-from temporalio.service import RPCError
 
-from cli.failing import fail
+from cli.connection import temporal
+from cli.failing import CommandError, carry_out
 from runtime import search_attributes
 from runtime.search_attributes import SearchAttributeConflict
-from runtime.temporal import connect
 
 
-def setup() -> None:
+def setup(context: typer.Context) -> None:
     """Prepare a Temporal namespace: register the search attributes of incidents. Safe to repeat."""
-    try:
-        namespace, added = asyncio.run(_register())
-    except (RPCError, RuntimeError, SearchAttributeConflict) as error:
-        raise fail(error) from error
+    namespace, added = carry_out(_register(context))
     typer.echo(f"namespace {namespace} is set up; added: {', '.join(added) or 'nothing, all were there'}")
 
 
-async def _register() -> tuple[str, tuple[str, ...]]:
-    client = await connect()
-    return client.namespace, await search_attributes.register(client, client.namespace)
+async def _register(context: typer.Context) -> tuple[str, tuple[str, ...]]:
+    async with temporal(context) as client:
+        try:
+            return client.namespace, await search_attributes.register(client, client.namespace)
+        except SearchAttributeConflict as error:
+            raise CommandError(str(error)) from error

@@ -63,7 +63,7 @@ class Detector:
             on_stopped=self._stop_leading,
         )
         calls = IncidentCalls(connections.temporal, cluster)
-        self._dispatch = Dispatch(calls, self._picture, self._see, wall_clock, connections.problems)
+        self._dispatch = Dispatch(calls, self._picture, self._observe, wall_clock, connections.problems)
         self._answering = Answering(self._observe, self._dispatch, lambda: self._election.is_leader)
         desk = Desk(client, self._picture, self._sources, settings.identity, wall_clock)
         self._reporters = StatusReporters(desk)
@@ -89,7 +89,7 @@ class Detector:
 
     async def _lead(self) -> None:
         """Dispatch, answer and report until the Lease is lost."""
-        await self._sources.wait_synced()
+        await self._sources.wait_settled()
         leading = asyncio.ensure_future(self._act_as_leader())
         lost = asyncio.ensure_future(self._stopped.wait())
         try:
@@ -116,9 +116,7 @@ class Detector:
         return self._answering.worker(self._connections.temporal, self._connections.cluster)
 
     def _observe(self, incident: IncidentReference) -> Observation:
-        sight = Sight(self._sources.age(incident.check), self._settings.sight_limit)
+        limit = self._settings.sight_limit
+        unread = self._sources.unread_requests(incident.check, limit)
+        sight = Sight(self._sources.age(), limit, unread)
         return Glance(self._picture, incident, sight, wall_clock()).observation()
-
-    def _see(self, incident: IncidentReference) -> Observation | None:
-        """As `_observe`; None while the check's part of the cluster was never read."""
-        return None if self._sources.age(incident.check) is None else self._observe(incident)

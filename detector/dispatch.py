@@ -28,8 +28,8 @@ LONGEST_BACK_OFF_SECONDS = 10.0
 VISIBLE_AFTER = timedelta(seconds=30)
 """A workflow that was started may be missing from lists for so long: visibility is eventually consistent."""
 
-Observe = Callable[[IncidentReference], Observation | None]
-"""What the detector sees of an incident now; None while its check's part of the cluster was never read."""
+Observe = Callable[[IncidentReference], Observation]
+"""What the detector sees of an incident now."""
 
 
 class Dispatch:
@@ -93,8 +93,6 @@ class Dispatch:
     def _consider(self, incident: IncidentReference) -> None:
         """Queue the incident if it must be started or woken."""
         observation = self._observe(incident)
-        if observation is None:
-            return
         entry = self._open.get(incident)
         if entry is None or entry.told is None or is_news(entry.told, observation):
             self._queue.put(incident, urgency(observation))
@@ -120,8 +118,6 @@ class Dispatch:
     async def _call(self, incident: IncidentReference) -> None:
         """Start or wake one incident, by what is so now."""
         observation = self._observe(incident)
-        if observation is None:
-            return
         is_wanted = incident in self._picture.wanted(incident.check, incident.target.name)
         entry = self._open.get(incident)
         if not is_wanted and entry is None:

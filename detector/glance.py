@@ -32,6 +32,8 @@ class Sight:
     age: timedelta | None
     """Age of the oldest source; None while one was never read completely."""
     limit: timedelta
+    unread_requests: str = ""
+    """Why the requests that matter to the check are not known well enough to act."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Glance:
         checks_own = self.picture.requests.targets_of(reference)
         return Question(
             check_hold=check.hold,
+            unread_requests=self.sight.unread_requests,
             allowance=self.picture.checks[reference].allowance(check, checks_own),
             is_excluded=node.is_excluded,
             rival=self._request_of_another() or self._lease_of_another(),

@@ -9,11 +9,9 @@ from health.observation import Observation
 from health.references import IncidentReference
 from runtime import search_attributes
 from workflows.contracts import hands_queue
-from workflows.messages import LOOK, WORKFLOW, RemediationInput
+from workflows.messages import INCIDENT_MEMO, LOOK, WORKFLOW, RemediationInput
 
 RPC_TIMEOUT = timedelta(seconds=5)
-INCIDENT_MEMO = "incident"
-"""The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
 
 
 class IncidentCalls:

@@ -17,6 +17,16 @@ class CheckRecord(FrozenObject):
     spec: dict[str, Any] = Field(default_factory=dict)
     status: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def listed_request_kinds(self) -> frozenset[tuple[str, str]]:
+        """Kinds, with their apiVersion, of the requests that its status lists."""
+        found = set()
+        for node in self.status.get("unhealthyNodes", ()):
+            for remediation in node.get("remediations", ()):
+                resource = remediation.get("resource", {})
+                found.add((resource.get("apiVersion", ""), resource.get("kind", "")))
+        return frozenset(kind for kind in found if all(kind))
+
     def parse(self, kind: CheckKind) -> HealthCheck | InvalidCheckError:
         """The check, or what is wrong with it."""
         try:

@@ -10,17 +10,17 @@ from health.references import CheckReference
 from health.verdict import HEALTHY
 
 
-def sighting(
-    picture: Picture, reference: CheckReference, unknown_kinds: tuple[str, ...], now: datetime
-) -> CheckSight:
-    """The sight of a check that is in the picture."""
-    entry = picture.checks[reference]
+def sighting(picture: Picture, reference: CheckReference, refusal: str, now: datetime) -> CheckSight | None:
+    """The sight of a check; None if it is gone."""
+    entry = picture.checks.get(reference)
+    if entry is None:
+        return None
     uid = entry.record.metadata.uid
     if isinstance(entry.check, InvalidCheckError):
         return CheckSight(entry.check, uid, allowance=None)
     names = entry.unhealthy | picture.requests.targets_of(reference)
     targets = {name: _target(picture, reference, entry.check, name, now) for name in sorted(names)}
-    return CheckSight(entry.check, uid, picture.allowance(reference), targets, unknown_kinds)
+    return CheckSight(entry.check, uid, picture.allowance(reference), targets, refusal)
 
 
 def _target(

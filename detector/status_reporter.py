@@ -57,26 +57,26 @@ class StatusReporter:
 
     async def run(self) -> None:
         """Report until the check is gone."""
-        while self._reference in self._desk.picture.checks:
+        while True:
             await asyncio.sleep(GATHER.total_seconds())
             self.changed.clear()
             sight = self._sight()
-            if sight is not None:
-                await self._report(sight)
+            if sight is None:
+                return
+            await self._report(sight)
             await asyncio.sleep((BETWEEN_WRITES - GATHER).total_seconds())
-            await self._wait(None if sight is None else _next_deadline(sight))
+            await self._wait(_next_deadline(sight))
 
     def _sight(self) -> CheckSight | None:
-        """What is to be reported; None while the check's part of the cluster was never read."""
-        sources = self._desk.sources
-        unknown = sources.unknown_kinds(self._reference)
-        if sources.age(self._reference) is None and not unknown:
-            return None
-        return sighting(self._desk.picture, self._reference, unknown, self._desk.now())
+        """What is to be reported; None if the check is gone. Another one of its name begins anew."""
+        refusal = self._desk.sources.refusal(self._reference)
+        sight = sighting(self._desk.picture, self._reference, refusal, self._desk.now())
+        if sight is not None and self._before is not None and sight.uid != self._before.uid:
+            self._before = None
+        return sight
 
     async def _report(self, sight: CheckSight) -> None:
-        stored = self._desk.picture.checks[self._reference].record
-        now = self._desk.now()
+        stored, now = self._desk.picture.checks[self._reference].record, self._desk.now()
         for note in self._kind.announcements(self._before, sight, stored.status, now):
             self._untold[note.seed] = note
         self._before = sight

@@ -1,9 +1,12 @@
 """StatusReporters: one reporter for each check in the picture, while this detector holds the lead."""
 
 import asyncio
+import logging
 
 from detector.status_reporter import Desk, StatusReporter
 from health.references import CheckReference
+
+_log = logging.getLogger(__name__)
 
 
 class StatusReporters:
@@ -36,5 +39,9 @@ class StatusReporters:
             self._reporters[check].changed.set()
 
     async def _run(self, check: CheckReference) -> None:
-        await self._reporters[check].run()
-        self._reporters.pop(check, None)
+        try:
+            await self._reporters[check].run()
+        except Exception:  # noqa: BLE001  whatever the status of one check stumbles over, the senses go on
+            _log.exception("status of a check is given up until the check changes", extra={"check": check})
+        finally:
+            self._reporters.pop(check, None)

@@ -20,7 +20,6 @@ from devcluster.assets import Servers
 from devcluster.credentials import CLUSTER_ADMIN, DETECTOR, WORKER
 from devcluster.keeper import Program
 from devcluster.layout import Layout, lay_out
-from devcluster.polling import until
 from devcluster.supervisor import Supervisor
 
 PATIENCE = timedelta(seconds=90)
@@ -57,13 +56,13 @@ async def start(
     """Start the servers under `supervisor` and wait until they are ready.
 
     With `node_grace`, a Node whose kubelet has been silent for so long becomes `Ready=Unknown`; without
-    it nothing touches Nodes. Raises NotReadyError when a server does not become ready.
+    it nothing touches Nodes. Raises NotReadyError or HopelessError when a server does not become ready.
     """
     await _start(supervisor, layout, "etcd", servers.etcd + server_flags.etcd(layout))
-    await _etcd_is_ready(layout)
+    await _etcd_is_ready(supervisor, layout)
     api_server = servers.kube_apiserver + server_flags.kube_apiserver(layout)
     await _start(supervisor, layout, "control_plane", api_server)
-    await _api_server_is_ready(layout)
+    await _api_server_is_ready(supervisor, layout)
     manager = servers.kube_controller_manager + server_flags.kube_controller_manager(layout, node_grace)
     await _start(supervisor, layout, "manager", manager)
     credentials = layout.credentials
@@ -80,17 +79,18 @@ async def _start(supervisor: Supervisor, layout: Layout, name: str, command: tup
     await supervisor.start(Program(name, command, layout.log(name)))
 
 
-async def _etcd_is_ready(layout: Layout) -> None:
+async def _etcd_is_ready(supervisor: Supervisor, layout: Layout) -> None:
     address = f"http://{layout.address('etcd')}/health"
 
     async def answers() -> bool:
         async with aiohttp.ClientSession() as session:
             return await _is_ok(session, address)
 
-    await until(answers, within=PATIENCE, otherwise=f"etcd does not start: see why in {layout.log('etcd')}")
+    sentence = f"etcd does not start: see why in {layout.log('etcd')}"
+    await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
 
 
-async def _api_server_is_ready(layout: Layout) -> None:
+async def _api_server_is_ready(supervisor: Supervisor, layout: Layout) -> None:
     credentials = layout.credentials
     address = f"https://{layout.address('kube-apiserver')}/readyz"
     headers = {"Authorization": f"Bearer {credentials.token(CLUSTER_ADMIN)}"}
@@ -104,8 +104,8 @@ async def _api_server_is_ready(layout: Layout) -> None:
         async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
             return await _is_ok(session, address)
 
-    log = layout.log("control_plane")
-    await until(answers, within=PATIENCE, otherwise=f"kube-apiserver does not become ready: see why in {log}")
+    sentence = f"kube-apiserver does not become ready: see why in {layout.log('control_plane')}"
+    await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
 
 
 async def _is_ok(session: aiohttp.ClientSession, address: str) -> bool:

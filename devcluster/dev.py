@@ -6,7 +6,8 @@ from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import assets, control_plane, manifests, processes, readiness, temporal
+from devcluster import assets, control_plane, directory, manifests, processes, readiness, temporal
+from devcluster import simulated_nodes as nodes
 from devcluster.control_plane import ControlPlane
 from devcluster.description import Description
 from devcluster.errors import SettingsError
@@ -49,6 +50,9 @@ async def run(settings: DevSettings) -> None:
 
     Raises DevclusterError when something needed is missing or does not become ready.
     """
+    directory.prepare(settings.directory)
+    if settings.simulate_nodes:
+        directory.require_room_for_socket(settings.directory)
     servers = assets.find()  # here, where a signal still ends us at once: it may build for minutes
     with exclusive(settings.directory):
         layout = lay_out(settings.directory)
@@ -76,6 +80,7 @@ class _Dev:
             cluster = await self._start_control_plane()
             identity = await _prepare(cluster, server)
             await self._start_processes(cluster, server)
+            self._supervisor.require_hope()
             self._description = Description(self._layout, cluster, server, identity)
             self._describe()
             say(f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it")
@@ -97,8 +102,9 @@ class _Dev:
         if count := self._settings.simulate_nodes:
             await self._supervisor.start(processes.kubelets(self._layout, cluster, count))
             await self._supervisor.start(processes.remediator(self._layout, cluster))
+            await nodes.until_there(self._supervisor, self._layout, cluster.kubeconfig, count)
         for name in names:
-            await readiness.until_ready(self._layout, name)
+            await readiness.until_ready(self._supervisor, self._layout, name)
 
 
 async def _prepare(cluster: ControlPlane, server: TemporalServer) -> str:

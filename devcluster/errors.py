@@ -17,6 +17,10 @@ class NotReadyError(DevclusterError):
     """A server did not become ready in time."""
 
 
+class HopelessError(DevclusterError):
+    """A program dies whenever it is started."""
+
+
 class InUseError(DevclusterError):
     """Another `paramedic dev` runs on the same directory."""
 

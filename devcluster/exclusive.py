@@ -10,11 +10,10 @@ from devcluster.errors import InUseError
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
-    """Hold `directory`, which is made if need be; the kernel lets go of it however we end.
+    """Hold `directory`, which is there; the kernel lets go of it however we end.
 
     Raises InUseError when another process holds it.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,12 +10,16 @@ from datetime import timedelta
 from pathlib import Path
 
 from devcluster.bound import bind
+from devcluster.last_words import LastWords
 from devcluster.progress import say
 
 FIRST_DELAY = timedelta(seconds=0.5)
 LONGEST_DELAY = timedelta(seconds=15)
 STEADY = timedelta(seconds=10)
 """After so long a life the next death counts as the first."""
+
+HOPELESS_DEATHS = 3
+"""After so many deaths in a row a program will not start on this machine."""
 
 PATIENCE = timedelta(seconds=10)
 """How long a child may take to end by itself before it is killed."""
@@ -40,6 +44,14 @@ class Keeper:
         self._stopping = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
+        self._deaths = 0  # in a row
+        self._last_words = LastWords(program.log)
+        self._despair = ""
+
+    @property
+    def despair(self) -> str:
+        """Why the program cannot be expected to run, in one sentence; "" while it can."""
+        return self._despair
 
     @property
     def pid(self) -> int | None:
@@ -62,26 +74,31 @@ class Keeper:
             await self._task
 
     async def _keep(self) -> None:
-        delay = FIRST_DELAY
         while self._process:
             began = time.monotonic()
             status = await self._process.wait()
             self._signal(signal.SIGKILL)  # what the dead child started itself must not outlive it
             ended, self._process = self._process, None
-            if time.monotonic() - began > STEADY.total_seconds():
-                delay = FIRST_DELAY
-            if not await self._pause(_obituary(self._program, ended.pid, status), delay):
+            self._count(status, lived=timedelta(seconds=time.monotonic() - began))
+            if not await self._pause(_obituary(self._program, ended.pid, status)):
                 return
-            delay = min(2 * delay, LONGEST_DELAY)
             self._process = await self._spawn()
             if self._stopping.is_set():
                 self._signal(signal.SIGTERM)
             self._changed()
 
-    async def _pause(self, obituary: str, delay: timedelta) -> bool:
+    def _count(self, status: int, lived: timedelta) -> None:
+        self._deaths = 1 if lived > STEADY else self._deaths + 1
+        self._despair = ""
+        if self._deaths >= HOPELESS_DEATHS:
+            row = f"{self._program.name} {_how(status)}, {self._deaths} times in a row"
+            self._despair = f"{row}, and said {self._last_words.read()}: see {self._program.log}"
+
+    async def _pause(self, obituary: str) -> bool:
         """Wait before the next start; False when there is to be none."""
         if self._stopping.is_set():
             return False
+        delay = min(FIRST_DELAY * 2 ** min(self._deaths - 1, 10), LONGEST_DELAY)
         say(f"{obituary}; starting it again in {delay.total_seconds():g} s, see {self._program.log}")
         try:
             await asyncio.wait_for(self._stopping.wait(), delay.total_seconds())
@@ -117,5 +134,8 @@ def _inherited() -> dict[str, str]:
 
 
 def _obituary(program: Program, pid: int, status: int) -> str:
-    how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-    return f"{program.name} (pid {pid}) {how}"
+    return f"{program.name} (pid {pid}) {_how(status)}"
+
+
+def _how(status: int) -> str:
+    return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

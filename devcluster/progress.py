@@ -1,13 +1,15 @@
 """Progress for a person who waits: whole sentences on stderr, so that stdout stays free for answers."""
 
 import sys
+from contextlib import suppress
 from datetime import timedelta
 
 
 def say(sentence: str) -> None:
-    """Print one sentence at once."""
-    sys.stderr.write(f"{sentence}\n")
-    sys.stderr.flush()
+    """Print one sentence at once. Whoever stops listening does not stop what is going on."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(f"{sentence}\n")
+        sys.stderr.flush()
 
 
 def in_words(duration: timedelta) -> str:

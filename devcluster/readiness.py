@@ -7,16 +7,16 @@ import aiohttp
 
 from devcluster.errors import NotReadyError
 from devcluster.layout import Layout
-from devcluster.polling import until
 from devcluster.processes import ready_url
+from devcluster.supervisor import Supervisor
 
 PATIENCE = timedelta(seconds=60)
 
 
-async def until_ready(layout: Layout, name: str) -> None:
+async def until_ready(supervisor: Supervisor, layout: Layout, name: str) -> None:
     """Return when the process `name` is ready.
 
-    Raises NotReadyError with its own words when that takes longer than a minute.
+    Raises NotReadyError with its own words when that takes longer than a minute, and HopelessError.
     """
     said = "it does not answer"
 
@@ -26,7 +26,7 @@ async def until_ready(layout: Layout, name: str) -> None:
         return status == HTTPStatus.OK
 
     try:
-        await until(answers, within=PATIENCE, otherwise="")
+        await supervisor.until(answers, within=PATIENCE, otherwise="")
     except NotReadyError as error:
         raise NotReadyError(f"the {name} is not ready: {said} (see {layout.log(name)})") from error
 

@@ -1,9 +1,12 @@
 """The children of one `paramedic dev`, in the order of their start; they end in the opposite order."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
+from devcluster import polling
+from devcluster.errors import HopelessError
 from devcluster.keeper import Keeper, Program
 
 
@@ -42,6 +45,24 @@ class Supervisor:
         """Start `program` and keep it running."""
         keeper = self._keepers[program.name] = Keeper(program, self._changed)
         await keeper.start()
+
+    def require_hope(self) -> None:
+        """Raise HopelessError when a program died so often in a row that waiting is of no use."""
+        for keeper in self._keepers.values():
+            if keeper.despair:
+                raise HopelessError(keeper.despair)
+
+    async def until(self, true: Callable[[], Awaitable[bool]], *, within: timedelta, otherwise: str) -> None:
+        """Wait for something that the programs do, as `polling.until`, but not where there is no hope.
+
+        Raises NotReadyError and HopelessError.
+        """
+
+        async def hoped_for() -> bool:
+            self.require_hope()
+            return await true()
+
+        await polling.until(hoped_for, within=within, otherwise=otherwise)
 
     async def stop(self, name: str) -> None:
         """End the program `name`; returns when it is gone."""

@@ -15,7 +15,6 @@ from temporalio.service import RPCError
 from devcluster import programs
 from devcluster.keeper import Program
 from devcluster.layout import Layout, lay_out
-from devcluster.polling import until
 from devcluster.supervisor import Supervisor
 
 NAMESPACE = "paramedic"
@@ -39,7 +38,7 @@ class TemporalServer:
 async def temporal_server(directory: Path) -> AsyncIterator[TemporalServer]:
     """Run a Temporal server on `directory`, ready when the block begins, ended when it is left.
 
-    Raises NotReadyError and MissingProgramError.
+    Raises NotReadyError, HopelessError and MissingProgramError.
     """
     async with Supervisor() as supervisor:
         yield await start(supervisor, lay_out(directory))
@@ -48,7 +47,7 @@ async def temporal_server(directory: Path) -> AsyncIterator[TemporalServer]:
 async def start(supervisor: Supervisor, layout: Layout) -> TemporalServer:
     """Start the server under `supervisor` and wait until it is ready.
 
-    Raises NotReadyError and MissingProgramError.
+    Raises NotReadyError, HopelessError and MissingProgramError.
     """
     log = layout.log("temporal")
     await supervisor.start(Program("temporal", _command(layout), log))
@@ -57,7 +56,8 @@ async def start(supervisor: Supervisor, layout: Layout) -> TemporalServer:
     async def answers() -> bool:
         return await _keeps_history(server)
 
-    await until(answers, within=PATIENCE, otherwise=f"Temporal does not become ready: see why in {log}")
+    sentence = f"Temporal does not become ready: see why in {log}"
+    await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
     return server
 
 

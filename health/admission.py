@@ -35,6 +35,8 @@ class Question:
     """Why the check as a whole allows nothing."""
     allowance: Allowance
     is_excluded: bool
+    unread_requests: str = ""
+    """Why it is not known which requests exist; then numbers and rivals are not known either."""
     rival: Rival | None = None
     earlier_request: str = ""
     """A request for an earlier target of this name that still exists."""
@@ -63,6 +65,16 @@ def admission(question: Question) -> Hold | None:
 
 def _check(question: Question) -> Hold | None:
     return question.check_hold
+
+
+def _unread_requests(question: Question) -> Hold | None:
+    if not question.unread_requests:
+        return None
+    return Hold(
+        reason=HoldReason.REQUESTS_UNREAD,
+        message=question.unread_requests,
+        ask_again_seconds=STALE_ASK_AGAIN_SECONDS,
+    )
 
 
 def _excluded(question: Question) -> Hold | None:
@@ -94,6 +106,7 @@ def _taken(question: Question) -> Hold | None:
 
 _RULES: tuple[Callable[[Question], Hold | None], ...] = (
     _check,
+    _unread_requests,
     _excluded,
     _threshold,
     _earlier_request,

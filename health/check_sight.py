@@ -44,8 +44,8 @@ class CheckSight:
     allowance: Allowance | None
     """The numbers; None for a check that does not parse."""
     targets: Mapping[str, TargetSight] = field(default_factory=dict)
-    unknown_kinds: tuple[str, ...] = ()
-    """Kinds of requests that its templates ask for and the API server does not serve."""
+    refusal: str = ""
+    """What the API server said where it does not let us read the requests that its templates ask for."""
 
     @property
     def is_blocked(self) -> bool:

@@ -7,14 +7,18 @@ restart, an edit of the check, a recovery in the middle, an abort. The first rul
 2. Left alone by a person: clean up, then wait for recovery or `resume`.
 3. A request exists: let the remediator work and keep the Lease, also while only a timer runs, and while
    the detector cannot tell.
-4. The detector cannot tell: hold.
-5. A timer runs: wait for the deadline.
-6. Not admitted: hold. Else act.
+4. Held by a person: hold, whatever the timer and the detector say.
+5. The detector cannot tell: hold.
+6. A timer runs: wait for the deadline.
+7. Not admitted: hold. Else act.
+
+Orders of people add up: each ends when its own time is over, and `resume` ends them all.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Self
 
 from health.durations import in_words
@@ -71,6 +75,15 @@ class Memory(Frozen):
     left_alone: bool = False
     left_alone_reason: str = ""
     left_alone_until: datetime | None = None
+    held: bool = False
+    """By a person: nothing new is done, what exists is kept."""
+    held_reason: str = ""
+    held_until: datetime | None = None
+
+    @property
+    def hold_in_words(self) -> str:
+        """That and why a person holds it; "" where nobody does."""
+        return f"held by a person: {self.held_reason}" if self.held else ""
 
     @property
     def owns_something(self) -> bool:
@@ -78,12 +91,18 @@ class Memory(Frozen):
         return bool(self.requests) or self.may_hold_lease
 
     def at(self, now: datetime) -> Self:
-        """The same at `now`: an order to leave the target alone for a time ends when the time is over."""
-        if self.left_alone_until is None or now < self.left_alone_until:
-            return self
-        return self.model_copy(
-            update={"left_alone": False, "left_alone_reason": "", "left_alone_until": None}
-        )
+        """The same at `now`: an order for a time ends when the time is over."""
+        over: dict[str, object] = {}
+        if self.left_alone_until is not None and now >= self.left_alone_until:
+            over |= NOT_LEFT_ALONE
+        if self.held_until is not None and now >= self.held_until:
+            over |= NOT_HELD
+        return self.model_copy(update=over) if over else self
+
+
+NOT_LEFT_ALONE = MappingProxyType({"left_alone": False, "left_alone_reason": "", "left_alone_until": None})
+NOT_HELD = MappingProxyType({"held": False, "held_reason": "", "held_until": None})
+"""What a Memory knows once such an order has ended."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +167,9 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
         return _leave_alone(seen, memory, now)
     if seen.requests:
         return _let_the_remediator_work(seen, memory, now)
+    if memory.held:
+        details = f"{seen.reason}; {memory.hold_in_words}"
+        return Rest(Phase.HELD, details, _seconds_until(memory.held_until, now))
     if seen.state is TargetState.UNKNOWN:
         return _hold(seen)
     if seen.state is TargetState.WAITING:
@@ -179,14 +201,23 @@ def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def _let_the_remediator_work(seen: Observation, memory: Memory, now: datetime) -> Move:
-    details = f"{seen.reason}; {', '.join(map(str, seen.requests))} exists"
+    details = f"{seen.reason}; {', '.join(map(_in_words, seen.requests))}"
     ask_again = LONGEST_REST.total_seconds()
     if seen.state is TargetState.UNKNOWN and seen.hold is not None:
         details, ask_again = f"{details}; {seen.hold}", seen.hold.ask_again_seconds
+    if memory.held:
+        details = f"{details}; {memory.hold_in_words}"
+        ask_again = min(ask_again, _seconds_until(memory.held_until, now) or ask_again)
     # Of a request that was adopted nobody knows yet until when its Lease runs.
     if memory.renew_at is None or now >= memory.renew_at:
         return Renew(details)
     return Rest(Phase.REMEDIATING, details, min(ask_again, (memory.renew_at - now).total_seconds()))
+
+
+def _in_words(request: RequestReference) -> str:
+    if request.is_being_deleted:
+        return f"{request} is being deleted, and a finalizer keeps it"
+    return f"{request} exists"
 
 
 def _hold(seen: Observation) -> Rest:

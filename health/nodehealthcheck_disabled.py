@@ -30,8 +30,7 @@ def disabled(sight: CheckSight) -> Disabled:
     hold = sight.check.hold
     if hold is not None and hold.reason is HoldReason.NOT_SUPPORTED:
         return Disabled(is_disabled=True, reason=hold.reason, message=hold.message)
-    if sight.unknown_kinds:
-        kinds = ", ".join(sight.unknown_kinds)
-        message = f'Remediation template not found: "no matches for kind {kinds}"'
+    if sight.refusal:
+        message = f'Remediation template not found: "{sight.refusal}"'
         return Disabled(is_disabled=True, reason="RemediationTemplateNotFound", message=message)
     return ENABLED

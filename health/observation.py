@@ -36,6 +36,7 @@ class HoldReason(StrEnum):
     STALE_SIGHT = "StaleSight"
     INVALID_CHECK = "InvalidCheck"
     INVALID_TARGET = "InvalidTarget"
+    REQUESTS_UNREAD = "RequestsUnread"
     NOT_SUPPORTED = "NotSupported"
     PAUSED = "Paused"
     EXCLUDED = "Excluded"

@@ -67,8 +67,13 @@ class _ListMetadata(PartialModel):
     token: str = Field(default="", alias="continue")
 
 
-class _List(PartialModel, Generic[ItemT]):
+class ListHead(PartialModel):
+    """A list without its items."""
+
     metadata: _ListMetadata
+
+
+class _List(ListHead, Generic[ItemT]):
     items: tuple[ItemT, ...] | None = None  # Go writes an empty list of some kinds as null
 
 

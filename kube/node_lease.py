@@ -87,13 +87,16 @@ class NodeLeases:
 
         return await _insist(renew_once)
 
-    async def release(self, node_name: str, holder: str) -> None:
-        """Delete the Lease if `holder` has it; else do nothing."""
+    async def release(self, node_name: str, node_uid: str, holder: str) -> None:
+        """Delete the Lease if `holder` has it for this very node; else do nothing.
+
+        A Lease that belongs to another node of the name is not ours to end, though its holder is the same.
+        """
         name = name_for_node(node_name)
 
         async def release_once() -> None:
             lease = await self._find(name)
-            if lease is None or lease.spec.holder_identity != holder:
+            if lease is None or lease.spec.holder_identity != holder or _is_of_another(lease, node_uid):
                 return
             known = lease.metadata
             try:
@@ -178,3 +181,8 @@ def _held(lease: LeaseRecord) -> LeaseHeld:
         path = LEASES.path(lease.metadata.namespace, lease.metadata.name)
         raise Malformed(f"The Lease {path} came back without its times.", path=path)
     return LeaseHeld(lease.metadata.name, acquired, ends)
+
+
+def _is_of_another(lease: LeaseRecord, node_uid: str) -> bool:
+    owners = {owner.uid for owner in lease.metadata.owner_references if owner.kind == "Node"}
+    return bool(owners) and node_uid not in owners

@@ -7,10 +7,10 @@ lists, because what vanished meanwhile is found by comparing. The picture is nev
 What the end of a request leads to:
 
     clean end, or silence               watch again at once
-    refused, reset, cut, HTTP 5xx, 401  wait, watch again
+    refused, reset, cut, HTTP 5xx, 401  wait, watch again, if the server is not at an earlier version
     429                                 wait as long as told, watch again
     403                                 wait long, watch again: somebody must grant a role
-    404, twice                          not served: the picture is empty; wait, list again
+    404 of a list, confirmed, twice     not served: the picture is empty; wait, list again
     410, an ERROR in the stream,        wait, list again
     unreadable answers, anything else
 """
@@ -19,12 +19,12 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Generic
 
-from kube.backoff import Backoff, Waits
+from kube.backoff import Backoff
 from kube.broken import BrokenObjects
+from kube.confirmation import confirm_api_server, went_back
 from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
 from kube.errors import (
     Forbidden,
@@ -37,32 +37,20 @@ from kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from kube.listing import Paging, list_all
+from kube.listing import Listed, list_all
 from kube.record import Change, ChangeKind, Key, RecordT, key_of
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
 from kube.sight import Sight, State
 from kube.status import from_status
 from kube.store import Store
 from kube.transport import Transport
-from kube.watching import Watching, watch
+from kube.watching import watch
 
 __all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
 
 # After these the last resourceVersion is as good as before.
 _RESUMABLE = (Unreachable, ServerFault, TooManyRequests, Unauthorized, Forbidden)
-
-
-@dataclass(frozen=True)
-class ReflectorSettings:
-    """How patient a reflector is. The defaults are for production; tests shorten them."""
-
-    paging: Paging = field(default_factory=Paging)
-    watching: Watching = field(default_factory=Watching)
-    waits: Waits = field(default_factory=Waits)
-    relist: tuple[timedelta, timedelta] = (timedelta(minutes=30), timedelta(minutes=60))
-    """A list is compared with the picture again after a random time between these."""
-    steady: timedelta = timedelta(seconds=10)
-    """A watch that lasted so long ends a row of failures; a shorter one is a failure itself."""
 
 
 class Reflector(Generic[RecordT]):
@@ -85,7 +73,7 @@ class Reflector(Generic[RecordT]):
         notify: Callable[[Change[RecordT]], None],
         on_broken: Callable[[Key, str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        settings: ReflectorSettings = ReflectorSettings(),
+        settings: ReflectorSettings = PATIENT,
     ) -> None:
         self._transport = transport
         self._path = resource.path(namespace)
@@ -100,7 +88,8 @@ class Reflector(Generic[RecordT]):
         self._backoff = Backoff(settings.waits)
         self._resource_version = ""  # "" when it must list
         self._list_due = 0.0
-        self._missing = False  # whether the last answer was 404
+        self._has_failed = False  # whether the server may be another one than before
+        self._missed = 0  # confirmed answers 404 since the last list
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
@@ -150,6 +139,10 @@ class Reflector(Generic[RecordT]):
                 await asyncio.sleep(wait.total_seconds())
 
     async def _go_on(self) -> None:
+        if self._has_failed and self._resource_version:
+            if await went_back(self._transport, self._path, self._resource_version):
+                self._resource_version = ""
+            self._has_failed = False
         if not self._resource_version or self._clock() >= self._list_due:
             await self._list()
         await self._watch()
@@ -157,18 +150,26 @@ class Reflector(Generic[RecordT]):
     async def _list(self) -> None:
         self._sight.state = State.LISTING
         began = self._clock()
-        listed = await list_all(
-            self._transport, self._path, self._decoder, self._label_selector, self._settings.paging
-        )
+        listed = await self._list_all()
         self._resource_version = listed.resource_version
         self._list_due = self._clock() + _between(*self._settings.relist)
-        self._missing = False
+        self._missed = 0
         self._broken.replace(listed.broken)
         changes = self._store.replace(listed.records)
         # What a list shows is as old as its first page.
         self._sight.alive(began)
         self._sight.complete()
         self._tell(changes)
+
+    async def _list_all(self) -> Listed[RecordT]:
+        try:
+            return await list_all(
+                self._transport, self._path, self._decoder, self._label_selector, self._settings.paging
+            )
+        except NotFound:
+            await confirm_api_server(self._transport)
+            self._missed += 1
+            raise
 
     async def _watch(self) -> None:
         async with watch(
@@ -223,13 +224,11 @@ class Reflector(Generic[RecordT]):
     def _note(self, error: KubernetesError) -> None:
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):
             self._resource_version = ""
-        if not isinstance(error, NotFound):
-            self._sight.waiting(error)
-        elif self._missing or not self._store.records:
+        self._has_failed = True
+        # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
+        if isinstance(error, NotFound) and self._missed >= (2 if self._store.records else 1):
             self._become_absent(error)
         else:
-            # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
-            self._missing = True
             self._sight.waiting(error)
 
     def _become_absent(self, error: NotFound) -> None:

@@ -22,6 +22,8 @@ from kube.errors import (
     Unauthorized,
 )
 
+_LONGEST_RETRY_AFTER_SECONDS = 300  # nobody means more, and a number without bounds would end us
+_MOST_DIGITS = 20  # of a number that is read at all
 _LONGEST_MESSAGE = 256  # characters; admission plugins quote whole objects
 _NOT_FOUND = 404
 _CONFLICT = 409
@@ -75,7 +77,7 @@ def from_status(
     """Return the error for a `Status`; watches carry them in their stream, too."""
     kind = _class_of(code, said)
     if retry_after is None and said.details and said.details.retry_after_seconds > 0:
-        retry_after = timedelta(seconds=said.details.retry_after_seconds)
+        retry_after = _wait(said.details.retry_after_seconds)
     return kind(
         _sentence(asked, code, said), status=code, reason=said.reason, path=path, retry_after=retry_after
     )
@@ -109,4 +111,8 @@ def _read(body: bytes) -> Status:
 
 
 def _seconds(header: str) -> timedelta | None:
-    return timedelta(seconds=int(header)) if header.isdecimal() else None
+    return _wait(int(header)) if header.isdecimal() and len(header) <= _MOST_DIGITS else None
+
+
+def _wait(seconds: int) -> timedelta:
+    return timedelta(seconds=min(seconds, _LONGEST_RETRY_AFTER_SECONDS))

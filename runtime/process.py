@@ -6,24 +6,38 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import NoReturn
 
+from runtime.leaving import leave
 from runtime.logs import set_up_logs
+from runtime.readiness import CannotListen
 from runtime.settings import Settings, SettingsError
 
+FAILED = 1
+"""Exit code where the machine refuses what the settings ask for."""
 BAD_SETTINGS = 2
 """Exit code where the environment says something that cannot be used."""
 
 
-def run_process(main: Callable[[Settings], Awaitable[None]]) -> int:
-    """Run `main` until a signal ends it; answers the exit code."""
+def run_process(main: Callable[[Settings], Awaitable[None]]) -> NoReturn:
+    """Run `main` until a signal ends it, then end the process; what `main` raises is raised."""
     set_up_logs()
+    leave(_run(main))
+
+
+def _run(main: Callable[[Settings], Awaitable[None]]) -> int:
     try:
-        settings = Settings.from_environment(os.environ)
+        asyncio.run(_until_signal(main(Settings.from_environment(os.environ))))
     except SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return BAD_SETTINGS
-    asyncio.run(_until_signal(main(settings)))
+        return _refuse(error, BAD_SETTINGS)
+    except CannotListen as error:
+        return _refuse(error, FAILED)
     return 0
+
+
+def _refuse(error: Exception, code: int) -> int:
+    sys.stderr.write(f"{error}\n")
+    return code
 
 
 async def _until_signal(main: Awaitable[None]) -> None:

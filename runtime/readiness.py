@@ -1,11 +1,18 @@
 """Readiness: GET /readyz answers 200 when nothing keeps the process from its work, else 503 and why."""
 
+import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from runtime.address import Address
 from runtime.problems import Problems
+
+
+class CannotListen(Exception):
+    """The address of readiness is taken, or none of this machine."""
 
 
 @asynccontextmanager
@@ -13,7 +20,7 @@ async def serve_readiness(address: str, problems: Problems) -> AsyncIterator[Non
     """Serve /readyz and /healthz on `address` (host:port) for the time of the block.
 
     Raises:
-        OSError: the address is taken.
+        CannotListen: the address is taken, or none of this machine.
 
     """
 
@@ -28,9 +35,18 @@ async def serve_readiness(address: str, problems: Problems) -> AsyncIterator[Non
     application.add_routes([web.get("/readyz", readyz), web.get("/healthz", healthz)])
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
-    host, _, port = address.rpartition(":")
-    await web.TCPSite(runner, host, int(port)).start()
     try:
+        await _listen(runner, address)
         yield
     finally:
         await runner.cleanup()
+
+
+async def _listen(runner: web.AppRunner, address: str) -> None:
+    where = Address.parse(address)
+    try:
+        await web.TCPSite(runner, where.host, where.port).start()
+    except OSError as error:
+        # asyncio's own sentence repeats the address; a host that nobody knows has no errno.
+        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise CannotListen(f"PARAMEDIC_READY_ADDRESS: cannot listen on {address!r}: {why}") from error

@@ -8,13 +8,24 @@ import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from health.frozen import Frozen
+from runtime.address import LARGEST_PORT, Address
 
 PREFIX = "PARAMEDIC_"
+
+
+def _an_address(text: str) -> str:
+    try:
+        Address.parse(text)
+    except ValueError as error:
+        kind, sentence = "address", f"must be host:port, with a port from 1 to {LARGEST_PORT}"
+        raise PydanticCustomError(kind, sentence) from error  # its message has no "Value error, " before it
+    return text
 
 
 class SettingsError(Exception):
@@ -30,7 +41,7 @@ class Settings(Frozen):
     """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
     lease_namespace: str = "medik8s-leases"
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
-    ready_address: str = "0.0.0.0:8081"
+    ready_address: Annotated[str, AfterValidator(_an_address)] = "0.0.0.0:8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz and /healthz."""
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
     """PARAMEDIC_IDENTITY: this process among its like."""

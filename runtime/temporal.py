@@ -1,6 +1,7 @@
 """The connection to Temporal, from its standard environment configuration, with our data converter."""
 
 import asyncio
+from collections.abc import Mapping
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -22,14 +23,14 @@ class NotSetUp(Exception):
     """The Temporal namespace lacks our search attributes."""
 
 
-async def connect(identity: str | None = None) -> Client:
-    """Connect to Temporal once.
+async def connect(identity: str | None = None, environment: Mapping[str, str] | None = None) -> Client:
+    """Connect to Temporal once, as `environment` says (None: that of this process).
 
     Raises:
         RuntimeError, RPCError: it is not there, or refuses.
 
     """
-    config = ClientConfig.load_client_connect_config()
+    config = ClientConfig.load_client_connect_config(override_env_vars=environment)
     config.setdefault("target_host", "localhost:7233")
     return await Client.connect(**config, identity=identity, data_converter=pydantic_data_converter)
 

@@ -32,6 +32,8 @@ class ActInput(Frozen):
     step: Step
     fact: Fact
     generation: int
+    known: tuple[RequestReference, ...] = ()
+    """What the incident made before; if one of these still exists, that is the request."""
 
 
 class ActResult(Frozen):

@@ -3,7 +3,7 @@
 One input object each, with defaults, so that the Temporal UI (which sends one JSON value) can send them.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pydantic import Field
 
@@ -15,8 +15,10 @@ from health.references import IncidentReference, RequestReference
 WORKFLOW = "Remediation"
 LOOK = "look"
 """The one signal of the detector: the answer for this incident changed."""
-LONGEST_ABORT = timedelta(days=366)
-"""A time that no calendar can hold would stop the workflow; without a time an abort is for good."""
+INCIDENT_MEMO = "incident"
+"""The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
+LONGEST_ORDER = timedelta(days=366)
+"""A time that no calendar can hold would stop the workflow; without a time an order is for good."""
 
 
 class RemediationInput(Frozen):
@@ -32,11 +34,18 @@ class AbortOrder(Frozen):
     """Clean up and leave the target alone: until it has recovered, for a time, or until `resume`."""
 
     reason: str = "abort was ordered"
-    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ABORT.total_seconds())
+    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
+
+
+class HoldOrder(Frozen):
+    """Do nothing new for the target, for a time or until `resume`, and keep what exists."""
+
+    reason: str = "hold was ordered"
+    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
 
 
 class ResumeOrder(Frozen):
-    """Take care of the target again, at once."""
+    """Take care of the target again, at once: ends `abort` and `hold`."""
 
     reason: str = "resume was ordered"
 
@@ -49,3 +58,7 @@ class State(Frozen):
     outcome: Outcome | None = None
     requests: tuple[RequestReference, ...] = ()
     observation: Observation | None = None
+    memory: Memory = Memory()
+    """With the orders of people, and when the Lease is renewed."""
+    wakes_at: datetime | None = None
+    """When it goes on by itself, by Temporal's clock; None: it waits for nothing but a look or an order."""

@@ -1,16 +1,16 @@
-"""Orders: what people tell an incident: `abort` and `resume`, as updates and as signals.
+"""Orders: what people tell an incident: `abort`, `hold` and `resume`, as updates and as signals.
 
 An order is only written into the memory here, whenever it comes; the runbook obeys it at its next step.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.next_move import Memory
+    from health.next_move import NOT_HELD, NOT_LEFT_ALONE, Memory
     from health.references import IncidentReference
-    from workflows.messages import AbortOrder, ResumeOrder
+    from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 
 class Orders:
@@ -28,6 +28,12 @@ class Orders:
         return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
 
     @workflow.update
+    def hold(self, order: HoldOrder = HoldOrder()) -> str:  # noqa: B008  it is frozen
+        """Do nothing new, and keep what exists; an act that is under way is finished."""
+        self._hold(order)
+        return f"does nothing new for {self._incident.target} and keeps what exists: {order.reason}"
+
+    @workflow.update
     def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
         """Take care of the target again; an incident that is held asks again at once."""
         self._take_up()
@@ -38,21 +44,34 @@ class Orders:
         """As the update `abort`, without an answer."""
         self._leave_alone(order)
 
+    @workflow.signal(name="hold")
+    def hold_by_signal(self, order: HoldOrder = HoldOrder()) -> None:  # noqa: B008  it is frozen
+        """As the update `hold`, without an answer."""
+        self._hold(order)
+
     @workflow.signal(name="resume")
     def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:  # noqa: ARG002  the history keeps it
         """As the update `resume`, without an answer."""
         self._take_up()
 
     def _leave_alone(self, order: AbortOrder) -> None:
-        until = None
-        if order.for_seconds is not None:
-            until = workflow.now() + timedelta(seconds=order.for_seconds)
-        self._remember(left_alone=True, left_alone_reason=order.reason, left_alone_until=until)
+        self._remember(
+            left_alone=True, left_alone_reason=order.reason, left_alone_until=_end(order.for_seconds)
+        )
+        self._orders += 1
+
+    def _hold(self, order: HoldOrder) -> None:
+        self._remember(held=True, held_reason=order.reason, held_until=_end(order.for_seconds))
         self._orders += 1
 
     def _take_up(self) -> None:
-        self._remember(left_alone=False, left_alone_reason="", left_alone_until=None)
+        self._remember(**NOT_LEFT_ALONE, **NOT_HELD)
         self._orders += 1
 
     def _remember(self, **changes: object) -> None:
         self._memory = self._memory.model_copy(update=changes)
+
+
+def _end(seconds: float | None) -> datetime | None:
+    """When an order that is given now, for so long, is over; None: never by itself."""
+    return None if seconds is None else workflow.now() + timedelta(seconds=seconds)

@@ -7,7 +7,7 @@ nothing is awaited, so that no look is lost while an incident ends.
 
 import asyncio
 import contextlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from temporalio import workflow
@@ -72,6 +72,8 @@ class Remediation(Orders):
         self._orders_obeyed = 0
         self._phase, self._details = Phase.WAITING, "starting"
         self._outcome: Outcome | None = None
+        self._hold_told = ""
+        self._wakes_at: datetime | None = None
 
     @workflow.run
     async def run(self, start: RemediationInput) -> Outcome:  # noqa: ARG002  `__init__` took it
@@ -94,7 +96,7 @@ class Remediation(Orders):
                     case End(outcome=outcome) if not self._is_woken():
                         return outcome
             except asyncio.CancelledError:
-                self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
+                self._obey_cancel()
 
     @workflow.signal(name=LOOK)
     def look(self) -> None:
@@ -110,6 +112,8 @@ class Remediation(Orders):
             outcome=self._outcome,
             requests=self._memory.requests,
             observation=self._seen,
+            memory=self._memory,
+            wakes_at=self._wakes_at,
         )
 
     async def _look(self) -> Observation:
@@ -126,7 +130,7 @@ class Remediation(Orders):
 
     async def _ask(self) -> Observation | None:
         """Ask the detector; None where an order of a person came before the answer."""
-        if self._memory.left_alone is not (self._phase is Phase.LEFT_ALONE):
+        if self._has_untold_order:
             self._tell(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
         workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
         asking = self._call(OBSERVE, ObserveInput(incident=self._incident), Observation, queue=self._eyes)
@@ -140,11 +144,12 @@ class Remediation(Orders):
         if workflow.info().is_continue_as_new_suggested():
             workflow.continue_as_new(RemediationInput(incident=self._incident, memory=self._memory))
         timeout = None if rest.seconds is None else timedelta(seconds=rest.seconds * self._jitter(rest.phase))
+        self._wakes_at = None if timeout is None else workflow.now() + timeout
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
                 self._is_woken, timeout=timeout, timeout_summary=f"{rest.phase}: {rest.details}"[:SUMMARY]
             )
-        self._seen = None
+        self._seen = self._wakes_at = None
 
     async def _act(self, number: int, seen: Observation) -> None:
         step, fact = seen.steps[number], seen.fact
@@ -158,15 +163,17 @@ class Remediation(Orders):
             step=step,
             fact=fact,
             generation=seen.generation,
+            known=self._memory.requests,
         )
         result = await self._finish(ACT, asked, ActResult)
         if result.request is None:
             self._seen = seen.model_copy(update={"hold": result.hold})
             return
         self._seen = seen.model_copy(update={"requests": (result.request,)})
+        if result.request not in asked.known:  # then nothing that was known is there any more
+            self._remember(requests=(result.request,))
         self._remember(
             has_acted=True,
-            requests=(result.request,),
             lease_seconds=lease_duration(step).total_seconds(),
             renew_at=workflow.now() + lease_duration(step),
         )
@@ -196,7 +203,7 @@ class Remediation(Orders):
         try:
             return await asyncio.shield(call)
         except asyncio.CancelledError:
-            self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
+            self._obey_cancel()
             return await call
 
     def _call(
@@ -224,18 +231,29 @@ class Remediation(Orders):
             renew_at=self._memory.renew_at or workflow.now(),
         )
 
+    def _obey_cancel(self) -> None:
+        """A cancel means `abort`. Temporal tells a run of its first cancel only: after `resume`, `abort`."""
+        self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
+
     def _is_woken(self) -> bool:
         return self._looks > self._looks_answered or self._orders > self._orders_obeyed
 
     def _jitter(self, phase: Phase) -> float:
         """Spread a thousand held incidents over time; a deadline is kept to the second."""
-        return workflow.random().uniform(0.9, 1.1) if phase is Phase.HELD else 1.0
+        is_spread = phase is Phase.HELD and not self._memory.held
+        return workflow.random().uniform(0.9, 1.1) if is_spread else 1.0
 
     def _tell(self, move: Move) -> None:
         self._phase, self._details = phase_of(move), move.details
         self._outcome = move.outcome if isinstance(move, End) else None
+        self._hold_told = self._memory.hold_in_words
         workflow.set_current_details(f"**{self._phase}**: {self._details}")
         workflow.logger.info("incident moves on", extra={"phase": self._phase, "reason": self._details})
+
+    @property
+    def _has_untold_order(self) -> bool:
+        is_left_alone = self._phase is Phase.LEFT_ALONE
+        return self._memory.left_alone is not is_left_alone or self._memory.hold_in_words != self._hold_told
 
     @property
     def _eyes(self) -> str:

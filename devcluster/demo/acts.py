@@ -25,7 +25,8 @@ async def play(stage: Stage, narrator: Narrator) -> None:
 
 async def _everything_is_well(stage: Stage, narrator: Narrator) -> NodeSeen:
     fleet = await narrator.tell(narration.fleet_is_healthy(), _healthy_fleet(stage))
-    narrator.show("Look for yourself", stage.kubectl("get nodes,nodehealthchecks,powercycleremediations -A"))
+    heading = narration.to_look_at("Look for yourself", stays=stage.stays)
+    narrator.show(heading, stage.kubectl("get nodes,nodehealthchecks,powercycleremediations -A"))
     return fleet[len(fleet) // 2]
 
 
@@ -46,7 +47,7 @@ async def _node_hangs(stage: Stage, narrator: Narrator, node: NodeSeen) -> Run:
     run = await narrator.tell(
         narration.workflow_starts(node.name), seen(lambda: incident.started(stage.temporal, id_, began))
     )
-    narrator.show("Its page", incident.page(stage.dev, run))
+    narrator.show(narration.to_look_at("Its page", stays=stage.stays), incident.page(stage.dev, run))
     await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(stage.temporal, run)))
     return run
 

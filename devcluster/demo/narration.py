@@ -28,6 +28,11 @@ def fleet_is_healthy() -> Line[list[NodeSeen]]:
     )
 
 
+def to_look_at(heading: str, *, stays: bool) -> str:
+    """Head what a person can open or copy while everything runs."""
+    return heading if stays else f"{heading} (until the end of the story; --stay keeps it up)"
+
+
 def kubelet_stops(node: str) -> Line[object]:
     """The accident."""
     return Line(

@@ -12,8 +12,9 @@ from devcluster.demo.cluster_sight import ClusterSight
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.settings import DemoSettings
 from devcluster.programs import kubectl
-from devcluster.simulation.control_socket import ask
+from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
 from kube.client import Client
 from kube.transport import Transport
 
@@ -29,6 +30,8 @@ class Stage:
     temporal: TemporalClient
     kubelets: Path
     """The control socket."""
+    stays: bool
+    """Whether all this is there after the story."""
 
     async def wake_kubelets(self) -> bool:
         """Start kubelets that an earlier, interrupted story left stopped; raises SimulationError."""
@@ -59,12 +62,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(process: DevProcess, control: Path) -> AsyncIterator[Stage]:
+async def stage(process: DevProcess, settings: DemoSettings) -> AsyncIterator[Stage]:
     """Connect to a devcluster, as soon as it is ready."""
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
     async with await Transport.connect(str(dev.kubeconfig)) as transport:
-        yield Stage(process, dev, ClusterSight(Client(transport, "paramedic-demo")), temporal, control)
+        cluster = ClusterSight(Client(transport, "paramedic-demo"))
+        control = settings.directory / CONTROL_SOCKET
+        yield Stage(process, dev, cluster, temporal, control, settings.stay)
 
 
 async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:

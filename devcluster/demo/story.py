@@ -1,40 +1,41 @@
 """`paramedic demo`: run a devcluster, let a node fail, kill the worker meanwhile, and tell what happens."""
 
 import asyncio
-import signal
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from rich.console import Console
-
+from devcluster import directory
 from devcluster.demo import narration
 from devcluster.demo.acts import play
 from devcluster.demo.dev_process import DevProcess, dev_process
+from devcluster.demo.ending import Ending, PipeConsole
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.stage import stage
 from devcluster.errors import DevclusterError
-from devcluster.simulation.control_socket import CONTROL_SOCKET
 from kube.errors import KubernetesError
 
 LONGEST = timedelta(seconds=120)
 """For the story itself, once everything runs: servers may have to be built before that."""
-SUCCESS, FAILURE, INTERRUPTED = 0, 1, 130
+SUCCESS, FAILURE = 0, 1
 
 
 async def run(settings: DemoSettings) -> int:
     """Play the demo and return the exit code of the process: 0 if the node was remediated.
 
-    Must run on the main thread: SIGINT and SIGTERM end it.
+    Must run on the main thread: SIGINT and SIGTERM end it. Raises SettingsError.
     """
-    narrator = Narrator(Console(highlight=False))
-    told_to_end = _listen_to_signals()
+    directory.prepare(settings.directory)
+    directory.require_room_for_socket(settings.directory)
+    ending = Ending()
+    ending.listen_to_signals()
+    narrator = Narrator(PipeConsole(ending))
     narrator.remark(narration.devcluster_starts(str(settings.directory)))
     async with dev_process(settings.directory, narrator.remark) as process:
         try:
-            return await _play(process, settings, narrator, told_to_end)
+            return await _play(process, settings, narrator, ending)
         except (DevclusterError, KubernetesError) as error:
             narrator.lament(str(error))
             narrator.show("Logs", str(settings.directory / "logs"))
@@ -43,14 +44,12 @@ async def run(settings: DemoSettings) -> int:
             narrator.remark(narration.ends())
 
 
-async def _play(
-    process: DevProcess, settings: DemoSettings, narrator: Narrator, told_to_end: asyncio.Event
-) -> int:
+async def _play(process: DevProcess, settings: DemoSettings, narrator: Narrator, ending: Ending) -> int:
     story = asyncio.create_task(_tell(process, settings, narrator))
-    ends = (asyncio.create_task(process.death()), asyncio.create_task(told_to_end.wait()))
+    ends = (asyncio.create_task(process.death()), asyncio.create_task(ending.told()))
     try:
         if story not in await _first((story, *ends)):
-            return INTERRUPTED
+            return ending.code
         if settings.stay:
             narrator.praise(narration.stays())
             await _first(ends)
@@ -60,7 +59,7 @@ async def _play(
 
 
 async def _tell(process: DevProcess, settings: DemoSettings, narrator: Narrator) -> None:
-    async with stage(process, settings.directory / CONTROL_SOCKET) as ready:
+    async with stage(process, settings) as ready:
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
                 await play(ready, narrator)
@@ -80,11 +79,3 @@ async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _listen_to_signals() -> asyncio.Event:
-    told_to_end = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told_to_end.set)
-    return told_to_end

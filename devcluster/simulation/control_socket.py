@@ -12,6 +12,9 @@ from devcluster.simulation.errors import BadRequestError, ControlPathError, Cont
 CONTROL_SOCKET = "kubelets.sock"
 """Name of the control socket in the directory of a devcluster."""
 
+LONGEST_ANSWER_BYTES = 64 * 1024**2
+"""A list of all machines is one line, of a hundred bytes a machine."""
+
 Answer = dict[str, Any]
 Handler = Callable[[Any], Awaitable[Answer]]
 
@@ -45,7 +48,7 @@ async def ask(path: Path, request: dict[str, Any]) -> Answer:
     Raises ControlUnavailableError when nobody answers, BadRequestError when the answer is an error.
     """
     try:
-        reader, writer = await asyncio.open_unix_connection(path)
+        reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_ANSWER_BYTES)
     except OSError as error:
         raise ControlUnavailableError(f"nobody answers on the control socket {path}: {error}") from error
     try:

@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -23,7 +24,7 @@ SCRIPT = (
     "from devcluster.dev import DevSettings, run\n"
     "from devcluster.errors import DevclusterError\n"
     "try:\n"
-    "    settings = DevSettings(Path(sys.argv[1]), without=frozenset({'detector', 'worker'}))\n"
+    "    settings = DevSettings(Path(sys.argv[1]), int(sys.argv[2]), frozenset({'detector', 'worker'}))\n"
     "    asyncio.run(run(settings))\n"
     "except DevclusterError as error:\n"
     "    sys.exit(str(error))\n"
@@ -38,15 +39,15 @@ def description(directory: Path) -> dict[str, Any]:
     return content
 
 
-async def start(directory: Path) -> asyncio.subprocess.Process:
-    command = (sys.executable, "-c", SCRIPT, str(directory))
+async def start(directory: Path, simulate_nodes: int = 0) -> asyncio.subprocess.Process:
+    command = (sys.executable, "-c", SCRIPT, str(directory), str(simulate_nodes))
     return await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
 
 
 @asynccontextmanager
-async def dev(directory: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def dev(directory: Path, simulate_nodes: int = 0) -> AsyncIterator[asyncio.subprocess.Process]:
     """A running `paramedic dev` without our own processes, ready; killed at the end if it still runs."""
-    process = await start(directory)
+    process = await start(directory, simulate_nodes)
 
     async def ready() -> bool:
         return bool(description(directory)) or process.returncode is not None
@@ -103,6 +104,18 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on(tmp
     async with dev(tmp_path):
         again = description(tmp_path)
     assert {**again, "pids": {}} == {**first, "pids": {}}
+
+
+@pytest.mark.cluster
+async def test_it_is_ready_when_every_simulated_node_is_there() -> None:
+    with tempfile.TemporaryDirectory(prefix="dev-") as short:  # pytest's own may be too long for a socket
+        async with dev(Path(short), simulate_nodes=12) as process:
+            content = description(Path(short))
+            nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
+            assert nodes[1].count("node/node-") == 12
+            assert {"kubelets", "remediator"} <= set(content["pids"])
+            process.terminate()
+            assert await asyncio.wait_for(process.wait(), PATIENCE.total_seconds()) == 0
 
 
 @pytest.mark.parametrize(

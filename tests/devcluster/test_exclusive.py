@@ -8,9 +8,9 @@ from devcluster.exclusive import exclusive
 
 def test_a_directory_in_use_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with (
-        exclusive(tmp_path / "new"),
+        exclusive(tmp_path),
         pytest.raises(InUseError, match="in use by another paramedic dev"),
-        exclusive(tmp_path / "new"),
+        exclusive(tmp_path),
     ):
         pass
 

@@ -109,6 +109,25 @@ class World:
         """Delete a node."""
         await self.client.delete(NODES, node)
 
+    async def recreate_node(self, node: str, *, ready: str) -> None:
+        """Another node of the same name."""
+        await self._add_node(node, ready)
+
+    async def set_finalizers(self, node: str, finalizers: list[str] | None) -> None:
+        """What keeps the request of a node when it is deleted."""
+        patch = {"metadata": {"finalizers": finalizers}}
+        await self.client.merge_patch(REQUESTS, node, patch, "default")
+
+    async def until_looked_at(self, node: str) -> None:
+        """Return when the incident has seen the check as it is stored now."""
+        generation = (await self.check())["metadata"]["generation"]
+
+        async def has_seen() -> bool:
+            seen = (await self.state(node)).observation
+            return seen is not None and seen.generation == generation
+
+        await self.until(has_seen, f"the incident of {node} never saw generation {generation}")
+
     async def check(self) -> Object:
         """The check as it is stored."""
         return await self.client.get(NODE_HEALTH_CHECKS, self.name)

@@ -130,15 +130,14 @@ def sight(
     *targets: TargetSight,
     of: HealthCheck | InvalidCheckError | None = None,
     allowance: Allowance | None = ALLOWED,
-    unknown_kinds: tuple[str, ...] = (),
+    refusal: str = "",
 ) -> CheckSight:
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSight(judged, "check-uid", allowance=None)
-    return CheckSight(
-        judged, "check-uid", allowance, {target.name: target for target in targets}, unknown_kinds
-    )
+    return CheckSight(judged, "check-uid", allowance, {target.name: target for target in targets}, refusal)
 
 
+REFUSAL = "The API server serves no kind Reboot in example.com/v1."
 INVALID = InvalidCheckError("spec.minHealthy", -1, "minHealthy must not be negative: -1")

@@ -53,6 +53,11 @@ ALONE = Memory(left_alone=True, left_alone_reason="maintenance")
 ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "may_hold_lease": True})
 ALONE_CLEANED = ALONE.model_copy(update={"has_acted": True})
 ALONE_A_WHILE = ALONE.model_copy(update={"left_alone_until": LATER})
+HELD_BY_US = Memory(held=True, held_reason="disk swap")
+HELD_A_WHILE = HELD_BY_US.model_copy(update={"held_until": LATER})
+HELD_ACTED = ACTED.model_copy(update={"held": True, "held_reason": "disk swap"})
+HELD_AND_ALONE = ALONE.model_copy(update={"held": True, "held_reason": "disk swap", "held_until": LATER})
+BY_US = "held by a person: disk swap"
 HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
 
 
@@ -104,7 +109,66 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             Rest(Phase.LEFT_ALONE, "it is Waiting; left alone: maintenance"),
             id="alone, timer runs",
         ),
-        # 3. The detector cannot tell: hold.
+        # 4. Held by a person: hold, whatever the timer and the detector say.
+        pytest.param(EXPIRED, HELD_BY_US, Rest(Phase.HELD, f"it is Expired; {BY_US}"), id="held by a person"),
+        pytest.param(
+            EXPIRED, HELD_A_WHILE, Rest(Phase.HELD, f"it is Expired; {BY_US}", 600), id="held for a time"
+        ),
+        pytest.param(
+            HELD,
+            HELD_A_WHILE,
+            Rest(Phase.HELD, f"it is Expired; {BY_US}", 600),
+            id="held by a person and more",
+        ),
+        pytest.param(
+            WAITING,
+            HELD_BY_US,
+            Rest(Phase.HELD, f"it is Waiting; {BY_US}"),
+            id="held by a person, timer runs",
+        ),
+        pytest.param(
+            UNKNOWN,
+            HELD_BY_US,
+            Rest(Phase.HELD, f"it is Unknown; {BY_US}"),
+            id="held by a person, cannot tell",
+        ),
+        pytest.param(
+            EXPIRED,
+            HELD_ACTED,
+            Rest(Phase.HELD, f"it is Expired; {BY_US}"),
+            id="held by a person, somebody deleted the request",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            HELD_ACTED,
+            Rest(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
+            id="held by a person, remediator works",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            HELD_ACTED.model_copy(update={"held_until": NOW + timedelta(seconds=5)}),
+            Rest(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
+            id="held for a shorter time than the Lease",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, request()),
+            HELD_ACTED.model_copy(update={"renew_at": NOW}),
+            Renew(f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}"),
+            id="held by a person, Lease is due",
+        ),
+        pytest.param(
+            HEALTHY, HELD_BY_US, End(Outcome.RECOVERED, "it is Healthy"), id="held by a person, healthy"
+        ),
+        pytest.param(
+            HEALTHY, HELD_ACTED, CleanUp("it is Healthy"), id="held by a person, healthy, not clean"
+        ),
+        pytest.param(
+            EXPIRED,
+            HELD_AND_ALONE,
+            Rest(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
+            id="left alone and held",
+        ),
+        # 5. The detector cannot tell: hold.
         pytest.param(
             UNKNOWN,
             NEW,
@@ -118,7 +182,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="cannot tell, request of ours",
         ),
         pytest.param(seen(TargetState.UNKNOWN), NEW, Rest(Phase.HELD, "it is Unknown"), id="was not asked"),
-        # 4. A request exists: let the remediator work.
+        # 3. A request exists: let the remediator work.
         pytest.param(
             seen(TargetState.EXPIRED, request()),
             ACTED,
@@ -155,7 +219,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="a request that hangs on a finalizer still counts",
         ),
-        # 5. A timer runs: wait for the deadline.
+        # 6. A timer runs: wait for the deadline.
         pytest.param(WAITING, NEW, Rest(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
         pytest.param(
             seen(TargetState.WAITING, hold=HOLD),
@@ -164,7 +228,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="timer runs, would be held",
         ),
         pytest.param(WAITING, CLEANED, Rest(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
-        # 6. Not admitted: hold. Else act.
+        # 7. Not admitted: hold. Else act.
         pytest.param(HELD, NEW, Rest(Phase.HELD, HELD_DETAILS, 1800), id="held"),
         pytest.param(EXPIRED, NEW, Act(0, "it is Expired"), id="admitted"),
         pytest.param(EXPIRED, BROKEN_OFF, Act(0, "it is Expired"), id="admitted after an act broke off"),
@@ -198,8 +262,25 @@ def test_order_to_leave_alone_without_a_time_does_not_end() -> None:
     assert ALONE.at(NOW + timedelta(days=365)) == ALONE
 
 
+def test_hold_ends_when_its_time_is_over() -> None:
+    assert HELD_A_WHILE.at(LATER - timedelta(microseconds=1)) == HELD_A_WHILE
+    assert HELD_A_WHILE.at(LATER) == NEW
+
+
+def test_hold_without_a_time_does_not_end() -> None:
+    assert HELD_BY_US.at(NOW + timedelta(days=365)) == HELD_BY_US
+
+
+def test_end_of_one_order_ends_no_other() -> None:
+    assert HELD_AND_ALONE.at(LATER) == ALONE
+    held_for_good = HELD_BY_US.model_copy(
+        update={"left_alone": True, "left_alone_reason": "", "left_alone_until": LATER}
+    )
+    assert held_for_good.at(LATER) == HELD_BY_US
+
+
 def test_memory_survives_the_way_through_temporal() -> None:
-    for memory in (NEW, ACTED, ALONE_A_WHILE):
+    for memory in (NEW, ACTED, ALONE_A_WHILE, HELD_A_WHILE):
         assert Memory.model_validate_json(memory.model_dump_json()) == memory
 
 

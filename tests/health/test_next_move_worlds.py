@@ -11,7 +11,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from health.next_move import Act, CleanUp, End, Memory, Move, Outcome, Renew, Rest, lease_duration, next_move
+from health.next_move import (
+    NOT_HELD,
+    NOT_LEFT_ALONE,
+    Act,
+    CleanUp,
+    End,
+    Memory,
+    Move,
+    Outcome,
+    Phase,
+    Renew,
+    Rest,
+    lease_duration,
+    next_move,
+)
 from health.observation import ENDED, Hold, HoldReason, Observation, TargetState
 from health.references import RequestReference
 from tests.health.samples import NOW, fact, request
@@ -81,7 +95,13 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.is_open)
     @rule()
     def person_resumes(self) -> None:
-        self.remember(left_alone=False, left_alone_reason="", left_alone_until=None)
+        self.remember(**NOT_LEFT_ALONE, **NOT_HELD)
+
+    @precondition(lambda self: self.is_open)
+    @rule(seconds=st.none() | st.sampled_from([30, 600]))
+    def person_holds(self, seconds: int | None) -> None:
+        until = None if seconds is None else self.now + timedelta(seconds=seconds)
+        self.remember(held=True, held_reason="hold", held_until=until)
 
     @precondition(lambda self: self.is_open)
     @rule()
@@ -122,6 +142,10 @@ class World(RuleBasedStateMachine):
             assert seen.is_admitted, self.log
             assert not self.requests, self.log
             assert not self.memory.left_alone, self.log
+            assert not self.memory.held, self.log
+        if isinstance(move, CleanUp):
+            # A hold alone keeps what exists.
+            assert self.state in ENDED or self.memory.left_alone, self.log
         if isinstance(move, End):
             assert self.state in ENDED, self.log
             assert not self.requests, self.log
@@ -133,6 +157,17 @@ class World(RuleBasedStateMachine):
         if isinstance(move, Rest):
             assert self.state not in ENDED, self.log
             assert move.details, self.log
+            self.judge_rest(move)
+
+    def judge_rest(self, move: Rest) -> None:
+        """Who holds an incident is told that, and for no longer than the hold lasts."""
+        if not self.memory.held or self.memory.left_alone:
+            return
+        assert "held by a person: hold" in move.details, self.log
+        assert move.phase is (Phase.REMEDIATING if self.requests else Phase.HELD), self.log
+        if self.memory.held_until is not None:
+            assert move.seconds is not None, self.log
+            assert move.seconds <= (self.memory.held_until - self.now).total_seconds(), self.log
 
     def act(self, *, is_refused: bool) -> None:
         self.remember(may_hold_lease=True)

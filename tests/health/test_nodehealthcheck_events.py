@@ -11,6 +11,7 @@ from health.nodehealthcheck_events import announcements
 from health.nodehealthcheck_status import status_patch
 from health.threshold import Allowance
 from tests.health.samples import (
+    REFUSAL,
     BLOCKED,
     INVALID,
     NOW,
@@ -75,9 +76,9 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
     ("seen", "message"),
     [
         pytest.param(
-            sight(unknown_kinds=("Reboot",)),
+            sight(refusal=REFUSAL),
             "Reason: RemediationTemplateNotFound, "
-            'Message: Remediation template not found: "no matches for kind Reboot"',
+            'Message: Remediation template not found: "The API server serves no kind Reboot in example.com/v1."',
             id="no such kind",
         ),
         pytest.param(
@@ -104,7 +105,7 @@ def test_check_that_is_disabled_is_told_with_its_reason(
 def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Reporter) -> None:
     reporter.sees(sight(of=INVALID))
 
-    ((_, reason, message),) = reporter.sees(sight(unknown_kinds=("Reboot",)))
+    ((_, reason, message),) = reporter.sees(sight(refusal=REFUSAL))
     assert reason == "Disabled"
     assert "RemediationTemplateNotFound" in message
 
@@ -168,7 +169,7 @@ def test_thousand_held_nodes_are_one_event() -> None:
     [
         pytest.param({"of": PAUSED}, id="paused"),
         pytest.param({"of": UNSUPPORTED}, id="not supported"),
-        pytest.param({"unknown_kinds": ("Reboot",)}, id="no such kind"),
+        pytest.param({"refusal": REFUSAL}, id="no such kind"),
     ],
 )
 def test_check_that_holds_all_its_nodes_tells_of_none(reporter: Reporter, held: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from health.check_sight import CheckSight, TargetSight
 from health.nodehealthcheck_status import status_patch
 from tests.health.samples import (
+    REFUSAL,
     BLOCKED,
     INVALID,
     NOW,
@@ -97,10 +98,10 @@ def test_status_of_a_remediation() -> None:
             id="disabled: cannot be read",
         ),
         pytest.param(
-            sight(expired("node-1", request_sight()), of=PAUSED, unknown_kinds=("Reboot",)),
+            sight(expired("node-1", request_sight()), of=PAUSED, refusal=REFUSAL),
             "Disabled",
             "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
-            '"no matches for kind Reboot"',
+            '"The API server serves no kind Reboot in example.com/v1."',
             id="disabled: no such kind, before paused and remediating",
         ),
         pytest.param(
@@ -153,7 +154,7 @@ def test_first_phase_that_fits_wins(seen: CheckSight, phase: str, reason: str) -
     assert (result["phase"], result["reason"]) == (phase, reason)
 
 
-@pytest.mark.parametrize("seen", [sight(of=PAUSED), sight(of=UNSUPPORTED), sight(unknown_kinds=("Reboot",))])
+@pytest.mark.parametrize("seen", [sight(of=PAUSED), sight(of=UNSUPPORTED), sight(refusal=REFUSAL)])
 def test_numbers_are_true_in_every_phase(seen: CheckSight) -> None:
     result = status(seen)
 
@@ -232,7 +233,7 @@ def test_transition_time_moves_with_the_status_alone() -> None:
     assert disabled(sight(), stored, LATER)["lastTransitionTime"] == stamp(NOW)
     stored = status(sight(of=UNSUPPORTED), stored, LATER)
     assert stored["conditions"][0]["lastTransitionTime"] == stamp(LATER)
-    changed = disabled(sight(unknown_kinds=("Reboot",)), stored, LATER + timedelta(hours=1))
+    changed = disabled(sight(refusal=REFUSAL), stored, LATER + timedelta(hours=1))
     assert (changed["reason"], changed["lastTransitionTime"]) == (
         "RemediationTemplateNotFound",
         stamp(LATER),
@@ -278,10 +279,10 @@ TARGETS = st.one_of(
 SIGHTS = st.one_of(
     st.just(sight(of=INVALID)),
     st.builds(
-        lambda targets, of, kinds: sight(*targets, of=of, unknown_kinds=kinds),
+        lambda targets, of, refusal: sight(*targets, of=of, refusal=refusal),
         st.lists(TARGETS, max_size=3),
         st.sampled_from([check(), PAUSED, UNSUPPORTED]),
-        st.sampled_from([(), ("Reboot",)]),
+        st.sampled_from(["", REFUSAL]),
     ),
 )
 

@@ -1,12 +1,13 @@
 """A small HTTP server that answers as a test has scripted: faults that no real one shows on demand.
 
-Each path has a queue of answers, one for plain requests and one for watches; the last one is repeated.
+Each path has a queue of answers for plain requests, one for watches, and one for the question which version
+the server is at (limit=1), which is far ahead unless a test says otherwise; the last one is repeated.
 """
 
 import asyncio
 import json
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -35,6 +36,7 @@ class ApiServer:
         self.token_file = directory / "token"
         self.kubeconfig = directory / "kubeconfig"
         self._answers: dict[tuple[str, str, bool], deque[Answer]] = defaultdict(deque)
+        self._versions: dict[str, deque[Answer]] = defaultdict(deque)
         self._runner: web.AppRunner | None = None
         self._port = 0
 
@@ -46,6 +48,10 @@ class ApiServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    @property
+    def port(self) -> int:
+        return self._port
 
     async def start(self) -> None:
         application = web.Application()
@@ -65,11 +71,17 @@ class ApiServer:
     def answer(self, method: str, path: str, *answers: Answer) -> None:
         self._answers[method, path, False].extend(answers)
 
+    def version(self, path: str, *answers: Answer) -> None:
+        self._versions[path].extend(answers)
+
     def watch(self, path: str, *answers: Answer) -> None:
         self._answers["GET", path, True].extend(answers)
 
     def lists(self) -> list[Asked]:
-        return [asked for asked in self.asked if "watch" not in asked.query]
+        """The pages of lists of a reflector."""
+        return [
+            asked for asked in self.asked if "limit" in asked.query and not _asks_for_version(asked.query)
+        ]
 
     def watches(self) -> list[Asked]:
         return [asked for asked in self.asked if "watch" in asked.query]
@@ -86,6 +98,8 @@ class ApiServer:
             )
         )
         answers = self._answers[request.method, request.path, "watch" in request.query]
+        if _asks_for_version(request.query):
+            answers = self._versions[request.path] or deque([FAR_AHEAD])
         assert answers, f"nothing is scripted for {request.method} {request.path_qs}"
         answer = answers.popleft() if len(answers) > 1 else answers[0]
         return await answer(request)
@@ -101,6 +115,10 @@ class ApiServer:
         }
 
 
+def _asks_for_version(query: Mapping[str, str]) -> bool:
+    return query.get("limit") == "1"
+
+
 def said(body: object, status: int = 200, **headers: str) -> Answer:
     """Answer with JSON."""
 
@@ -108,6 +126,9 @@ def said(body: object, status: int = 200, **headers: str) -> Answer:
         return web.json_response(body, status=status, headers=headers)
 
     return answer
+
+
+FAR_AHEAD = said({"metadata": {"resourceVersion": "999999"}, "items": []})
 
 
 def text(body: str, status: int = 200) -> Answer:
@@ -130,6 +151,8 @@ def refused(code: int, reason: str, name: str = "", **headers: str) -> Answer:
 
 
 NOT_SERVED = text("404 page not found\n", 404)
+CORE = said({"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]})
+"""What every API server serves under /api/v1, in short."""
 
 
 async def hanging(_: web.Request) -> web.StreamResponse:

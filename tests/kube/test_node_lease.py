@@ -172,7 +172,7 @@ async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: 
     server.answer("GET", ONE, said(lease_object("me", version=7)))
     server.answer("DELETE", ONE, said({}))
 
-    await leases.release("A", "me")
+    await leases.release("A", "node-uid", "me")
 
     assert server.asked[-1].body["preconditions"] == {"uid": "uid-of-lease", "resourceVersion": "7"}
 
@@ -183,7 +183,21 @@ async def test_release_of_a_lease_that_is_not_ours_does_nothing(
 ) -> None:
     server.answer("GET", ONE, answer)
 
-    await leases.release("A", "me")
+    await leases.release("A", "node-uid", "me")
+
+    assert _asked(server) == ["GET /node-a"]
+
+
+async def test_release_of_a_lease_of_another_node_of_the_name_does_nothing(
+    server: ApiServer, leases: NodeLeases
+) -> None:
+    lease = lease_object("me")
+    lease["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Node", "name": "A", "uid": "the-next-node"}
+    ]
+    server.answer("GET", ONE, said(lease))
+
+    await leases.release("A", "node-uid", "me")
 
     assert _asked(server) == ["GET /node-a"]
 
@@ -194,6 +208,6 @@ async def test_release_that_another_was_faster_with_leaves_its_lease(
     server.answer("GET", ONE, said(lease_object("me")), said(lease_object("another")))
     server.answer("DELETE", ONE, CHANGED)
 
-    await leases.release("A", "me")
+    await leases.release("A", "node-uid", "me")
 
     assert _asked(server) == ["GET /node-a", "DELETE /node-a", "GET /node-a"]

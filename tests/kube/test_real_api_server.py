@@ -9,6 +9,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
+from kube.confirmation import confirm_api_server, went_back
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
 from kube.events import EventNote, Events, ObjectReference
@@ -80,6 +81,15 @@ async def test_kinds_are_found(transport: Transport) -> None:
         await discovery.resource("v1", "Box")
 
 
+async def test_version_that_the_server_has_not_reached_is_known(transport: Transport, node: Object) -> None:
+    version = node["metadata"]["resourceVersion"]
+    path = NODES.path()
+
+    assert not await went_back(transport, path, version)
+    assert await went_back(transport, path, str(int(version) + 1_000_000))
+    await confirm_api_server(transport)
+
+
 async def test_reflector_follows_a_node(transport: Transport, client: Client, node: Object) -> None:
     changes: list[Change[NodeRecord]] = []
     reflector = Reflector(transport, NODES, NodeRecord, label_selector=SELECTOR, notify=changes.append)
@@ -106,9 +116,9 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
     held = await leases.obtain("tests-kube", uid, "second", ten, NOW + timedelta(minutes=12))
     assert held.acquired == NOW + timedelta(minutes=12)
     assert await leases.renew("tests-kube", "first", ten, NOW) is None
-    await leases.release("tests-kube", "first")
+    await leases.release("tests-kube", uid, "first")
     assert (await client.get(LEASES, "node-tests-kube", "tests-kube-leases"))["spec"]["leaseTransitions"] == 1
-    await leases.release("tests-kube", "second")
+    await leases.release("tests-kube", uid, "second")
     with pytest.raises(NotFound):
         await client.get(LEASES, "node-tests-kube", "tests-kube-leases")
     assert (await client.get(NAMESPACES, "tests-kube-leases"))["metadata"]["name"] == "tests-kube-leases"

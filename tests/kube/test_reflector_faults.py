@@ -10,7 +10,18 @@ from kube.backoff import Waits
 from kube.record import Key
 from kube.reflector import State
 from kube.transport import Transport
-from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, LiveWatch, lines, refused, reset, said, text
+from tests.kube.api_server import (
+    CORE,
+    NOT_SERVED,
+    Answer,
+    ApiServer,
+    LiveWatch,
+    lines,
+    refused,
+    reset,
+    said,
+    text,
+)
 from tests.kube.eventually import eventually
 from tests.kube.objects import PATH, event, failed, listed, widget
 from tests.kube.watched import IMPATIENT, reflecting
@@ -137,6 +148,7 @@ async def test_sight_ages_while_nothing_is_heard(server: ApiServer, transport: T
 async def test_kind_that_is_not_served_is_absent_and_counts_as_complete(
     server: ApiServer, transport: Transport
 ) -> None:
+    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, NOT_SERVED, NOT_SERVED, NOT_SERVED, ONE)
     server.watch(PATH, SILENT)
 
@@ -151,6 +163,7 @@ async def test_kind_that_is_not_served_is_absent_and_counts_as_complete(
 
 
 async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, ONE, NOT_SERVED)
     server.watch(PATH, NOT_SERVED)
 
@@ -162,6 +175,7 @@ async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Tr
 
 
 async def test_one_answer_404_does_not_empty_the_store(server: ApiServer, transport: Transport) -> None:
+    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, ONE, NOT_SERVED, said(listed(9, widget("a", 1))))
     server.watch(PATH, refused(410, "Gone"), SILENT)
 
@@ -170,6 +184,32 @@ async def test_one_answer_404_does_not_empty_the_store(server: ApiServer, transp
         await eventually(lambda: reflector.state is State.WATCHING)
 
     assert told.brief() == [("ADDED", "a")]
+
+
+@pytest.mark.parametrize(
+    "core",
+    [
+        pytest.param(NOT_SERVED, id="no core either"),
+        pytest.param(text("<html>"), id="somebody else's page"),
+        pytest.param(refused(503, "ServiceUnavailable"), id="503"),
+    ],
+)
+@pytest.mark.parametrize("known", [pytest.param(ONE, id="known"), pytest.param(said(listed(1)), id="empty")])
+async def test_404_of_something_that_is_no_api_server_proves_nothing(
+    server: ApiServer, transport: Transport, core: Answer, known: Answer
+) -> None:
+    server.answer("GET", "/api/v1", core)
+    server.answer("GET", PATH, known, NOT_SERVED)
+    server.watch(PATH, NOT_SERVED)
+
+    async with reflecting(transport) as (reflector, told):
+        await eventually(lambda: len(server.lists()) > 9)
+        assert reflector.state is not State.ABSENT
+        assert (reflector.age() or timedelta()) > timedelta(0)
+        age = reflector.age()
+        await eventually(lambda: (reflector.age() or timedelta()) > (age or timedelta()))
+
+    assert ("DELETED", "a") not in told.brief()
 
 
 async def test_retry_after_is_obeyed(server: ApiServer, transport: Transport) -> None:

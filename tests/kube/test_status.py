@@ -71,3 +71,14 @@ def test_wait_is_read_from_the_header_or_else_from_the_status() -> None:
     assert classify("GET /x", "/x", 429, body).retry_after == timedelta(seconds=3)
     assert classify("GET /x", "/x", 503, b"", "1").retry_after == timedelta(seconds=1)
     assert classify("GET /x", "/x", 429, b"", "Wed, 21 Oct 2015 07:28:00 GMT").retry_after is None
+
+
+def test_wait_has_a_limit() -> None:
+    limit = timedelta(minutes=5)
+
+    assert classify("GET /x", "/x", 429, b"", "9" * 20).retry_after == limit
+    assert (
+        classify("GET /x", "/x", 429, _status("TooManyRequests", retryAfterSeconds=10**20)).retry_after
+        == limit
+    )
+    assert classify("GET /x", "/x", 429, b"", "9" * 5000).retry_after is None

@@ -19,7 +19,7 @@ from tests.workflows.fake_cluster import FakeCluster
 from tests.workflows.sights import incident_reference
 from worker.worker import workflow_runner
 from workflows.contracts import eyes_queue, hands_queue
-from workflows.messages import WORKFLOW, AbortOrder, RemediationInput, State
+from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 15
@@ -76,6 +76,7 @@ class IncidentDriver:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while (await self.handle.describe()).run_id == before:
                 answers = self.cluster.count("observe")
+                self.cluster.wakings += 1
                 await self.look()
                 await self.happens("observe", answers + 1)
 
@@ -86,6 +87,12 @@ class IncidentDriver:
         answer: str = await self.handle.execute_update("abort", *order)
         if not order or AbortOrder.model_validate(order[0]).for_seconds is None:
             self.cluster.note("abort", await self.now())
+        return answer
+
+    async def hold(self, *order: HoldOrder | dict[str, object]) -> str:
+        answer: str = await self.handle.execute_update("hold", *order)
+        if not order or HoldOrder.model_validate(order[0]).for_seconds is None:
+            self.cluster.note("hold", await self.now())
         return answer
 
     async def resume(self, *order: object) -> str:
@@ -122,6 +129,11 @@ class IncidentDriver:
             while (state := await self.state()).phase is not phase:  # noqa: ASYNC110  a query is all there is
                 await asyncio.sleep(POLL_SECONDS)
         return state
+
+    async def tells(self, words: str) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while words not in (await self.state()).details:  # noqa: ASYNC110  a query is all there is
+                await asyncio.sleep(POLL_SECONDS)
 
     async def happens(self, what: str, times: int = 1) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):

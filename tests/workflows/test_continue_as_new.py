@@ -1,7 +1,7 @@
 from health.next_move import Memory, Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, held
-from workflows.messages import AbortOrder
+from workflows.messages import AbortOrder, HoldOrder
 
 POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)
 
@@ -27,6 +27,16 @@ async def test_order_is_kept_over_runs(long_incident: IncidentDriver) -> None:
     await long_incident.resume()
     await long_incident.reaches(Phase.REMEDIATING)
     assert long_incident.cluster.count("created") == 2
+
+
+async def test_hold_is_kept_over_runs(long_incident: IncidentDriver) -> None:
+    await long_incident.start(held())
+    await long_incident.hold(HoldOrder(reason="disk swap"))
+    await long_incident.wake_until_continued()
+    assert "disk swap" in (await long_incident.reaches(Phase.HELD)).details
+    long_incident.cluster.sight = expired()
+    await long_incident.resume()
+    await long_incident.reaches(Phase.REMEDIATING)
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

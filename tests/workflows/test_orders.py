@@ -1,7 +1,7 @@
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
-from health.next_move import Phase
+from health.next_move import Memory, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import held
 from workflows.messages import AbortOrder, ResumeOrder
@@ -22,6 +22,7 @@ async def test_orders_need_no_argument(incident: IncidentDriver) -> None:
     await incident.reaches(Phase.LEFT_ALONE)
     assert "resume was ordered" in await incident.resume()
     await incident.reaches(Phase.HELD)
+    assert "hold was ordered" in await incident.hold()
 
 
 async def test_orders_take_one_json_value(incident: IncidentDriver) -> None:
@@ -31,21 +32,25 @@ async def test_orders_take_one_json_value(incident: IncidentDriver) -> None:
     assert "done" in await incident.resume(ResumeOrder(reason="done"))
 
 
+@pytest.mark.parametrize("name", ["abort", "hold"])
 @pytest.mark.parametrize("order", MALFORMED)
 async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
-    incident: IncidentDriver, order: object
+    incident: IncidentDriver, name: str, order: object
 ) -> None:
     await incident.start(held())
     with pytest.raises(WorkflowUpdateFailedError):
-        await incident.handle.execute_update("abort", order)
-    assert (await incident.state()).phase is Phase.HELD
+        await incident.handle.execute_update(name, order)
+    state = await incident.state()
+    assert state.phase is Phase.HELD
+    assert state.memory == Memory()
 
 
+@pytest.mark.parametrize("name", ["abort", "hold"])
 async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
-    incident: IncidentDriver,
+    incident: IncidentDriver, name: str
 ) -> None:
     await incident.start(held())
-    await incident.handle.signal("abort", {"for_seconds": 1e12})
+    await incident.handle.signal(name, {"for_seconds": 1e12})
     await incident.look()
     await incident.happens("observe")
     assert (await incident.reaches(Phase.HELD)).details

@@ -1,0 +1,105 @@
+"""IncidentList: which incidents there are, as Temporal lists them, newest first.
+
+Temporal filters by what it has an index for; the rest is filtered here. A list may miss what began or ended
+within the last second.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from temporalio.client import Client, WorkflowExecution
+
+from cli.incident_sight import IncidentSight
+from health.kinds import CHECK_KINDS
+from health.references import IncidentReference
+from runtime import search_attributes
+from workflows.messages import INCIDENT_MEMO, WORKFLOW
+
+RPC_TIMEOUT = timedelta(seconds=10)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which incidents; "" is any."""
+
+    check: str = ""
+    """Its name, or kind/name."""
+    target: str = ""
+    """Its name, or kind/name."""
+    cluster: str = ""
+    """Its identity ("prod-1a2b"), or the configured name in front of it ("prod")."""
+    workflow_id: str = ""
+
+    def takes(self, incident: IncidentReference) -> bool:
+        """Whether this is the cluster."""
+        return self.cluster in ("", incident.cluster, incident.cluster.rpartition("-")[0])
+
+    @property
+    def query(self) -> str:
+        """The part that Temporal filters by."""
+        target_kinds = sorted({kind.target_kind for kind in CHECK_KINDS.values()})
+        parts = [f"WorkflowType = '{WORKFLOW}'"]
+        if self.check:
+            parts.append(_is_one_of(search_attributes.CHECK.name, self.check, sorted(CHECK_KINDS)))
+        if self.target:
+            parts.append(_is_one_of(search_attributes.TARGET.name, self.target, target_kinds))
+        if self.workflow_id:
+            parts.append(f"WorkflowId = {_quoted(self.workflow_id)}")
+        return " AND ".join(parts)
+
+
+async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSight]:
+    """The incidents that run.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    query = f"{wanted.query} AND ExecutionStatus = 'Running'"
+    return [sight async for sight in _list(client, query, wanted)]
+
+
+async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[IncidentSight]:
+    """The newest `limit` incidents that have ended.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    query = f"{wanted.query} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
+    found: list[IncidentSight] = []
+    async for sight in _list(client, query, wanted):
+        if len(found) == limit:
+            break
+        found.append(sight)
+    return found
+
+
+async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSight]:
+    async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+        incident = await execution.memo_value(INCIDENT_MEMO, None, type_hint=IncidentReference)
+        if incident is not None and wanted.takes(incident):
+            yield _sight(execution, incident)
+
+
+def _sight(execution: WorkflowExecution, incident: IncidentReference) -> IncidentSight:
+    status = execution.status.name if execution.status else "UNKNOWN"
+    closed = execution.close_time
+    return IncidentSight(
+        incident=incident,
+        run_id=execution.run_id,
+        status=status.title().replace("_", ""),
+        started=execution.start_time.astimezone(UTC),
+        closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+    )
+
+
+def _is_one_of(attribute: str, name: str, kinds: list[str]) -> str:
+    """The attribute holds kind/name; a name alone is of any kind."""
+    names = [name] if "/" in name else [f"{kind}/{name}" for kind in kinds]
+    return f"{attribute} IN ({', '.join(map(_quoted, names))})"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,81 @@
+"""IncidentView: one incident as `-o json` prints it. The fields are documented in docs/cli.md and stay."""
+
+from datetime import datetime
+from typing import Self
+
+from cli.incident_sight import IncidentSight
+from health.frozen import Frozen
+from health.next_move import Memory, Outcome, Phase
+from health.references import RequestReference
+
+
+class OrderView(Frozen):
+    """A standing order of a person."""
+
+    reason: str
+    until: datetime | None
+    remaining_seconds: float | None
+
+
+class IncidentView(Frozen):
+    """One run of an incident's workflow."""
+
+    workflow_id: str
+    run_id: str
+    cluster: str
+    check: str
+    target: str
+    target_uid: str
+    status: str
+    phase: Phase | None
+    details: str
+    problem: str
+    outcome: Outcome | None
+    started_at: datetime
+    closed_at: datetime | None
+    lasted_seconds: float
+    goes_on_at: datetime | None
+    goes_on_in_seconds: float | None
+    held: OrderView | None
+    left_alone: OrderView | None
+    requests: tuple[RequestReference, ...]
+
+    @classmethod
+    def of(cls, sight: IncidentSight, now: datetime) -> Self:
+        """The view of what was seen at `now`."""
+        incident, state, in_time = sight.incident, sight.state, sight.goes_on_in(now)
+        memory = state.memory if state else Memory()
+        return cls(
+            workflow_id=incident.workflow_id,
+            run_id=sight.run_id,
+            cluster=incident.cluster,
+            check=str(incident.check),
+            target=str(incident.target),
+            target_uid=incident.target.uid,
+            status=sight.status,
+            phase=sight.phase,
+            details=state.details if state else "",
+            problem=sight.problem,
+            outcome=sight.outcome,
+            started_at=sight.started,
+            closed_at=sight.closed,
+            lasted_seconds=sight.lasted(now).total_seconds(),
+            goes_on_at=state.wakes_at if state else None,
+            goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
+            held=_held(memory, now),
+            left_alone=_left_alone(memory, now),
+            requests=state.requests if state else (),
+        )
+
+
+def _held(memory: Memory, now: datetime) -> OrderView | None:
+    return _order(memory.held_reason, memory.held_until, now) if memory.held else None
+
+
+def _left_alone(memory: Memory, now: datetime) -> OrderView | None:
+    return _order(memory.left_alone_reason, memory.left_alone_until, now) if memory.left_alone else None
+
+
+def _order(reason: str, until: datetime | None, now: datetime) -> OrderView:
+    remaining = None if until is None else max(0.0, (until - now).total_seconds())
+    return OrderView(reason=reason, until=until, remaining_seconds=remaining)

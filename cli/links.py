@@ -1,0 +1,36 @@
+"""Links: where else to look at an incident: the Temporal UI, if we are told where it is, and kubectl."""
+
+from urllib.parse import quote
+
+from cli.incident_sight import IncidentSight
+from health.kinds import CHECK_KINDS
+from health.references import RequestReference
+
+
+def ui_link(ui: str, namespace: str, sight: IncidentSight) -> str:
+    """The page of the workflow; `ui` is the address of the Temporal UI."""
+    workflow = quote(sight.incident.workflow_id, safe="")
+    return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{sight.run_id}/history"
+
+
+def kubectl_lines(sight: IncidentSight) -> list[str]:
+    """Commands that show what the incident is about."""
+    check, target = sight.incident.check, sight.incident.target
+    kind = CHECK_KINDS.get(check.kind)
+    resource = kind.plural if kind else check.kind.lower()
+    requests = sight.state.requests if sight.state else ()
+    return [
+        f"kubectl describe {target.kind.lower()}{_in(target.namespace)} {target.name}",
+        f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml",
+        *map(_request_line, requests),
+    ]
+
+
+def _request_line(request: RequestReference) -> str:
+    group, _, version = request.api_version.rpartition("/")
+    resource = ".".join(part for part in (request.kind.lower(), version, group) if part)
+    return f"kubectl get {resource}{_in(request.namespace)} {request.name} -o yaml"
+
+
+def _in(namespace: str) -> str:
+    return f" -n {namespace}" if namespace else ""

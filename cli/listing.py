@@ -1,0 +1,139 @@
+"""`paramedic list`: the incidents, and where each stands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from temporalio.client import Client
+
+from cli.asking import Asking
+from cli.connection import temporal
+from cli.console import console
+from cli.failing import carry_out
+from cli.incident_list import Filter, closed_incidents, open_incidents
+from cli.incident_sight import IncidentSight
+from cli.incident_table import incident_table, summary
+from cli.incident_view import IncidentView
+from cli.watching import Picture, watch
+from health.frozen import Frozen
+from health.next_move import Phase
+
+
+class Output(StrEnum):
+    """How incidents are printed."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which incidents are to be listed."""
+
+    filter: Filter
+    phase: Phase | None
+    closed: int
+    """How many that have ended, at most."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What was found, at one moment."""
+
+    sights: Sequence[IncidentSight]
+    has_more: bool
+    """Whether older ones were left out."""
+    now: datetime
+
+
+class IncidentListView(Frozen):
+    """What `-o json` prints."""
+
+    incidents: tuple[IncidentView, ...]
+    has_more: bool
+
+
+def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
+    context: typer.Context,
+    *,
+    check: Annotated[str, typer.Option(help="Of this check.")] = "",
+    target: Annotated[str, typer.Option(help="Of this node.")] = "",
+    phase: Annotated[
+        Phase | None, typer.Option(case_sensitive=False, help="In this phase; unknown ones are shown too.")
+    ] = None,
+    cluster: Annotated[str, typer.Option(help="Of this cluster; all of the namespace by default.")] = "",
+    is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="With --all: how many that have ended, at most.")] = 100,
+    output: Annotated[Output, typer.Option("-o", "--output", help="How to print.")] = Output.TABLE,
+    is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
+) -> None:
+    """List incidents and where each stands."""
+    closed = limit if is_all or phase is Phase.ENDED else 0
+    wanted = Wanted(Filter(check=check, target=target, cluster=cluster), phase, closed)
+    if is_live:
+        _refuse_to_watch(output)
+        carry_out(_watch(context, wanted))
+        return
+    listed = carry_out(_list(context, wanted))
+    if output is Output.JSON:
+        typer.echo(_json(listed))
+    else:
+        _print(listed, is_wide=output is Output.WIDE)
+
+
+async def _list(context: typer.Context, wanted: Wanted) -> Listed:
+    async with temporal(context) as client:
+        return await look(client, wanted)
+
+
+async def look(client: Client, wanted: Wanted) -> Listed:
+    """What there is now.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    found = [] if wanted.phase is Phase.ENDED else await open_incidents(client, wanted.filter)
+    closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
+    asked = await Asking(client).all([*found, *closed[: wanted.closed]])
+    sights = [sight for sight in asked if wanted.phase in (None, sight.phase) or sight.phase is None]
+    return Listed(sights, len(closed) > wanted.closed > 0, datetime.now(UTC))
+
+
+async def _watch(context: typer.Context, wanted: Wanted) -> None:
+    async with temporal(context) as client:
+        await watch(lambda: _picture(client, wanted))
+
+
+async def _picture(client: Client, wanted: Wanted) -> Picture:
+    listed = await look(client, wanted)
+    return _headline(listed), incident_table(listed.sights, listed.now, is_wide=False)
+
+
+def _print(listed: Listed, *, is_wide: bool) -> None:
+    if listed.sights:
+        console(is_cut=not is_wide).print(incident_table(listed.sights, listed.now, is_wide=is_wide))
+    typer.echo(_headline(listed), err=True)
+
+
+def _headline(listed: Listed) -> str:
+    if not listed.sights:
+        return "no incidents"
+    more = "; older ones are left out, see --limit" if listed.has_more else ""
+    return f"{summary(listed.sights)}{more}"
+
+
+def _json(listed: Listed) -> str:
+    views = tuple(IncidentView.of(sight, listed.now) for sight in listed.sights)
+    return IncidentListView(incidents=views, has_more=listed.has_more).model_dump_json(indent=2)
+
+
+def _refuse_to_watch(output: Output) -> None:
+    if output is not Output.TABLE:
+        raise typer.BadParameter(f"'{output}' cannot be watched, the table can", param_hint="--output")
+    if not console().is_terminal:
+        raise typer.BadParameter("standard output is no terminal", param_hint="--watch")

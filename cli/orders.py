@@ -1,0 +1,137 @@
+"""`paramedic abort`, `hold` and `resume`: a person's orders to incidents.
+
+An order is sent as an update, which a worker answers. Where none does, it is sent as a signal: Temporal keeps
+it, and the incident obeys as soon as a worker runs.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.connection import temporal
+from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
+from cli.naming import find_open
+from cli.order_time import OrderTime
+from health.frozen import Frozen
+from runtime.insisting import one_sentence
+from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+
+RPC_TIMEOUT = timedelta(seconds=5)
+
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="A node, check/node, or a workflow id.")]
+Reason = Annotated[str | None, typer.Option(help="Why; it is shown wherever the incident is.")]
+Cluster = Annotated[str, typer.Option(help="Of this cluster, where several have a node of that name.")]
+
+
+@dataclass(frozen=True)
+class Order:
+    """One order, to whichever incidents."""
+
+    name: str
+    message: Frozen
+    cluster: str
+
+
+def abort(
+    context: typer.Context,
+    names: Names,
+    *,
+    reason: Reason = None,
+    duration: OrderTime = None,
+    cluster: Cluster = "",
+) -> None:
+    """Clean up, and leave the node alone: until it has recovered, for a time, or until resume."""
+    _give(context, names, Order("abort", _message(AbortOrder, reason, duration), cluster))
+
+
+def hold(
+    context: typer.Context,
+    names: Names,
+    *,
+    reason: Reason = None,
+    duration: OrderTime = None,
+    cluster: Cluster = "",
+) -> None:
+    """Do nothing new for the node, for a time or until resume, and keep a request that exists."""
+    _give(context, names, Order("hold", _message(HoldOrder, reason, duration), cluster))
+
+
+def resume(context: typer.Context, names: Names, *, reason: Reason = None, cluster: Cluster = "") -> None:
+    """Take care of the node again, at once: ends abort and hold."""
+    _give(context, names, Order("resume", _message(ResumeOrder, reason, None), cluster))
+
+
+def _message(kind: type[Frozen], reason: str | None, duration: timedelta | None) -> Frozen:
+    given = {"reason": reason, "for_seconds": duration.total_seconds() if duration else None}
+    return kind.model_validate({name: value for name, value in given.items() if value is not None})
+
+
+def _give(context: typer.Context, names: Sequence[str], order: Order) -> None:
+    errors = carry_out(_give_all(context, list(dict.fromkeys(names)), order))
+    if not errors:
+        return
+    if len(names) == 1:
+        raise fail(errors[0])
+    for error in errors:
+        say(error)
+    typer.echo(f"{order.name}: {len(names) - len(errors)} of {len(names)} done", err=True)
+    raise typer.Exit(ExitCode.FAILED)
+
+
+async def _give_all(context: typer.Context, names: Sequence[str], order: Order) -> list[CommandError]:
+    """Give the order to all that can be found; what went wrong with the others."""
+    async with temporal(context) as client:
+        answers = await asyncio.gather(*(_give_one(client, name, order) for name in names))
+    return [answer for answer in answers if answer is not None]
+
+
+async def _give_one(client: Client, name: str, order: Order) -> CommandError | None:
+    try:
+        sight = await find_open(client, name, order.cluster)
+        handle = client.get_workflow_handle(sight.incident.workflow_id)
+        answer = await _send(handle, order)
+    except CommandError as error:
+        return error
+    typer.echo(f"{sight.incident.check.name}/{sight.incident.target.name}: {answer}")
+    return None
+
+
+async def _send(handle: WorkflowHandle[object, object], order: Order) -> str:
+    try:
+        answer: str = await handle.execute_update(
+            order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT
+        )
+    except WorkflowUpdateFailedError as error:
+        raise CommandError(
+            f"{handle.id} refuses {order.name}: {one_sentence(error.cause or error)}"
+        ) from error
+    except RPCError as error:
+        raise _ended(handle, error) from error
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        return await _leave_behind(handle, order)
+    return answer
+
+
+async def _leave_behind(handle: WorkflowHandle[object, object], order: Order) -> str:
+    try:
+        await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        raise _ended(handle, error) from error
+    return f"no worker answers; Temporal keeps the {order.name}, and it is obeyed as soon as a worker runs"
+
+
+def _ended(handle: WorkflowHandle[object, object], error: RPCError) -> Exception:
+    if error.status is RPCStatusCode.NOT_FOUND:
+        return NotFoundError(f"{handle.id} has ended meanwhile")
+    return error

@@ -1,0 +1,88 @@
+"""Story: what happened to an incident, read from the history of its workflow.
+
+Timers and activities carry their reason as a summary; orders are there by name. What repeats itself (a Lease
+renewed for hours, the same hold asked again) is told once, with how often.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client
+
+from health.next_move import Phase
+from workflows.contracts import ACT, CLEAN_UP, RENEW
+
+_PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP, RENEW.name: Phase.REMEDIATING}
+_ORDERS = ("abort", "hold", "resume")
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One thing that happened, `times` times in a row."""
+
+    when: datetime
+    what: str
+    words: str
+    times: int = 1
+
+
+async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Episode]:
+    """What happened in one run.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+    decode = client.data_converter.payload_converter
+    events = [event async for event in handle.fetch_history_events()]
+    told = (
+        _episode(event, decode.from_payload(event.user_metadata.summary, str))
+        if event.user_metadata.HasField("summary")
+        else _episode(event, "")
+        for event in events
+    )
+    return together(episode for episode in told if episode is not None)
+
+
+def together(episodes: Iterable[Episode]) -> list[Episode]:
+    """The same with repetitions told once."""
+    found: list[Episode] = []
+    for episode in episodes:
+        if found and (found[-1].what, found[-1].words) == (episode.what, episode.words):
+            found[-1] = replace(found[-1], times=found[-1].times + 1)
+        else:
+            found.append(episode)
+    return found
+
+
+def _episode(event: HistoryEvent, summary: str) -> Episode | None:
+    when = event.event_time.ToDatetime(tzinfo=UTC)
+    match event.event_type:
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+            return Episode(when, "started", "")
+        case EventType.EVENT_TYPE_TIMER_STARTED:
+            phase, _, words = summary.partition(": ")
+            return Episode(when, phase, words)
+        case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            name = event.activity_task_scheduled_event_attributes.activity_type.name
+            return Episode(when, _PHASES[name], summary) if name in _PHASES else None
+        case _:
+            return _order(event, when) or _end(event, when)
+
+
+def _order(event: HistoryEvent, when: datetime) -> Episode | None:
+    signal = event.workflow_execution_signaled_event_attributes
+    update = event.workflow_execution_update_accepted_event_attributes.accepted_request
+    name = signal.signal_name or update.input.name
+    who = signal.identity or update.meta.identity
+    return Episode(when, name, f"ordered by {who}") if name in _ORDERS else None
+
+
+def _end(event: HistoryEvent, when: datetime) -> Episode | None:
+    name = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_WORKFLOW_EXECUTION_")
+    ends = ("COMPLETED", "TERMINATED", "FAILED", "CANCEL_REQUESTED", "CONTINUED_AS_NEW")
+    return Episode(when, name.lower().replace("_", " "), "") if name in ends else None

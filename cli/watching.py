@@ -1,0 +1,40 @@
+"""Watching: a picture that is drawn again every two seconds, until Ctrl-C, also while Temporal is away."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+from temporalio.service import RPCError
+
+from cli.console import console
+from runtime.insisting import one_sentence
+
+EVERY_SECONDS = 2.0
+
+Picture = tuple[str, RenderableType]
+"""A headline and what stands under it."""
+
+
+async def watch(look: Callable[[], Awaitable[Picture]]) -> None:
+    """Draw what `look` sees for ever; the first look alone may raise RPCError."""
+    headline, body = await look()
+    seen, problem = datetime.now(UTC), ""
+    with Live(console=console(), auto_refresh=False) as live:
+        while True:
+            live.update(Group(_head(headline, seen, problem), body), refresh=True)
+            await asyncio.sleep(EVERY_SECONDS)
+            try:
+                headline, body = await look()
+                seen, problem = datetime.now(UTC), ""
+            except RPCError as error:
+                problem = one_sentence(error)
+
+
+def _head(headline: str, seen: datetime, problem: str) -> Text:
+    moment = f"{seen.astimezone():%H:%M:%S}"
+    if problem:
+        return Text(f"Temporal does not answer ({problem}); this is of {moment}", style="bold red")
+    return Text(f"{moment}  {headline}", style="dim")

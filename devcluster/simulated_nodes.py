@@ -1,0 +1,56 @@
+"""Wait until the simulated nodes are there: the kubelets answer, each has its Node, the remediator runs."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster.layout import Layout
+from devcluster.simulation.control_socket import ask
+from devcluster.simulation.errors import ControlUnavailableError
+from devcluster.supervisor import Supervisor
+from health.node import Node
+from kube.reflector import Change, Reflector
+from kube.resource import NODES
+from kube.transport import Transport
+
+PATIENCE = timedelta(seconds=60)
+PATIENCE_PER_NODE = timedelta(seconds=0.05)
+ANSWER_WITHIN = timedelta(seconds=5)
+
+
+async def until_there(supervisor: Supervisor, layout: Layout, kubeconfig: Path, count: int) -> None:
+    """Return when all `count` nodes are there; one whose kubelet a person stopped is not waited for.
+
+    Raises NotReadyError and HopelessError.
+    """
+    async with await Transport.connect(str(kubeconfig)) as transport:
+        nodes = Reflector(transport, NODES, Node, notify=_ignore)
+        watch = asyncio.create_task(nodes.run())
+
+        async def there() -> bool:
+            if "remediator" not in supervisor.pids or not nodes.synced:
+                return False
+            expected = await _expected(layout.kubelets_socket)
+            return expected is not None and expected <= {key.name for key in (*nodes.store, *nodes.broken)}
+
+        try:
+            within = PATIENCE + count * PATIENCE_PER_NODE
+            sentence = f"not all of the {count} simulated nodes appear: see why in {layout.log('kubelets')}"
+            await supervisor.until(there, within=within, otherwise=sentence)
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+
+async def _expected(control: Path) -> set[str] | None:
+    """The nodes whose kubelets should run; None while nobody answers for them."""
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN.total_seconds()):
+            answer = await ask(control, {"list": True})
+    except (ControlUnavailableError, TimeoutError):
+        return None
+    return {node["name"] for node in answer["nodes"] if node["state"] != "stopped"}
+
+
+def _ignore(_: Change[Node]) -> None:
+    pass

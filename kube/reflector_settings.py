@@ -1,0 +1,24 @@
+"""How patient a reflector is."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from kube.backoff import Waits
+from kube.listing import Paging
+from kube.watching import Watching
+
+
+@dataclass(frozen=True)
+class ReflectorSettings:
+    """How patient a reflector is. The defaults are for production; tests shorten them."""
+
+    paging: Paging = field(default_factory=Paging)
+    watching: Watching = field(default_factory=Watching)
+    waits: Waits = field(default_factory=Waits)
+    relist: tuple[timedelta, timedelta] = (timedelta(minutes=30), timedelta(minutes=60))
+    """A list is compared with the picture again after a random time between these."""
+    steady: timedelta = timedelta(seconds=10)
+    """A watch that lasted so long ends a row of failures; a shorter one is a failure itself."""
+
+
+PATIENT = ReflectorSettings()

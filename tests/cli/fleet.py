@@ -1,0 +1,135 @@
+"""Fleet: many nodes of one cluster, their incidents as real workflows, and a detector and hands by script."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+from detector.incident_calls import IncidentCalls
+from health.next_move import Phase
+from health.observation import Observation, TargetState
+from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from tests.workflows.sights import expired
+from worker.worker import workflow_runner
+from workflows.contracts import (
+    ACT,
+    CLEAN_UP,
+    OBSERVE,
+    RENEW,
+    ActInput,
+    ActResult,
+    CleanUpInput,
+    CleanUpResult,
+    ObserveInput,
+    RenewInput,
+    eyes_queue,
+    hands_queue,
+)
+from workflows.messages import State
+from workflows.remediation import Remediation
+
+PATIENCE_SECONDS = 20
+POLL_SECONDS = 0.02
+
+
+class Fleet:
+    """One cluster."""
+
+    def __init__(self, client: Client, cluster: str) -> None:
+        self.client = client
+        self.cluster = cluster
+        self.sights: dict[str, Observation] = {}
+        self.requests: dict[str, RequestReference] = {}
+        self._calls = IncidentCalls(client, cluster)
+
+    def incident(self, node: str, check: str = "workers") -> IncidentReference:
+        return IncidentReference(
+            cluster=self.cluster,
+            check=CheckReference(kind="NodeHealthCheck", name=check),
+            target=TargetReference(kind="Node", name=node, uid=f"{node[-4:]:0>8}-2222"),
+        )
+
+    def handle(self, node: str, check: str = "workers") -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(self.incident(node, check).workflow_id)
+
+    async def fail(self, node: str, sight: Observation, check: str = "workers") -> None:
+        """The detector sees an unhealthy node."""
+        self.sights[node] = _about(sight, node)
+        await self._calls.start(self.incident(node, check), self.sights[node])
+
+    async def see(self, node: str, sight: Observation, check: str = "workers") -> None:
+        """The detector sees something else of the node."""
+        self.sights[node] = _about(sight, node)
+        await self._calls.look(self.incident(node, check))
+
+    async def state(self, node: str, check: str = "workers") -> State:
+        state: State = await self.handle(node, check).query("state", result_type=State)
+        return state
+
+    async def reaches(self, node: str, phase: Phase, check: str = "workers") -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (await self.state(node, check)).phase is not phase:  # noqa: ASYNC110  a query is all there is
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def listed(self, status: str, count: int) -> None:
+        """Return when Temporal lists so many; its lists are a little late."""
+        query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = '{status}'"
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (await self.client.count_workflows(query)).count != count:  # noqa: ASYNC110  nothing signals it
+                await asyncio.sleep(POLL_SECONDS)
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """With a detector and a worker."""
+        hands = Worker(
+            self.client,
+            task_queue=hands_queue(self.cluster),
+            workflows=[Remediation],
+            activities=[self.act, self.clean_up, self.renew],
+            workflow_runner=workflow_runner(),
+        )
+        eyes: list[Callable[..., Any]] = [self.observe]
+        async with Worker(self.client, task_queue=eyes_queue(self.cluster), activities=eyes), hands:
+            yield
+
+    async def end(self) -> None:
+        """Leave nothing that runs."""
+        query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = 'Running'"
+        async for execution in self.client.list_workflows(query):
+            await self.client.get_workflow_handle(execution.id).terminate("the test is over")
+
+    @activity.defn(name=OBSERVE.name)
+    async def observe(self, asked: ObserveInput) -> Observation:
+        node = asked.incident.target.name
+        requests = (self.requests[node],) if node in self.requests else ()
+        now = activity.info().started_time
+        return self.sights[node].model_copy(update={"requests": requests, "answered_at": now})
+
+    @activity.defn(name=ACT.name)
+    async def act(self, asked: ActInput) -> ActResult:
+        node = asked.incident.target.name
+        self.requests[node] = RequestReference(
+            api_version="example.com/v1", kind="Reboot", namespace="ns", name=node, uid=f"request-{node}"
+        )
+        return ActResult(request=self.requests[node])
+
+    @activity.defn(name=CLEAN_UP.name)
+    async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
+        self.requests.pop(asked.incident.target.name, None)
+        return CleanUpResult()
+
+    @activity.defn(name=RENEW.name)
+    async def renew(self, asked: RenewInput) -> None:
+        """The Lease is kept."""
+
+
+def _about(sight: Observation, node: str) -> Observation:
+    """`sight` with the words that a real detector finds, about this node."""
+    if sight.state not in (TargetState.EXPIRED, TargetState.WAITING):
+        return sight
+    lasts = "longer than 5m" if sight.state is expired().state else "waiting for 5m"
+    return sight.model_copy(update={"reason": f"Node/{node}: {sight.fact}, {lasts}"})

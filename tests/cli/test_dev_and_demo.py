@@ -1,0 +1,116 @@
+"""What `paramedic dev` and `paramedic demo` refuse, and how a demo ends that nobody reads."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import PARAMEDIC, Command
+
+UNUSABLE = ["/etc/passwd", "/proc/foo", f"/tmp/{'x' * 300}"]  # noqa: S108  it is refused
+
+
+@pytest.fixture
+def paramedic() -> Command:
+    return Command({})
+
+
+@pytest.mark.parametrize("path", UNUSABLE)
+@pytest.mark.parametrize("command", ["dev", "demo"])
+async def test_directory_that_cannot_be_used_is_named_in_one_sentence(
+    paramedic: Command, command: str, path: str
+) -> None:
+    ran = await paramedic(command, "--dir", path)
+    assert ran.code == 2
+    assert ran.err.startswith(f"paramedic: --dir {path} cannot be used: ")
+    assert ran.err.count("\n") == 1
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize("arguments", [("dev", "--simulate-nodes", "2"), ("demo",)])
+async def test_directory_too_long_for_the_socket_of_simulated_nodes_is_refused_before_anything_runs(
+    paramedic: Command, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    directory = tmp_path / ("x" * 120)
+    ran = await paramedic(*arguments, "--dir", str(directory))
+    assert ran.code == 2
+    assert ran.err.startswith(f"paramedic: --dir {directory} is too long for simulated nodes: ")
+    assert ran.err.count("\n") == 1
+    assert list(directory.iterdir()) == []
+
+
+async def test_part_that_does_not_exist_cannot_be_left_out(paramedic: Command, tmp_path: Path) -> None:
+    ran = await paramedic("dev", "--dir", str(tmp_path), "--without", "foo")
+    assert (ran.code, ran.err) == (2, "paramedic: --without knows detector and worker, not foo\n")
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A directory for temporary files, short enough for sockets, wherever pytest keeps its own."""
+    directory = Path(tempfile.mkdtemp(prefix="p-"))
+    yield directory
+    shutil.rmtree(directory)
+
+
+async def test_demo_whose_servers_are_broken_says_why_within_seconds_and_keeps_its_logs(short: Path) -> None:
+    servers = short / "servers"
+    servers.mkdir()
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager"):
+        (servers / name).write_text("#!/bin/sh\necho wrong architecture >&2\nexit 3\n")
+        (servers / name).chmod(0o755)
+    (short / "kept").mkdir()
+    ran = await Command({"TMPDIR": str(short / "kept"), "KUBEBUILDER_ASSETS": str(servers)})("demo")
+    assert ran.code == 1
+    assert "etcd ended with status 3, 3 times in a row, and said 'wrong architecture': see " in ran.out
+    (kept,) = (short / "kept").iterdir()
+    assert f"Logs: {kept}/logs" in ran.out
+    assert "wrong architecture" in (kept / "logs" / "etcd.log").read_text()
+
+
+@pytest.mark.cluster
+async def test_demo_whose_reader_goes_away_ends_everything_and_leaves_nothing(short: Path) -> None:
+    ours, its = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        PARAMEDIC,
+        "demo",
+        env={**os.environ, "TMPDIR": str(short), "PYTHONWARNINGS": "always"},
+        stdout=its,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    os.close(its)
+    with os.fdopen(ours) as reader:
+        for _ in range(3):
+            await asyncio.to_thread(reader.readline)
+    async with asyncio.timeout(100):
+        _, said = await process.communicate()
+    assert (process.returncode, said) == (141, b"")
+    assert left_in(short) == []
+    assert not any(str(short) in line for line in command_lines())
+
+
+@pytest.mark.cluster
+async def test_demo_that_went_well_leaves_nothing_and_says_what_keeps_it_up(short: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        PARAMEDIC, "demo", env={**os.environ, "TMPDIR": str(short)}, stdout=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(100):
+        out, _ = await process.communicate()
+    assert process.returncode == 0, out
+    assert out.decode().count("(until the end of the story; --stay keeps it up): ") == 2
+    assert left_in(short) == []
+
+
+def left_in(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+def command_lines() -> list[str]:
+    """Those of all processes."""
+    status, out = subprocess.getstatusoutput("ps -eo args")  # noqa: S605,S607  a fixed command
+    assert status == 0
+    return out.splitlines()

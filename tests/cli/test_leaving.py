@@ -1,0 +1,45 @@
+"""How the command ends: with the code that it was told, and without taking the interpreter down."""
+
+import asyncio
+import sys
+
+import pytest
+
+SCRIPT = (
+    "import atexit, sys\n"
+    "from cli import main\n"
+    "atexit.register(print, 'the interpreter was taken down')\n"
+    "def app():\n"
+    "    print('done', end='')\n"
+    "    raise SystemExit({code!r})\n"
+    "main.app = app\n"
+    "main.run()\n"
+)
+
+
+async def ended(*command: str) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        out, _ = await process.communicate()
+    return process.returncode, out.decode()
+
+
+@pytest.mark.parametrize(("told", "code"), [(None, 0), (0, 0), (1, 1), (2, 2), (4, 4), (130, 130), ("no", 1)])
+async def test_command_ends_at_once_with_the_code_that_it_was_told(told: int | str | None, code: int) -> None:
+    assert await ended("-c", SCRIPT.format(code=told)) == (code, "done")
+
+
+async def test_command_line_that_is_wrong_ends_with_2() -> None:
+    assert await ended("-m", "cli.main", "setup", "--nonsense") == (2, "")
+
+
+async def test_interrupted_command_ends_with_130() -> None:
+    interrupted = (
+        "import sys, typer; from cli import main; main.app = typer.Typer()\n"
+        "@main.app.command()\n"
+        "def wait():\n"
+        "    raise KeyboardInterrupt\n"
+        "sys.argv = ['paramedic']; main.run()\n"
+    )
+    code, _ = await ended("-c", interrupted)
+    assert code == 130

@@ -1,0 +1,170 @@
+"""`paramedic list` against incidents in every phase."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from health.next_move import Phase
+from tests.cli.command import Command
+from tests.cli.fleet import Fleet
+from tests.workflows.sights import expired, healthy, held, waiting
+
+FIELDS = {
+    "workflow_id",
+    "run_id",
+    "cluster",
+    "check",
+    "target",
+    "target_uid",
+    "status",
+    "phase",
+    "details",
+    "problem",
+    "outcome",
+    "started_at",
+    "closed_at",
+    "lasted_seconds",
+    "goes_on_at",
+    "goes_on_in_seconds",
+    "held",
+    "left_alone",
+    "requests",
+}
+
+
+def targets(listed: Any) -> Sequence[str]:
+    return sorted(one["target"] for one in listed["incidents"])
+
+
+async def three(fleet: Fleet) -> None:
+    await fleet.fail("node-1", waiting())
+    await fleet.fail("node-2", held())
+    await fleet.fail("node-10", expired())
+    await fleet.reaches("node-1", Phase.WAITING)
+    await fleet.reaches("node-2", Phase.HELD)
+    await fleet.reaches("node-10", Phase.REMEDIATING)
+    await fleet.listed("Running", 3)
+
+
+async def test_list_says_where_each_incident_stands(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    ran = await paramedic("list", "--cluster", fleet.cluster)
+    assert ran.code == 0
+    header, *lines = ran.out.splitlines()
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "DETAILS"]
+    assert [line.split()[:3] for line in lines] == [
+        ["node-1", "workers", "Waiting"],
+        ["node-2", "workers", "Held"],
+        ["node-10", "workers", "Remediating"],
+    ]
+    assert "Threshold: not now" in lines[1]
+    assert "Reboot/ns/node-10 exists" in lines[2]
+    assert ran.err == "3 incidents: 1 Waiting, 1 Held, 1 Remediating\n"
+
+
+async def test_json_has_the_documented_fields(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    listed = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json
+    assert set(listed) == {"incidents", "has_more"}
+    assert all(set(one) == FIELDS for one in listed["incidents"])
+    (one,) = (one for one in listed["incidents"] if one["target"] == "Node/node-1")
+    assert (one["phase"], one["status"], one["check"]) == ("Waiting", "Running", "NodeHealthCheck/workers")
+    assert 200 < one["goes_on_in_seconds"] <= 300
+    assert one["workflow_id"] == fleet.incident("node-1").workflow_id
+
+
+async def test_filters(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    await fleet.fail("node-1", held(), check="storage")
+    await fleet.listed("Running", 4)
+
+    async def found(*options: str) -> Sequence[str]:
+        return targets((await paramedic("list", "--cluster", fleet.cluster, *options, "-o", "json")).json)
+
+    assert await found("--check", "storage") == ["Node/node-1"]
+    assert await found("--check", "NodeHealthCheck/storage") == ["Node/node-1"]
+    assert await found("--target", "node-1") == ["Node/node-1", "Node/node-1"]
+    assert await found("--target", "Node/node-2", "--check", "workers") == ["Node/node-2"]
+    assert await found("--phase", "remediating") == ["Node/node-10"]
+    assert await found("--target", "it's \\ not a name") == []
+
+
+async def test_cluster_can_be_named_without_the_end_of_its_identity(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    name = fleet.cluster.removesuffix("-1a2b")
+    assert len((await paramedic("list", "--cluster", name, "-o", "json")).json["incidents"]) == 3
+    assert (await paramedic("list", "--cluster", name[:-1], "-o", "json")).json["incidents"] == []
+
+
+async def test_all_shows_how_closed_incidents_ended(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    await fleet.see("node-10", healthy())
+    await fleet.handle("node-10").result()
+    await fleet.handle("node-2").terminate()
+    await fleet.listed("Completed", 1)
+    await fleet.listed("Terminated", 1)
+    await fleet.listed("Running", 1)
+
+    assert targets((await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json) == [
+        "Node/node-1"
+    ]
+    listed = (await paramedic("list", "--all", "--cluster", fleet.cluster, "-o", "json")).json
+    ends = {one["target"]: (one["phase"], one["status"], one["outcome"]) for one in listed["incidents"]}
+    assert ends["Node/node-10"] == ("Ended", "Completed", "Remediated")
+    assert ends["Node/node-2"] == ("Ended", "Terminated", None)
+    assert ends["Node/node-1"] == ("Waiting", "Running", None)
+    assert not listed["has_more"]
+
+    one = (await paramedic("list", "--all", "--limit", "1", "--cluster", fleet.cluster)).err
+    assert "older ones are left out" in one
+    table = (await paramedic("list", "--phase", "ended", "--cluster", fleet.cluster)).out
+    assert "Remediated after" in table
+    assert "node-1 " not in table
+
+
+async def test_nothing_to_list_is_no_failure(paramedic: Command) -> None:
+    ran = await paramedic("list", "--cluster", "nowhere")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no incidents\n")
+    assert (await paramedic("list", "--cluster", "nowhere", "-o", "json")).json == {
+        "incidents": [],
+        "has_more": False,
+    }
+
+
+async def test_phase_is_unknown_where_no_worker_answers_and_no_filter_hides_that(
+    idle_fleet: Fleet, paramedic: Command
+) -> None:
+    for number in range(25):  # more than are asked at once
+        await idle_fleet.fail(f"node-{number}", held())
+    await idle_fleet.listed("Running", 25)
+    ran = await paramedic("list", "--phase", "held", "--cluster", idle_fleet.cluster, "-o", "json")
+    assert len(ran.json["incidents"]) == 25
+    assert {(one["phase"], one["problem"]) for one in ran.json["incidents"]} == {(None, "no worker answers")}
+    table = await paramedic("list", "--target", "node-1", "--cluster", idle_fleet.cluster)
+    assert "unknown: no worker answers" in table.out
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+async def test_table_fits_the_terminal_and_cuts_no_number(
+    fleet: Fleet, paramedic: Command, columns: int
+) -> None:
+    node = "ip-10-0-12-23.eu-central-1.compute.internal"
+    await fleet.fail(node, expired())
+    await fleet.reaches(node, Phase.REMEDIATING)
+    await fleet.listed("Running", 1)
+    drawn = await paramedic.in_terminal("list", "--cluster", fleet.cluster, columns=columns)
+    header, line = drawn.splitlines()
+    assert max(len(header), len(line)) <= columns
+    assert "Remediating" in line
+    assert " 9m5" in line
+    assert (node in line) is (columns == 160)
+
+
+async def test_wide_cuts_nothing(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    drawn = await paramedic.in_terminal("list", "-o", "wide", "--cluster", fleet.cluster, columns=80)
+    assert fleet.incident("node-10").workflow_id in drawn
+    assert "Reboot/ns/node-10" in drawn
+    assert fleet.cluster in drawn
+    assert "…" not in drawn

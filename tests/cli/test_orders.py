@@ -1,0 +1,76 @@
+"""`paramedic abort`, `hold` and `resume`."""
+
+import pytest
+
+from health.next_move import Phase
+from tests.cli.command import Command
+from tests.cli.fleet import Fleet
+from tests.workflows.sights import expired, held
+
+BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
+
+
+async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
+    await fleet.fail("node-1", expired())
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+    await fleet.listed("Running", 1)
+    ran = await paramedic(
+        "abort", "node-1", "--cluster", fleet.cluster, "--reason", "power work", "--for", "1h"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "workers/node-1: cleans up and leaves Node/node-1 alone: power work\n"
+    await fleet.reaches("node-1", Phase.LEFT_ALONE)
+    assert not fleet.requests
+    listed = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
+    assert listed[0]["left_alone"]["reason"] == "power work"
+    assert 3000 < listed[0]["left_alone"]["remaining_seconds"] <= 3600
+
+    ran = await paramedic("resume", "node-1", "--cluster", fleet.cluster)
+    assert ran.out == "workers/node-1: takes care of Node/node-1 again: resume was ordered\n"
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+
+
+async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command) -> None:
+    await fleet.fail("node-1", expired())
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+    await fleet.listed("Running", 1)
+    ran = await paramedic("hold", "workers/node-1", "--cluster", fleet.cluster)
+    assert ran.out == (
+        "workers/node-1: does nothing new for Node/node-1 and keeps what exists: hold was ordered\n"
+    )
+    (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
+    assert one["phase"] == "Remediating"
+    assert one["held"] == {"reason": "hold was ordered", "until": None, "remaining_seconds": None}
+    assert len(one["requests"]) == 1
+
+
+async def test_order_to_several_incidents_is_carried_out_where_it_can_be(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.fail("node-2", held())
+    await fleet.listed("Running", 2)
+    ran = await paramedic("hold", "node-1", "node-2", "node-2", "--cluster", fleet.cluster)
+    assert (ran.code, ran.err, len(ran.out.splitlines())) == (0, "", 2)
+
+    ran = await paramedic("resume", "node-1", "nobody", "node-2", "--cluster", fleet.cluster)
+    assert ran.code == 1
+    assert ran.err == "paramedic: no open incident of 'nobody'\nresume: 2 of 3 done\n"
+    assert not (await fleet.state("node-2")).memory.held
+
+
+async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.listed("Running", 1)
+    await fleet.handle("node-1").terminate()
+    await fleet.listed("Running", 0)
+    ran = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
+    assert (ran.code, ran.out, ran.err) == (3, "", "paramedic: no open incident of 'node-1'\n")
+
+
+@pytest.mark.parametrize("time", BAD_TIMES)
+async def test_time_that_cannot_be_used_is_named_with_its_option(paramedic: Command, time: str) -> None:
+    ran = await paramedic("abort", "node-1", f"--for={time}")
+    assert ran.code == 2
+    assert "--for" in ran.err
+    assert f"'{time}'" in ran.err

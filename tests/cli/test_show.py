@@ -1,0 +1,89 @@
+"""`paramedic show` of one incident."""
+
+from health.next_move import Phase
+from tests.cli.command import Command
+from tests.cli.fleet import Fleet
+from tests.workflows.sights import expired, healthy, held, waiting
+
+
+async def _remediating(fleet: Fleet) -> None:
+    await fleet.fail("node-1", expired())
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+    await fleet.listed("Running", 1)
+
+
+async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) -> None:
+    await _remediating(fleet)
+    await paramedic("hold", "node-1", "--cluster", fleet.cluster, "--reason", "disk swap", "--for", "1h")
+    ran = await paramedic("show", "node-1", "--cluster", fleet.cluster, TEMPORAL_UI_URL="http://ui:8080/")
+    assert ran.code == 0
+    for words in (
+        "Phase        Remediating, held",
+        "Hold         disk swap; ends in 59m",
+        "Lease        renewed in 9m",
+        "Request      Reboot/ns/node-1 (example.com/v1)",
+        "Detector     Expired: Node/node-1",
+        "hold: ordered by ada@",
+        "http://ui:8080/namespaces/paramedic/workflows/remediation%2F",
+        "kubectl describe node node-1",
+        "kubectl get nodehealthchecks workers -o yaml",
+        "kubectl get reboot.v1.example.com -n ns node-1 -o yaml",
+    ):
+        assert words in ran.out, words
+
+
+async def test_json_of_one_incident(fleet: Fleet, paramedic: Command) -> None:
+    await _remediating(fleet)
+    shown = (await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")).json
+    assert shown["phase"] == "Remediating"
+    assert shown["observation"]["state"] == "Expired"
+    assert shown["lease_renewed_at"] is not None
+    assert [one["what"] for one in shown["history"]] == ["started", "Acting", "Remediating"]
+    assert shown["ui_url"] == ""
+    assert len(shown["kubectl"]) == 3
+
+
+async def test_last_incident_is_shown_where_none_is_open(fleet: Fleet, paramedic: Command) -> None:
+    for sight in (waiting(), expired()):
+        await fleet.fail("node-1", sight)
+        await fleet.reaches("node-1", Phase.WAITING if sight == waiting() else Phase.REMEDIATING)
+        await fleet.see("node-1", healthy())
+        await fleet.handle("node-1").result()
+    await fleet.listed("Completed", 2)
+    shown = (await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")).json
+    assert (shown["phase"], shown["outcome"]) == ("Ended", "Remediated")
+    assert shown["history"][-1]["what"] == "completed"
+
+
+async def test_incident_is_found_by_node_check_and_workflow_id(fleet: Fleet, paramedic: Command) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.fail("node-1", held(), check="storage")
+    await fleet.reaches("node-1", Phase.HELD, check="storage")
+    await fleet.listed("Running", 2)
+    storage = fleet.incident("node-1", "storage")
+    for name in ("storage/node-1", "NodeHealthCheck/storage/node-1", storage.workflow_id):
+        shown = await paramedic("show", name, "--cluster", fleet.cluster, "-o", "json")
+        assert shown.json["workflow_id"] == storage.workflow_id
+
+    ran = await paramedic("show", "node-1", "--cluster", fleet.cluster)
+    assert ran.code == 3
+    assert ran.err == "paramedic: 'node-1' is ambiguous, say which: storage/node-1, workers/node-1\n"
+    ran = await paramedic("show", "node-2", "--cluster", fleet.cluster)
+    assert (ran.code, ran.err) == (3, "paramedic: no incident of 'node-2'\n")
+
+
+async def test_history_and_the_order_by_signal_are_shown_where_no_worker_answers(
+    idle_fleet: Fleet, paramedic: Command
+) -> None:
+    await idle_fleet.fail("node-1", held())
+    await idle_fleet.listed("Running", 1)
+    ran = await paramedic("abort", "node-1", "--cluster", idle_fleet.cluster, "--reason", "power work")
+    assert ran.code == 0
+    assert "obeyed as soon as a worker runs" in ran.out
+    ran = await paramedic("show", "node-1", "--cluster", idle_fleet.cluster)
+    assert ran.code == 0
+    assert "unknown: no worker answers" in ran.out
+    assert "abort: ordered by ada@" in ran.out
+    async with idle_fleet.at_work():
+        await idle_fleet.reaches("node-1", Phase.LEFT_ALONE)
+        assert "power work" in (await idle_fleet.state("node-1")).details

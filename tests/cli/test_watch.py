@@ -1,0 +1,64 @@
+"""`paramedic list --watch`: a live picture."""
+
+import asyncio
+import os
+import pty
+import signal
+from asyncio.subprocess import DEVNULL
+
+from devcluster.temporal import TemporalServer
+from health.next_move import Phase
+from tests.cli.command import PARAMEDIC, Command
+from tests.cli.fleet import Fleet
+from tests.workflows.sights import expired, held
+
+
+async def _until_drawn(terminal: int, words: str) -> None:
+    drawn = ""
+    async with asyncio.timeout(20):
+        while words not in drawn:
+            drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
+
+
+async def test_watch_shows_changes_until_ctrl_c(fleet: Fleet, temporal_server: TemporalServer) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.reaches("node-1", Phase.HELD)
+    await fleet.listed("Running", 1)
+    ours, its = pty.openpty()
+    environment = os.environ | {
+        "TEMPORAL_ADDRESS": temporal_server.address,
+        "TEMPORAL_NAMESPACE": temporal_server.namespace,
+        "TERM": "xterm",
+        "COLUMNS": "120",
+        "LINES": "30",
+    }
+    process = await asyncio.create_subprocess_exec(
+        PARAMEDIC,
+        *("list", "--watch", "--cluster", fleet.cluster),
+        env=environment,
+        stdin=DEVNULL,
+        stdout=its,
+        stderr=its,
+    )
+    os.close(its)
+    try:
+        await _until_drawn(ours, "1 incident: 1 Held")
+        await fleet.see("node-1", expired())
+        await _until_drawn(ours, "1 incident: 1 Remediating")
+        process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(10):
+            assert await process.wait() == 130
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(ours)
+
+
+async def test_watch_needs_a_terminal_and_draws_the_table_alone(paramedic: Command) -> None:
+    ran = await paramedic("list", "--watch")
+    assert ran.code == 2
+    assert "--watch" in ran.err
+    ran = await paramedic("list", "--watch", "-o", "json")
+    assert ran.code == 2
+    assert "json" in ran.err

@@ -1,0 +1,76 @@
+"""A second kind of remediation request, whose CRDs and rights a test installs when it wants."""
+
+import uuid
+from datetime import timedelta
+
+from devcluster.polling import until
+from kube.client import Client
+from kube.errors import KubernetesError
+from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+
+CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
+
+
+class OtherKind:
+    """Its names are its own, so that no test meets another's."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.group = f"g{uuid.uuid4().hex[:8]}.paramedic.test"
+        self.api_version = f"{self.group}/v1"
+        self.requests = Resource(self.api_version, "Reset", "resets", namespaced=True)
+        self.templates = Resource(self.api_version, "ResetTemplate", "resettemplates", namespaced=True)
+        self.template = {
+            "apiVersion": self.api_version,
+            "kind": "ResetTemplate",
+            "name": "reset",
+            "namespace": "default",
+        }
+        self._role = f"ext-{self.group}"
+
+    async def install(self) -> None:
+        """Install both CRDs and a template."""
+        for resource in (self.requests, self.templates):
+            await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, self._crd(resource))
+        template: Object = {
+            "apiVersion": self.api_version,
+            "kind": "ResetTemplate",
+            "metadata": {"name": "reset", "namespace": "default"},
+            "spec": {"template": {"spec": {}}},
+        }
+
+        async def is_created() -> bool:
+            try:
+                await self._client.create(self.templates, template, "default")
+            except KubernetesError:  # the CRD is not served yet
+                return False
+            return True
+
+        await until(is_created, within=timedelta(seconds=20), otherwise="the CRD is not served")
+
+    async def grant(self) -> None:
+        """Give us the rights, as a remediator's installation does."""
+        rule = {"apiGroups": [self.group], "resources": ["*"], "verbs": ["*"]}
+        labels = {"rbac.ext-remediation/aggregate-to-ext-remediation": "true"}
+        role: Object = {
+            "apiVersion": CLUSTER_ROLES.api_version,
+            "kind": CLUSTER_ROLES.kind,
+            "metadata": {"name": self._role, "labels": labels},
+            "rules": [rule],
+        }
+        await self._client.create(CLUSTER_ROLES, role)
+
+    async def names(self) -> list[str]:
+        """The requests of this kind that exist."""
+        return [request["metadata"]["name"] for request in await self._client.list(self.requests)]
+
+    def _crd(self, resource: Resource) -> Object:
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        names = {"plural": resource.plural, "kind": resource.kind}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        return {
+            "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
+            "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+            "metadata": {"name": f"{resource.plural}.{self.group}"},
+            "spec": {"group": self.group, "scope": "Namespaced", "names": names, "versions": [version]},
+        }

@@ -1,0 +1,102 @@
+"""Kinds of requests that are replaced, unknown, or not granted, in the middle of an incident."""
+
+import pytest
+
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.other_kind import OtherKind
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_a_template_of_another_kind_never_leads_to_a_second_request_for_a_node(
+    world: World, paramedic: Paramedic
+) -> None:
+    other = OtherKind(world.client)
+    await other.install()
+    await other.grant()
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await world.until_status(phase="Remediating")
+
+    await world.edit_check(remediationTemplate=other.template)
+    await paramedic.detector.kill()
+    await paramedic.detector.start_ready()
+    await world.until_looked_at(node)
+    assert world.requests.existing(node) == 1
+    assert await other.names() == []
+
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    assert await other.names() == []
+
+
+async def test_a_node_that_recovers_is_cleaned_up_though_the_kind_of_its_check_is_unknown_now(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+
+    await world.edit_check(remediationTemplate=OtherKind(world.client).template)
+    await world.until_status(phase="Disabled")
+    await world.recover(node)
+
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+
+
+async def test_a_right_that_is_missing_holds_visibly_until_it_is_granted(
+    world: World, paramedic: Paramedic
+) -> None:
+    other = OtherKind(world.client)
+    await other.install()
+    (node,) = await world.add_nodes(1)
+    await world.add_check(remediationTemplate=other.template)
+    await paramedic.worker.start_ready()
+    await paramedic.detector.start()
+    await world.fail(node)
+
+    await world.until_phase(node, "Held")
+    assert "forbidden" in (await world.state(node)).details
+    await world.until_status(phase="Disabled", observedNodes=1, healthyNodes=0)
+    assert "forbidden" in (await world.status())["reason"]
+    status, text = await paramedic.detector.readiness()
+    assert status == 503
+    assert "forbidden" in text
+    await other.grant()
+
+    async def is_requested() -> bool:
+        return await other.names() == [node]
+
+    await world.until(is_requested, "no request after the right was granted")
+    await paramedic.detector.ready()
+
+
+async def test_a_lease_of_a_recreated_node_is_not_ended_by_the_incident_of_the_earlier_one(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await world.set_finalizers(node, ["paramedic.test/wait"])
+    earlier = await world.workflow(node)
+
+    await world.delete_node(node)
+    await world.recreate_node(node, ready="Unknown")
+    await world.until_phase(node, "Held")
+    assert "EarlierRequest" in (await world.state(node)).details
+    await world.set_finalizers(node, None)
+
+    assert await earlier.result() == "Gone"
+    await world.until_phase(node, "Remediating")
+    await world.until_requested(node)
+    assert await world.lease(node) is not None

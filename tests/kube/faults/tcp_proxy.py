@@ -1,0 +1,156 @@
+"""TcpProxy: the way to an API server, which a test can break: reset, refused, silent, or cut in the middle.
+
+It passes bytes on and understands none; with `upstream_tls` it takes the TLS off, so that the cut is certain
+to go through a line and not only through a record of TLS.
+"""
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+import yaml
+
+from tests.kube.faults.faults import LINGER_NOT
+
+_PIECE_BYTES = 64 * 1024
+
+
+class TcpProxy:
+    """On loopback, or on the socket that it is given; `stop` and `start` keep the port."""
+
+    def __init__(self, server: str, upstream_tls: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(server)
+        self._upstream = (parts.hostname, parts.port)
+        self._upstream_tls = upstream_tls
+        self._address = ("127.0.0.1", 0)
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self._cuts_next = False
+        self.accepted = 0
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self, listening: socket.socket | None = None) -> None:
+        """Accept connections, on the port of before."""
+        listening = listening or socket.create_server(self._address)
+        self._address = listening.getsockname()[:2]
+        self._server = await asyncio.start_server(self._accept, sock=listening)
+
+    async def stop(self) -> None:
+        """Refuse connections, and break off those that there are."""
+        if self._server is not None:
+            self._server.close()
+        self.reset()
+        for task in list(self._connections):
+            task.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    def reset(self) -> None:
+        """Answer on every connection with RST."""
+        for writer in list(self._writers):
+            connection = writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
+            writer.transport.abort()
+
+    def hold(self) -> None:
+        """Pass nothing on any more, while all connections live."""
+        self._flows.clear()
+
+    def let_go(self) -> None:
+        """Pass on again, and first what was held."""
+        self._flows.set()
+
+    def forsake(self) -> None:
+        """Pass nothing on any more of the connections that there are; new ones are well."""
+        self._flows.clear()
+        self._flows = asyncio.Event()  # each connection keeps the one that was there when it was made
+        self._flows.set()
+
+    def cut_next(self) -> None:
+        """Pass on half of the next answer, then break off."""
+        self._cuts_next = True
+
+    def kubeconfig(self, original: Path, directory: Path) -> Path:
+        """A copy of a kubeconfig that leads through this proxy."""
+        scheme = "http" if self._upstream_tls else "https"
+        content = yaml.safe_load(original.read_text())
+        for cluster in content["clusters"]:
+            cluster["cluster"]["server"] = f"{scheme}://{self._address[0]}:{self._address[1]}"
+            cluster["cluster"]["tls-server-name"] = "127.0.0.1"
+        copy = directory / "through-proxy.json"
+        copy.write_text(json.dumps(content))
+        return copy
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        self._writers.add(writer)
+        try:
+            with suppress(OSError, asyncio.CancelledError):
+                await self._connect(reader, writer)
+        finally:
+            writer.transport.abort()
+            self._writers.discard(writer)
+            self._connections.discard(task)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        flows = self._flows
+        await flows.wait()
+        host, port = self._upstream
+        async with _connection(host, port, self._upstream_tls) as (from_server, to_server):
+            pumps = [
+                asyncio.create_task(self._pump(reader, to_server, flows)),
+                asyncio.create_task(self._pump(from_server, writer, flows, is_answer=True)),
+            ]
+            try:
+                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for pump in pumps:
+                    pump.cancel()
+                await asyncio.gather(*pumps, return_exceptions=True)
+
+    async def _pump(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        flows: asyncio.Event,
+        *,
+        is_answer: bool = False,
+    ) -> None:
+        while piece := await reader.read(_PIECE_BYTES):
+            await flows.wait()
+            if is_answer and self._cuts_next:
+                self._cuts_next = False
+                writer.write(piece[: len(piece) // 2])
+                await writer.drain()
+                return
+            writer.write(piece)
+            await writer.drain()
+
+
+@asynccontextmanager
+async def _connection(
+    host: str | None, port: int | None, tls: ssl.SSLContext | None
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection(host, port, ssl=tls)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()

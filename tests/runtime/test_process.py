@@ -1,0 +1,82 @@
+"""How the two processes end where their settings cannot be used."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+
+import pytest
+
+BOTH = pytest.mark.parametrize("name", ["detector", "worker"])
+
+
+async def ended(*command: str, **environment: str) -> tuple[int, str]:
+    """The exit code of a process, and what it said on standard error."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, env={**os.environ, **environment}, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(30):
+        _, said = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, said.decode()
+
+
+@BOTH
+@pytest.mark.parametrize("address", ["foo", "127.0.0.1:99999"])
+async def test_address_that_is_none_ends_it_with_code_2_and_one_sentence(name: str, address: str) -> None:
+    code, said = await ended("-m", name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS=address)
+    assert code == 2
+    assert said.count("\n") == 1
+    assert said.startswith("PARAMEDIC_READY_ADDRESS: ")
+    assert repr(address) in said
+
+
+@BOTH
+async def test_address_that_is_taken_ends_it_with_code_1_and_one_sentence(name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        code, said = await ended("-m", name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS=address)
+    assert code == 1
+    logged, sentence = said.splitlines()
+    assert '"connecting"' in logged
+    assert sentence == f"PARAMEDIC_READY_ADDRESS: cannot listen on '{address}': Address already in use"
+
+
+@BOTH
+async def test_host_that_nobody_knows_ends_it_with_code_1_and_one_sentence(name: str) -> None:
+    code, said = await ended("-m", name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS="no.invalid:80")
+    assert code == 1
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("PARAMEDIC_READY_ADDRESS: cannot listen on 'no.invalid:80': ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_signal_ends_it_with_code_0(number: signal.Signals) -> None:
+    script = (
+        "import asyncio\n"
+        "from runtime.process import run_process\n"
+        "async def main(settings):\n"
+        "    print('up', flush=True)\n"
+        "    await asyncio.Event().wait()\n"
+        "run_process(main)\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        script,
+        env={**os.environ, "PARAMEDIC_CLUSTER": "c"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"up\n"
+    process.send_signal(number)
+    async with asyncio.timeout(30):
+        assert await process.wait() == 0
+
+
+async def test_what_was_said_is_out_before_a_process_leaves() -> None:
+    script = (
+        "import sys; from runtime.leaving import leave; print('said' * 10_000, file=sys.stderr); leave(7)"
+    )
+    assert await ended("-c", script) == (7, "said" * 10_000 + "\n")

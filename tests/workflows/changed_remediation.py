@@ -1,0 +1,48 @@
+"""The workflow as somebody might change it: with one more timer before an act, unguarded and guarded.
+
+`GuardedChange` is how it is done: an incident that began before the change goes on without it.
+"""
+
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from health.next_move import Outcome
+    from health.observation import Observation
+    from workflows.messages import WORKFLOW, RemediationInput
+
+from workflows.remediation import Remediation
+
+PAUSE = timedelta(seconds=1)
+
+
+@workflow.defn(name=WORKFLOW)
+class UnguardedChange(Remediation):
+    @workflow.init
+    def __init__(self, start: RemediationInput) -> None:
+        super().__init__(start)
+
+    @workflow.run
+    async def run(self, start: RemediationInput) -> Outcome:
+        return await super().run(start)
+
+    async def _act(self, number: int, seen: Observation) -> None:
+        await workflow.sleep(PAUSE)
+        await super()._act(number, seen)
+
+
+@workflow.defn(name=WORKFLOW)
+class GuardedChange(Remediation):
+    @workflow.init
+    def __init__(self, start: RemediationInput) -> None:
+        super().__init__(start)
+
+    @workflow.run
+    async def run(self, start: RemediationInput) -> Outcome:
+        return await super().run(start)
+
+    async def _act(self, number: int, seen: Observation) -> None:
+        if workflow.patched("pause-before-act"):
+            await workflow.sleep(PAUSE)
+        await super()._act(number, seen)

@@ -1,0 +1,76 @@
+"""Incidents that began with an earlier version of the workflow go on with this one.
+
+`make histories` records them, see tests/histories/record.py. No server is needed to replay them.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
+from temporalio.workflow import NondeterminismError
+
+from tests.histories.files import HERE, RECORDER, files_of, read
+from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
+from tests.workflows.scenarios import LONG_SCENARIOS, SCENARIOS
+from worker.worker import workflow_runner
+from workflows.contracts import ACT
+from workflows.remediation import Remediation
+
+RECORDED = sorted(HERE.glob("*.json"))
+WITH_AN_ACT = [file for file in RECORDED if f'"name": "{ACT.name}"' in file.read_text()]
+
+
+def _replayer(workflow: type[Any]) -> Replayer:
+    return Replayer(
+        workflows=[workflow],
+        workflow_runner=workflow_runner(),
+        data_converter=pydantic_data_converter,
+    )
+
+
+@pytest.mark.parametrize("story", [*SCENARIOS, *LONG_SCENARIOS])
+def test_story_is_recorded(story: str) -> None:
+    assert files_of(story), "run `make histories`"
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+async def test_incident_that_began_earlier_goes_on(file: Path) -> None:
+    await _replayer(Remediation).replay_workflow(read(file))
+
+
+@pytest.mark.parametrize("file", WITH_AN_ACT, ids=lambda file: file.stem)
+async def test_change_of_the_commands_without_a_patch_is_found(file: Path) -> None:
+    with pytest.raises(NondeterminismError):
+        await _replayer(UnguardedChange).replay_workflow(read(file))
+
+
+@pytest.mark.parametrize("file", WITH_AN_ACT, ids=lambda file: file.stem)
+async def test_change_of_the_commands_with_a_patch_is_not_one_for_incidents_that_began_earlier(
+    file: Path,
+) -> None:
+    await _replayer(GuardedChange).replay_workflow(read(file))
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+def test_story_is_told_to_its_end(file: Path) -> None:
+    """Whether the last commands of an open history have changed, a replay cannot tell."""
+    last = json.loads(file.read_text())["events"][-1]["eventType"]
+    assert last in {
+        "EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED",
+        "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW",
+    }
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+def test_recording_says_nothing_of_the_machine_that_made_it(file: Path) -> None:
+    text = file.read_text()
+    content = json.loads(text)
+    identities = set(re.findall(r'"identity": "(.*)"', text))
+    assert identities == {RECORDER}
+    assert "@" not in text, "an identity or a queue that is named after a host"
+    assert not re.search(r"(?<![\w/])/(home|Users|root|tmp|work|usr|opt)/", text)
+    assert content["events"][0]["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_STARTED"
