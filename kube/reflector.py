@@ -27,6 +27,7 @@ from kube.broken import BrokenObjects
 from kube.confirmation import confirm_api_server, went_back
 from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
 from kube.errors import (
+    Expired,
     Forbidden,
     KubernetesError,
     Malformed,
@@ -228,7 +229,8 @@ class Reflector(Generic[RecordT]):
         # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
         if isinstance(error, NotFound) and self._missed >= (2 if self._store.records else 1):
             self._become_absent(error)
-        else:
+        elif not isinstance(error, Expired):
+            # Expired is how the watch of a quiet kind ends: it lists again, and nothing is wrong.
             self._sight.waiting(error)
 
     def _become_absent(self, error: NotFound) -> None:

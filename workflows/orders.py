@@ -28,7 +28,7 @@ class Orders:
         return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
 
     @workflow.update
-    def hold(self, order: HoldOrder = HoldOrder()) -> str:  # noqa: B008  it is frozen
+    def hold(self, order: HoldOrder = HoldOrder()) -> str:
         """Do nothing new, and keep what exists; an act that is under way is finished."""
         self._hold(order)
         return f"does nothing new for {self._incident.target} and keeps what exists: {order.reason}"
@@ -45,7 +45,7 @@ class Orders:
         self._leave_alone(order)
 
     @workflow.signal(name="hold")
-    def hold_by_signal(self, order: HoldOrder = HoldOrder()) -> None:  # noqa: B008  it is frozen
+    def hold_by_signal(self, order: HoldOrder = HoldOrder()) -> None:
         """As the update `hold`, without an answer."""
         self._hold(order)
 
