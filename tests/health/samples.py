@@ -139,5 +139,5 @@ def sight(
     return CheckSight(judged, "check-uid", allowance, {target.name: target for target in targets}, refusal)
 
 
-REFUSAL = "The API server serves no kind Reboot in example.com/v1."
+REFUSAL = "No kind Reboot in example.com/v1."
 INVALID = InvalidCheckError("spec.minHealthy", -1, "minHealthy must not be negative: -1")

@@ -11,10 +11,10 @@ from health.nodehealthcheck_events import announcements
 from health.nodehealthcheck_status import status_patch
 from health.threshold import Allowance
 from tests.health.samples import (
-    REFUSAL,
     BLOCKED,
     INVALID,
     NOW,
+    REFUSAL,
     check,
     expired,
     recovered,
@@ -78,7 +78,7 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
         pytest.param(
             sight(refusal=REFUSAL),
             "Reason: RemediationTemplateNotFound, "
-            'Message: Remediation template not found: "The API server serves no kind Reboot in example.com/v1."',
+            'Message: Remediation template not found: "No kind Reboot in example.com/v1."',
             id="no such kind",
         ),
         pytest.param(

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from health.check_sight import CheckSight, TargetSight
 from health.nodehealthcheck_status import status_patch
 from tests.health.samples import (
-    REFUSAL,
     BLOCKED,
     INVALID,
     NOW,
+    REFUSAL,
     check,
     expired,
     recovered,
@@ -101,7 +101,7 @@ def test_status_of_a_remediation() -> None:
             sight(expired("node-1", request_sight()), of=PAUSED, refusal=REFUSAL),
             "Disabled",
             "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
-            '"The API server serves no kind Reboot in example.com/v1."',
+            '"No kind Reboot in example.com/v1."',
             id="disabled: no such kind, before paused and remediating",
         ),
         pytest.param(
