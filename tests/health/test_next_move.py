@@ -216,7 +216,11 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             seen(TargetState.EXPIRED, request(is_being_deleted=True)),
             ACTED,
-            Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            Rest(
+                Phase.REMEDIATING,
+                "it is Expired; Reboot/remediators/node-1 is being deleted, and a finalizer keeps it",
+                600,
+            ),
             id="a request that hangs on a finalizer still counts",
         ),
         # 6. A timer runs: wait for the deadline.
