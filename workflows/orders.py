@@ -60,6 +60,10 @@ class Orders:
         )
         self._orders += 1
 
+    def _obey_cancel(self) -> None:
+        """A cancel means `abort`. Temporal tells a run of its first cancel only: after `resume`, `abort`."""
+        self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
+
     def _hold(self, order: HoldOrder) -> None:
         self._remember(held=True, held_reason=order.reason, held_until=_end(order.for_seconds))
         self._orders += 1

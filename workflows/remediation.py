@@ -8,7 +8,6 @@ nothing is awaited, so that no look is lost while an incident ends.
 import asyncio
 import contextlib
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
@@ -30,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from health.observation import Observation, TargetState
     from health.references import RequestReference
+    from workflows.calls import SUMMARY, Result, call
     from workflows.contracts import (
         ACT,
         CLEAN_UP,
@@ -45,16 +45,12 @@ with workflow.unsafe.imports_passed_through():
         RenewInput,
         eyes_queue,
     )
-    from workflows.messages import LOOK, WORKFLOW, AbortOrder, RemediationInput, State
+    from workflows.messages import LOOK, WORKFLOW, RemediationInput, State
 
 from workflows.orders import Orders
 
-Result = TypeVar("Result")
-
 CLEAN_UP_AGAIN = timedelta(minutes=1)
 """How long a request may hang on a finalizer before it is looked at without being told."""
-SUMMARY = 200
-"""Characters of a summary in the Temporal UI; the server takes 400 bytes."""
 NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
 
 
@@ -133,7 +129,8 @@ class Remediation(Orders):
         if self._has_untold_order:
             self._tell(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
         workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
-        asking = self._call(OBSERVE, ObserveInput(incident=self._incident), Observation, queue=self._eyes)
+        asked = ObserveInput(incident=self._incident)
+        asking = call(OBSERVE, asked, Observation, queue=self._eyes, summary=self._details)
         try:
             await workflow.wait_condition(lambda: asking.done() or self._orders > self._orders_obeyed)
             return asking.result() if asking.done() else None
@@ -199,25 +196,14 @@ class Remediation(Orders):
 
     async def _finish(self, contract: Contract, argument: Frozen, result: type[Result] | None) -> Result:
         """Call what changes the cluster, to its end: a call cut short would lose the object it made."""
-        call = self._call(contract, argument, result, queue=workflow.info().task_queue)
+        queue = workflow.info().task_queue
+        acting = call(contract, argument, result, queue=queue, summary=self._details)
         try:
-            return await asyncio.shield(call)
+            finished: Result = await asyncio.shield(acting)
         except asyncio.CancelledError:
             self._obey_cancel()
-            return await call
-
-    def _call(
-        self, contract: Contract, argument: Frozen, result: type[Result] | None, *, queue: str
-    ) -> workflow.ActivityHandle[Result]:
-        return workflow.start_activity(
-            contract.name,
-            argument,
-            result_type=result,
-            task_queue=queue,
-            start_to_close_timeout=contract.start_to_close,
-            retry_policy=contract.retry,
-            summary=self._details[:SUMMARY],
-        )
+            finished = await acting
+        return finished
 
     def _adopt(self, seen: Observation) -> None:
         """Remember what the cluster shows of ours: it is kept, and cleaned up, whoever made it."""
@@ -230,10 +216,6 @@ class Remediation(Orders):
             may_hold_lease=True,
             renew_at=self._memory.renew_at or workflow.now(),
         )
-
-    def _obey_cancel(self) -> None:
-        """A cancel means `abort`. Temporal tells a run of its first cancel only: after `resume`, `abort`."""
-        self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
 
     def _is_woken(self) -> bool:
         return self._looks > self._looks_answered or self._orders > self._orders_obeyed
