@@ -11,7 +11,7 @@ pytestmark = pytest.mark.cluster
 
 
 async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands) -> None:
-    await world.make_request(owner="another-check")
+    await world.make_request(of_another=True)
     await _is_held(world, hands, HoldReason.TAKEN)
     assert await world.request() is not None
     assert await world.lease() is None

@@ -34,7 +34,7 @@ async def test_clean_up_that_is_tried_again_is_harmless(world: World, hands: Han
 async def test_request_that_somebody_made_anew_is_left_alone(world: World, hands: Hands) -> None:
     ours = await world.make_request()
     await world.remove_request(world.name)
-    theirs = await world.make_request(owner="another-check")
+    theirs = await world.make_request(of_another=True)
     assert (await hands.clean_up(order(world, ours))).remaining == ()
     found = await world.request()
     assert found is not None

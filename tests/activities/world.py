@@ -115,18 +115,22 @@ class World:
 
     async def make_request(
         self,
-        owner: str | None = None,
+        *,
+        of_another: bool = False,
         finalizers: tuple[str, ...] = (),
         annotations: dict[str, str] | None = None,
     ) -> RequestReference:
-        """A request under the node's name, of this check or another owner."""
-        name = owner or self.name
-        reference = {
+        """A request under the node's name, of this check or of another owner.
+
+        Owners exist, else the garbage collector of the cluster would take the request away.
+        """
+        check = {
             "apiVersion": NODE_HEALTH_CHECKS.api_version,
             "kind": NODE_HEALTH_CHECKS.kind,
-            "name": name,
+            "name": self.name,
             "uid": self.check_uid,
         }
+        node = {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self.node_uid}
         body: Object = {
             "apiVersion": DEMO,
             "kind": REQUESTS.kind,
@@ -135,7 +139,7 @@ class World:
                 "namespace": NAMESPACE,
                 "finalizers": list(finalizers),
                 "annotations": annotations or {},
-                "ownerReferences": [reference],
+                "ownerReferences": [node if of_another else check],
             },
         }
         created = await self.client.create(REQUESTS, body, NAMESPACE)
