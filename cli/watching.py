@@ -24,6 +24,7 @@ async def watch(look: Callable[[], Awaitable[Picture]]) -> None:
     seen, problem = datetime.now(UTC), ""
     with Live(console=console(), auto_refresh=False) as live:
         while True:
+            _end_if_told_to()
             live.update(Group(_head(headline, seen, problem), body), refresh=True)
             await asyncio.sleep(EVERY_SECONDS)
             try:
@@ -31,6 +32,18 @@ async def watch(look: Callable[[], Awaitable[Picture]]) -> None:
                 seen, problem = datetime.now(UTC), ""
             except RPCError as error:
                 problem = one_sentence(error)
+
+
+def _end_if_told_to() -> None:
+    """Obey a Ctrl-C that came during a call to Temporal, which fails then as if Temporal were away.
+
+    Raises:
+        CancelledError: there was one.
+
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _head(headline: str, seen: datetime, problem: str) -> Text:
