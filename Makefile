@@ -28,12 +28,12 @@ test: install ## everything that must be true of a commit
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(SIDE_BY_SIDE)
 
-fast: $(INSTALLED) ## the inner loop: the same without the tests that need a control plane
+fast: $(INSTALLED) ## the inner loop: the same without what starts a control plane or our own programs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not cluster"
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not cluster" --ignore tests/cli --ignore tests/devcluster
 
 bench: install ## the figures, beside their goals; about six minutes
 	@$(BIN)/python -m bench
