@@ -5,6 +5,7 @@ import contextlib
 import os
 import pty
 import signal
+import sys
 from asyncio.subprocess import DEVNULL
 
 from devcluster.temporal import TemporalServer
@@ -12,6 +13,13 @@ from health.next_move import Phase
 from tests.cli.command import PARAMEDIC, Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, held
+
+WITH_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""A shell lets what it runs in the background ignore Ctrl-C, and so would all that the tests start there."""
 
 
 async def _until_drawn(terminal: int, words: str) -> None:
@@ -41,7 +49,7 @@ async def test_watch_shows_changes_until_ctrl_c(fleet: Fleet, temporal_server: T
         "LINES": "30",
     }
     process = await asyncio.create_subprocess_exec(
-        PARAMEDIC,
+        *(sys.executable, "-c", WITH_CTRL_C, PARAMEDIC),
         *("list", "--watch", "--cluster", fleet.cluster),
         env=environment,
         stdin=DEVNULL,
