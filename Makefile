@@ -8,10 +8,11 @@ INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock"
 # Each worker has servers of its own; more workers than cores, because scenarios in real time mostly wait.
-SIDE_BY_SIDE := --numprocesses 3 --dist loadfile
+# In the order of collection, which puts the longest first, and not the files with the most tests.
+SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: help install servers demo test fast bench format lock histories
+.PHONY: help install servers demo test fast bench format lock histories conformance
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -44,6 +45,9 @@ format: $(INSTALLED) ## lay the code out, and mend what can be mended
 
 histories: $(INSTALLED) ## record the incidents that have no history yet: see CONTRIBUTING.md
 	@$(BIN)/python -m tests.histories.record
+
+conformance: $(INSTALLED) ## write docs/conformance.md from the markers of the tests
+	@$(BIN)/python -m tests.conformance
 
 # Versions that fit stay: delete requirements.lock first to take the newest of everything.
 lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies

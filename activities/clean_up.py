@@ -2,23 +2,25 @@
 
 Deletes carry the uid, so a request that somebody made anew under the same name is left alone. A Lease is
 given back only when no request is left: while one hangs on a finalizer, its remediator may still be at work.
+A person's mark that the node is healthy goes before the Lease (semantics 2.6).
 """
 
 from temporalio import activity
 
-from health.references import RequestReference
-from health.remediation_request import holder_of
+from activities.target_lease import TargetLeases
+from health.node import CONFIRMED_HEALTHY
+from health.references import RequestReference, TargetReference
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import Conflict, NotFound
-from kube.node_lease import NodeLeases
+from kube.errors import Conflict, Forbidden, Invalid, NotFound
+from kube.resource import NODES
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
 
 class CleanUp:
     """The activity `clean_up`."""
 
-    def __init__(self, client: Client, discovery: Discovery, leases: NodeLeases) -> None:
+    def __init__(self, client: Client, discovery: Discovery, leases: TargetLeases) -> None:
         self._client = client
         self._discovery = discovery
         self._leases = leases
@@ -28,8 +30,9 @@ class CleanUp:
         """Delete what the incident made; answer what a finalizer keeps."""
         remaining = tuple([request for request in asked.requests if not await self._is_gone(request)])
         if not remaining:
-            target = asked.incident.target
-            await self._leases.release(target.name, target.uid, holder_of(asked.incident.check))
+            if asked.is_confirmed:
+                await self._take_off_mark(asked.incident.target)
+            await self._leases.give_back(asked.incident, with_turn=asked.is_of_control_plane)
         return CleanUpResult(remaining=remaining)
 
     async def _is_gone(self, request: RequestReference) -> bool:
@@ -39,3 +42,13 @@ class CleanUp:
         except (NotFound, Conflict):  # gone; or gone and made anew by somebody, under another uid
             return True
         return not answer.get("metadata", {}).get("finalizers")
+
+    async def _take_off_mark(self, node: TargetReference) -> None:
+        """Remove the annotation of this very node."""
+        patch = {"metadata": {"uid": node.uid, "annotations": {CONFIRMED_HEALTHY: None}}}
+        try:
+            await self._client.merge_patch(NODES, node.name, patch)
+        except (NotFound, Conflict):
+            return
+        except (Forbidden, Invalid) as error:  # Invalid is also the answer to another uid
+            activity.logger.warning("the node stays marked", extra={"reason": error.message})

@@ -2,14 +2,16 @@
 
 from health.kinds import CHECK_KINDS
 from health.observation import Hold, HoldReason
-from health.references import IncidentReference
-from health.remediation_request import RemediationRequest
+from health.references import IncidentReference, TemplateReference
+from health.remediation_request import TEMPLATE_NAME, RemediationRequest
 
 ASK_AGAIN_SECONDS = 60.0
 """As the reference's requeue; a change of the request wakes the incident earlier."""
 
 
-def objection(existing: RemediationRequest, incident: IncidentReference) -> Hold | None:
+def objection(
+    existing: RemediationRequest, incident: IncidentReference, template: TemplateReference
+) -> Hold | None:
     """Why a request that exists can't be taken for the incident's own; None: it is its own."""
     kind = CHECK_KINDS[incident.check.kind]
     name = existing.metadata.name
@@ -17,6 +19,8 @@ def objection(existing: RemediationRequest, incident: IncidentReference) -> Hold
         return _hold(HoldReason.TAKEN, f"request {name} exists and belongs to another owner")
     if existing.target_uid not in ("", incident.target.uid):
         return _hold(HoldReason.EARLIER_REQUEST, f"request {name} of an earlier target still exists")
+    if existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", template.name):
+        return _hold(HoldReason.EARLIER_REQUEST, f"request {name} of an earlier template still exists")
     if existing.is_being_deleted:
         return _hold(HoldReason.EARLIER_REQUEST, f"request {name} is being deleted")
     return None

@@ -5,21 +5,22 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from health.remediation_request import holder_of
-from kube.node_lease import NodeLeases
-from workflows.contracts import RENEW, RenewInput
+from activities.target_lease import TargetLeases
+from workflows.contracts import RENEW, RenewInput, RenewResult
 
 
 class Renew:
     """The activity `renew`."""
 
-    def __init__(self, leases: NodeLeases, now: Callable[[], datetime]) -> None:
+    def __init__(self, leases: TargetLeases, now: Callable[[], datetime]) -> None:
         self._leases = leases
         self._now = now
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> None:
+    async def renew(self, asked: RenewInput) -> RenewResult:
         """Renew the Lease if it is ours; one that is missing or foreign is left as it is (semantics 2.5)."""
         duration = timedelta(seconds=asked.duration_seconds)
-        holder = holder_of(asked.incident.check)
-        await self._leases.renew(asked.incident.target.name, holder, duration, self._now())
+        held = await self._leases.keep(
+            asked.incident, duration, self._now(), with_turn=asked.is_of_control_plane
+        )
+        return RenewResult(acquired_at=held.acquired if held else None)

@@ -4,11 +4,13 @@ It compares facts, not clocks: the same individual, the same condition since the
 was judged by. Whatever is not the same is a hold, and the incident asks the detector again.
 """
 
+import asyncio
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from activities.held import Held
+from health.global_stop import Stop
 from health.health_check import HealthCheck, InvalidCheckError
 from health.kinds import CHECK_KINDS
 from health.node import Node
@@ -16,7 +18,7 @@ from health.object_metadata import OwnerReference
 from health.observation import HoldReason
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import NODES, Resource
+from kube.resource import NAMESPACES, NODES, resource_of
 from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
 
@@ -40,11 +42,12 @@ class Confirmed:
 
 
 class SecondLook:
-    """Reads target and check again."""
+    """Reads target and check again, and whether a person stopped everything."""
 
-    def __init__(self, client: Client, shared: SharedReads) -> None:
+    def __init__(self, client: Client, shared: SharedReads, lease_namespace: str) -> None:
         self._client = client
-        self._shared = shared
+        self.shared = shared
+        self._lease_namespace = lease_namespace
 
     async def confirm(self, asked: ActInput) -> Confirmed:
         """The live objects, if all that was judged is still so.
@@ -54,7 +57,7 @@ class SecondLook:
             KubernetesError: the API server could not be asked.
 
         """
-        check, owner = await self._check(asked)
+        (check, owner), _ = await asyncio.gather(self._check(asked), self._refuse_if_stopped())
         node = await self._node(asked)
         if not check.selects(node.metadata.labels):
             raise not_true(f"{asked.incident.check} no longer selects {node.metadata.name}")
@@ -63,6 +66,15 @@ class SecondLook:
         if node.is_excluded:
             raise not_true(f"{node.metadata.name} is now excluded from remediation")
         return Confirmed(node, check, owner)
+
+    async def _refuse_if_stopped(self) -> None:
+        try:
+            namespace = await self.shared.get(NAMESPACES, self._lease_namespace)
+        except NotFound:
+            return
+        stop = Stop.of(namespace["metadata"].get("annotations") or {})
+        if stop is not None:
+            raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
     async def _node(self, asked: ActInput) -> Node:
         target = asked.incident.target
@@ -79,9 +91,9 @@ class SecondLook:
     async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
         reference = asked.incident.check
         kind = CHECK_KINDS[reference.kind]
-        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
+        resource = resource_of(kind)
         try:
-            raw = await self._shared.get(resource, reference.name, reference.namespace)
+            raw = await self.shared.get(resource, reference.name, reference.namespace)
             check = kind.parse(raw)
         except NotFound as error:
             raise not_true(f"{reference} is gone") from error

@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedE
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incident_sight import IncidentSight
-from health.next_move import Outcome
+from health.moves import Outcome
 from runtime.insisting import one_sentence
 from workflows.messages import State
 

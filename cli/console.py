@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from health.next_move import Phase
+from health.moves import Phase
 
 PIPE_WIDTH = 100_000
 _STYLES = {

@@ -76,8 +76,7 @@ def _timers(state: State, now: datetime) -> Iterator[Line]:
 
 def _requests(state: State) -> Iterator[Line]:
     for request in state.requests:
-        deleted = ", being deleted" if request.is_being_deleted else ""
-        yield "Request", f"{request} ({request.api_version}{deleted})"
+        yield "Request", f"{request} ({request.reference.api_version})"
     if not state.requests:
         yield "Request", "none"
 

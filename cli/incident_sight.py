@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.ages import short
-from health.next_move import Outcome, Phase
+from health.moves import Outcome, Phase
 from health.references import IncidentReference
 from workflows.messages import State
 

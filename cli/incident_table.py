@@ -11,7 +11,7 @@ from rich.text import Text
 from cli.ages import short
 from cli.console import phase_text
 from cli.incident_sight import IncidentSight
-from health.next_move import Phase
+from health.moves import Phase
 
 _CUT = ("TARGET", "CHECK", "DETAILS")
 """Columns that give way where a terminal is narrow; a number or a phase that is cut says nothing."""

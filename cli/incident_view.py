@@ -5,8 +5,9 @@ from typing import Self
 
 from cli.incident_sight import IncidentSight
 from health.frozen import Frozen
-from health.next_move import Memory, Outcome, Phase
-from health.references import RequestReference
+from health.memory import Memory
+from health.moves import Outcome, Phase
+from health.request_sight import RequestSight
 
 
 class OrderView(Frozen):
@@ -15,6 +16,32 @@ class OrderView(Frozen):
     reason: str
     until: datetime | None
     remaining_seconds: float | None
+
+
+class RequestView(Frozen):
+    """One remediation request."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    template: str
+    is_being_deleted: bool
+    created_at: datetime
+    timed_out_at: datetime | None
+    succeeded: bool | None
+
+    @classmethod
+    def of(cls, request: RequestSight) -> Self:
+        """The view of a request."""
+        return cls(
+            **request.reference.model_dump(),
+            is_being_deleted=request.is_being_deleted,
+            created_at=request.created,
+            timed_out_at=request.timed_out_at,
+            succeeded=request.succeeded,
+        )
 
 
 class IncidentView(Frozen):
@@ -38,7 +65,7 @@ class IncidentView(Frozen):
     goes_on_in_seconds: float | None
     held: OrderView | None
     left_alone: OrderView | None
-    requests: tuple[RequestReference, ...]
+    requests: tuple[RequestView, ...]
 
     @classmethod
     def of(cls, sight: IncidentSight, now: datetime) -> Self:
@@ -64,7 +91,7 @@ class IncidentView(Frozen):
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
             held=_held(memory, now),
             left_alone=_left_alone(memory, now),
-            requests=state.requests if state else (),
+            requests=tuple(map(RequestView.of, state.requests)) if state else (),
         )
 
 

@@ -22,7 +22,7 @@ def kubectl_lines(sight: IncidentSight) -> list[str]:
     return [
         f"kubectl describe {target.kind.lower()}{_in(target.namespace)} {target.name}",
         f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml",
-        *map(_request_line, requests),
+        *(_request_line(request.reference) for request in requests),
     ]
 
 

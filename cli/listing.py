@@ -19,7 +19,7 @@ from cli.incident_table import incident_table, summary
 from cli.incident_view import IncidentView
 from cli.watching import Picture, watch
 from health.frozen import Frozen
-from health.next_move import Phase
+from health.moves import Phase
 
 
 class Output(StrEnum):

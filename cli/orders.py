@@ -33,6 +33,8 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="A node, che
 Reason = Annotated[str | None, typer.Option(help="Why; it is shown wherever the incident is.")]
 Cluster = Annotated[str, typer.Option(help="Of this cluster, where several have a node of that name.")]
 
+Step = Annotated[str, typer.Option(help="Delete all requests and begin anew with the step of this template.")]
+
 
 @dataclass(frozen=True)
 class Order:
@@ -67,9 +69,15 @@ def hold(
     _give(context, names, Order("hold", _message(HoldOrder, reason, duration), cluster))
 
 
-def resume(context: typer.Context, names: Names, *, reason: Reason = None, cluster: Cluster = "") -> None:
-    """Take care of the node again, at once: ends abort and hold."""
-    _give(context, names, Order("resume", _message(ResumeOrder, reason, None), cluster))
+def resume(
+    context: typer.Context, names: Names, *, reason: Reason = None, step: Step = "", cluster: Cluster = ""
+) -> None:
+    """Take care of the node again, at once: ends abort, hold and a wait between two attempts.
+
+    An escalation that has tried all its steps begins anew.
+    """
+    message = _message(ResumeOrder, reason, None).model_copy(update={"step": step})
+    _give(context, names, Order("resume", message, cluster))
 
 
 def _message(kind: type[Frozen], reason: str | None, duration: timedelta | None) -> Frozen:

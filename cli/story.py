@@ -1,9 +1,10 @@
 """Story: what happened to an incident, read from the history of its workflow.
 
-Timers and activities carry their reason as a summary; orders are there by name. What repeats itself (a Lease
-renewed for hours, the same hold asked again) is told once, with how often.
+Timers and activities, local ones too, carry their reason as a summary; orders are there by name. What repeats
+itself (a Lease renewed for hours, the same hold asked again) is told once, with how often.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 
-from health.next_move import Phase
+from health.moves import Phase
 from workflows.contracts import ACT, CLEAN_UP, RENEW
 
 _PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP, RENEW.name: Phase.REMEDIATING}
@@ -70,8 +71,18 @@ def _episode(event: HistoryEvent, summary: str) -> Episode | None:
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
             return Episode(when, _PHASES[name], summary) if name in _PHASES else None
+        case EventType.EVENT_TYPE_MARKER_RECORDED:
+            name = _local_activity(event)
+            return Episode(when, _PHASES[name], summary) if name in _PHASES else None
         case _:
             return _order(event, when) or _end(event, when)
+
+
+def _local_activity(event: HistoryEvent) -> str:
+    """The name of the local activity that a marker records; "" for a marker of something else."""
+    data = event.marker_recorded_event_attributes.details["data"].payloads
+    recorded = json.loads(data[0].data) if data else {}
+    return str(recorded.get("activity_type", "")) if isinstance(recorded, dict) else ""
 
 
 def _order(event: HistoryEvent, when: datetime) -> Episode | None:

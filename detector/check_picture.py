@@ -8,6 +8,7 @@ passing of a deadline, never changes a number.
 from detector.records import CheckRecord
 from health.health_check import HealthCheck, InvalidCheckError
 from health.node import Node
+from health.surroundings import Surroundings
 from health.threshold import Allowance
 
 
@@ -20,22 +21,36 @@ class CheckPicture:
         self.selected: set[str] = set()
         self.unhealthy: set[str] = set()
         """Selected targets with a matching condition, expired or not."""
+        self.confirmed: set[str] = set()
+        """Healthy ones that a person marked as healthy: the mark is to be taken off (semantics 2.1/13)."""
+        self.reconfigured: set[str] = set()
+        """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
 
-    def see(self, name: str, node: Node | None) -> bool:
+    def see(self, name: str, node: Node | None, around: Surroundings) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""
         before = (name in self.selected, name in self.unhealthy)
-        self.selected.discard(name)
-        self.unhealthy.discard(name)
+        for known in (self.selected, self.unhealthy, self.confirmed, self.reconfigured):
+            known.discard(name)
         if node is not None and not isinstance(self.check, InvalidCheckError):
-            self._place(self.check, name, node)
+            self._place(self.check, name, node, around)
         return before != (name in self.selected, name in self.unhealthy)
 
-    def _place(self, check: HealthCheck, name: str, node: Node) -> None:
+    def _place(self, check: HealthCheck, name: str, node: Node, around: Surroundings) -> None:
         if not check.selects(node.metadata.labels):
             return
         self.selected.add(name)
-        if check.is_unhealthy(node):
-            self.unhealthy.add(name)
+        if not check.is_unhealthy(node, around):
+            if node.is_confirmed_healthy:
+                self.confirmed.add(name)
+            return
+        self.unhealthy.add(name)
+        if node.is_being_reconfigured:
+            self.reconfigured.add(name)
+
+    @property
+    def concerned(self) -> set[str]:
+        """The targets that there should be incidents for, those with requests aside."""
+        return self.unhealthy | self.confirmed
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
         """What the threshold of `check`, which is this one parsed, says of the numbers."""

@@ -8,18 +8,28 @@ import asyncio
 import contextlib
 from datetime import UTC, datetime
 
+from prometheus_client import CollectorRegistry
 from temporalio.worker import Worker
 
 from detector.answering import Answering
+from detector.attempt_reading import AttemptReading
+from detector.attempts import Attempts
 from detector.dispatch import Dispatch
-from detector.glance import Glance, Sight
+from detector.failure_to_request import FailureToRequest
+from detector.glance import Glance
 from detector.incident_calls import IncidentCalls
+from detector.live_metrics import LiveMetrics
+from detector.node_series import NodeSeries
 from detector.picture import Picture
+from detector.request_ledger import RequestLedger
 from detector.sources import Sources
 from detector.status_reporter import Desk
 from detector.status_reporters import StatusReporters
+from detector.storms import Storms
+from detector.webhook import serve_webhook
+from health.admission import stale_sight
 from health.observation import Observation
-from health.references import IncidentReference
+from health.references import CheckReference, IncidentReference
 from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
 from runtime.settings import Settings
@@ -37,7 +47,7 @@ def wall_clock() -> datetime:
 
 async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
-    async with connected(settings, FIELD_MANAGER) as connections:
+    async with connected(settings, FIELD_MANAGER) as connections, serve_webhook(settings, connections):
         await Detector(settings, connections).run()
 
 
@@ -50,6 +60,7 @@ class Detector:
         self._connections = connections
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
+        self._lead_began = wall_clock()
         self._picture = Picture(cluster)
         self._sources = Sources(
             connections.transport, self._picture, settings.lease_namespace, connections.problems
@@ -62,11 +73,36 @@ class Detector:
             on_started=self._start_leading,
             on_stopped=self._stop_leading,
         )
+        self._storms = Storms(self._picture, self._sees, wall_clock)
         calls = IncidentCalls(connections.temporal, cluster)
-        self._dispatch = Dispatch(calls, self._picture, self._observe, wall_clock, connections.problems)
+        self._attempts = Attempts(settings.back_off_limit, self._picture.requests, wall_clock)
+        self._picture.witness_requests(self._attempts.witness)
+        self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
+        self._dispatch = Dispatch(
+            calls,
+            self._picture,
+            self._observe,
+            is_leader=lambda: self._election.is_leader,
+            now=wall_clock,
+            problems=connections.problems,
+        )
         self._answering = Answering(self._observe, self._dispatch, lambda: self._election.is_leader)
-        desk = Desk(client, self._picture, self._sources, settings.identity, wall_clock)
+        desk = Desk(client, self._picture, self._sources, self._storms, settings.identity, wall_clock)
         self._reporters = StatusReporters(desk)
+        self._register_metrics(connections.metrics)
+
+    def _register_metrics(self, registry: CollectorRegistry) -> None:
+        picture, dispatch, sources = self._picture, self._dispatch, self._sources
+        series = NodeSeries(picture)
+        registry.register(series)
+        registry.register(
+            LiveMetrics(
+                picture, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
+            )
+        )
+        latency = FailureToRequest(picture, registry)
+        ledger = RequestLedger(series, latency, lambda: self._leads_since, wall_clock)
+        picture.witness_requests(ledger.witness)
 
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""
@@ -80,12 +116,17 @@ class Detector:
                 await self._lead()
 
     def _start_leading(self) -> None:
+        self._lead_began = wall_clock()
         self._stopped.clear()
         self._leads.set()
 
     def _stop_leading(self) -> None:
         self._leads.clear()
         self._stopped.set()
+
+    @property
+    def _leads_since(self) -> datetime | None:
+        return self._lead_began if self._election.is_leader else None
 
     async def _lead(self) -> None:
         """Dispatch, answer and report until the Lease is lost."""
@@ -102,6 +143,9 @@ class Detector:
 
     async def _act_as_leader(self) -> None:
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._attempt_reading.lead())
+            await self._attempt_reading.wait_tried()
+            tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())
             tasks.create_task(self._eyes().run())
@@ -115,8 +159,15 @@ class Detector:
     def _eyes(self) -> Worker:
         return self._answering.worker(self._connections.temporal, self._connections.cluster)
 
+    def _sees(self, check: CheckReference) -> bool:
+        """Whether the numbers of `check` are what the cluster shows."""
+        limit = self._settings.sight_limit
+        age = self._sources.age()
+        return stale_sight(age, limit) is None and not self._sources.unread_requests(check, limit)
+
     def _observe(self, incident: IncidentReference) -> Observation:
         limit = self._settings.sight_limit
-        unread = self._sources.unread_requests(incident.check, limit)
-        sight = Sight(self._sources.age(), limit, unread)
-        return Glance(self._picture, incident, sight, wall_clock()).observation()
+        sight = self._sources.sight(incident.check, limit)
+        storm = self._storms.hold(incident.check)
+        before = self._attempts.before(incident.target)
+        return Glance(self._picture, incident, sight, wall_clock(), storm, before).observation()

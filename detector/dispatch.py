@@ -35,17 +35,20 @@ Observe = Callable[[IncidentReference], Observation]
 class Dispatch:
     """Starts and wakes the incidents of one cluster, while this detector holds the lead."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
         self,
         calls: IncidentCalls,
         picture: Picture,
         observe: Observe,
+        *,
+        is_leader: Callable[[], bool],
         now: Callable[[], datetime],
         problems: Problems,
     ) -> None:
         self._calls = calls
         self._picture = picture
         self._observe = observe
+        self._is_leader = is_leader
         self._now = now
         self._problems = problems
         self._open = OpenIncidents()
@@ -66,6 +69,11 @@ class Dispatch:
             self._is_leading = False
             self._open.clear()
             self._queue.clear()
+
+    @property
+    def open_incidents(self) -> tuple[OpenIncident, ...]:
+        """The incidents that are open as far as we know; none while another detector leads."""
+        return self._open.all()
 
     def told(self, incident: IncidentReference, observation: Observation) -> None:
         """Note what `observe` answered an incident."""
@@ -116,7 +124,12 @@ class Dispatch:
                 self._problems.report("dispatch", "")
 
     async def _call(self, incident: IncidentReference) -> None:
-        """Start or wake one incident, by what is so now."""
+        """Start or wake one incident, by what is so now.
+
+        A process that was frozen knows of the end of its lead before it is told to stop leading.
+        """
+        if not self._is_leader():
+            return
         observation = self._observe(incident)
         is_wanted = incident in self._picture.wanted(incident.check, incident.target.name)
         entry = self._open.get(incident)

@@ -7,15 +7,17 @@ unreadable, target not selected; else the verdict of the check, and the admissio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from detector.check_surroundings import check_surroundings
 from detector.picture import Picture
-from health.admission import Question, Rival, admission, stale_sight
+from detector.target_facts import acquired_at, target_facts
+from health.admission import Question, admission, stale_sight
+from health.back_off import NO_BACK_OFF, BackOff
 from health.health_check import HealthCheck, InvalidCheckError
 from health.node import Node
 from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import IncidentReference, RequestReference
-from health.remediation_request import holder_of
+from health.references import IncidentReference
+from health.request_sight import RequestSight
 from health.verdict import Health
-from kube.lease import expiry, holder_is_valid, name_for_node
 from kube.record import Key
 
 _STATES = {
@@ -34,6 +36,10 @@ class Sight:
     limit: timedelta
     unread_requests: str = ""
     """Why the requests that matter to the check are not known well enough to act."""
+    unread_templates: str = ""
+    """The same of its templates."""
+    unread_surroundings: str = ""
+    """The same of what is around all checks."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class Glance:
     incident: IncidentReference
     sight: Sight
     now: datetime
+    storm: Hold | None = None
+    """Why a storm of the check allows nothing yet."""
+    back_off: BackOff = NO_BACK_OFF
+    """What is known of the latest remediation of the target."""
 
     def observation(self) -> Observation:
         """What is with the target, and may the incident act."""
@@ -74,57 +84,54 @@ class Glance:
         return self._judged(check, node)
 
     def _judged(self, check: HealthCheck, node: Node) -> Observation:
-        verdict = check.verdict(node, self.now)
+        verdict = check.verdict(node, self.now, self.picture.surroundings)
         if verdict.deadline is None:
-            return self._ended(TargetState.HEALTHY, f"{self.incident.target} is healthy")
+            return self._healthy(check, node)
+        failed = verdict.fact.since if verdict.fact else self.now
         return Observation(
             state=_STATES[verdict.health],
             reason=f"{self.incident.target}: {verdict.reason}",
             # A hair later than the deadline: expired is strictly after it.
             remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,
-            hold=admission(self._question(check, node)),
+            hold=admission(self._question(check, node, failed)),
             steps=check.steps,
             requests=self._requests,
+            lease_acquired_at=acquired_at(self.picture, self.incident.check, node),
+            earlier_attempts=self.back_off.earlier(failed),
+            back_off_limit_seconds=self.back_off.limit.total_seconds(),
             generation=check.generation,
         )
 
-    def _question(self, check: HealthCheck, node: Node) -> Question:
+    def _question(self, check: HealthCheck, node: Node, failed: datetime) -> Question:
         reference = self.incident.check
         checks_own = self.picture.requests.targets_of(reference)
         return Question(
             check_hold=check.hold,
             unread_requests=self.sight.unread_requests,
             allowance=self.picture.checks[reference].allowance(check, checks_own),
-            is_excluded=node.is_excluded,
-            rival=self._request_of_another() or self._lease_of_another(),
-            earlier_request=self._earlier_request(),
+            target=target_facts(self.picture, reference, node, self.now),
+            storm=self.storm,
+            # What has a request is no new remediation, and its next step is none either.
+            back_off=None if self._requests else self.back_off.hold(failed, self.now),
+            around=check_surroundings(self.picture, reference, self.now),
+            unread_templates=self.sight.unread_templates,
+            unread_surroundings=self.sight.unread_surroundings,
         )
 
-    def _request_of_another(self) -> Rival | None:
-        for entry in self.picture.requests.for_target(self.incident.target.name):
-            if entry.owner != self.incident.check:
-                return Rival(f"{entry.owner or 'another owner'} by request {entry.reference}")
-        return None
-
-    def _lease_of_another(self) -> Rival | None:
-        lease = self.picture.leases.get(name_for_node(self.incident.target.name))
-        if lease is None or not holder_is_valid(lease, self.now):
-            return None
-        if lease.spec.holder_identity == holder_of(self.incident.check):
-            return None
-        ends = expiry(lease) or self.now
-        return Rival(f"{lease.spec.holder_identity} by its Lease", (ends - self.now).total_seconds())
-
-    def _earlier_request(self) -> str:
-        for entry in self.picture.requests.of(self.incident.check, self.incident.target.name):
-            if entry.request.target_uid not in ("", self.incident.target.uid):
-                return str(entry.reference)
-        return ""
-
     @property
-    def _requests(self) -> tuple[RequestReference, ...]:
-        return tuple(entry.reference for entry in self.picture.own_requests(self.incident))
+    def _requests(self) -> tuple[RequestSight, ...]:
+        return tuple(entry.sight for entry in self.picture.own_requests(self.incident))
+
+    def _healthy(self, check: HealthCheck, node: Node) -> Observation:
+        return Observation(
+            state=TargetState.HEALTHY,
+            reason=f"{self.incident.target} is healthy",
+            requests=self._requests,
+            healthy_delay_seconds=check.healthy_delay.total_seconds(),
+            is_confirmed=node.is_confirmed_healthy,
+            generation=check.generation,
+        )
 
     def _ended(self, state: TargetState, reason: str) -> Observation:
         return Observation(state=state, reason=reason, requests=self._requests)

@@ -1,15 +1,16 @@
-"""IncidentCalls: the three calls to Temporal by which incidents are started, woken and listed."""
+"""IncidentCalls: the calls to Temporal by which incidents are started, woken and listed."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 
+from health.back_off import EndedAttempt
 from health.observation import Observation
 from health.references import IncidentReference
 from runtime import search_attributes
 from workflows.contracts import hands_queue
-from workflows.messages import INCIDENT_MEMO, LOOK, WORKFLOW, RemediationInput
+from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, LOOK, WORKFLOW, RemediationInput
 
 RPC_TIMEOUT = timedelta(seconds=5)
 
@@ -53,3 +54,17 @@ class IncidentCalls:
             await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
             async for execution in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         ]
+
+    async def ended_attempts(self, since: datetime) -> list[tuple[IncidentReference, EndedAttempt]]:
+        """The remediations of this cluster that ended after `since`, as Temporal lists them."""
+        query = (
+            f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
+            f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
+        )
+        found = []
+        async for execution in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+            incident = await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
+            number = execution.typed_search_attributes.get(ATTEMPT, 1)
+            ended = execution.typed_search_attributes[ATTEMPT_ENDED]
+            found.append((incident, EndedAttempt(number, ended)))
+        return found

@@ -16,8 +16,10 @@ from health.kinds import CHECK_KINDS, CheckKind
 from health.node import Node
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import RemediationRequest
+from health.surroundings import Surroundings
+from health.template_validity import TemplateKind, TemplateKinds
 from health.threshold import Allowance
-from kube.lease import LeaseRecord, name_for_node
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, name_for_node
 from kube.record import Key
 
 UNKNOWN_UID = "unknown"
@@ -31,6 +33,13 @@ class Listener(Protocol):
         """The answer for `target`, or without one the check's own numbers or spec, may have changed."""
 
 
+class Witness(Protocol):
+    """Is told what became of a request; must not raise and must not wait."""
+
+    def __call__(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        """The request came (nothing before), changed or went (nothing after); the picture shows it."""
+
+
 class Picture:
     """Nodes, checks, requests and Leases of one cluster, as they were last seen."""
 
@@ -42,11 +51,20 @@ class Picture:
         self.checks: dict[CheckReference, CheckPicture] = {}
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
+        self.surroundings = Surroundings()
+        """What the cluster around all checks says."""
+        self.template_kinds: TemplateKinds = _nothing_known
+        """What is known of templates."""
         self._listeners: list[Listener] = []
+        self._witnesses: list[Witness] = []
 
     def subscribe(self, listener: Listener) -> None:
         """Tell `listener` of changes from now on."""
         self._listeners.append(listener)
+
+    def witness_requests(self, witness: Witness) -> None:
+        """Tell `witness` what becomes of each request from now on."""
+        self._witnesses.append(witness)
 
     def tell_all(self) -> None:
         """Every answer may be another now."""
@@ -55,6 +73,13 @@ class Picture:
         for check in self.checks:
             self._tell(check, None)
 
+    def tell_of(self, check: CheckReference) -> None:
+        """Every answer of one check may be another now."""
+        picture = self.checks.get(check)
+        for target in self.requests.targets_of(check) | (picture.concerned if picture else set()):
+            self._tell(check, target)
+        self._tell(check, None)
+
     def node_changed(self, name: str, node: Node | None) -> None:
         """A Node came, changed or (None) went."""
         if node is None:
@@ -62,12 +87,35 @@ class Picture:
         else:
             self.nodes[name] = node
         for reference, check in self.checks.items():
-            was_target = name in check.selected
-            numbers_changed = check.see(name, node)
+            was_target, was_reconfigured = name in check.selected, name in check.reconfigured
+            numbers_changed = check.see(name, node, self.surroundings)
             if was_target or name in check.selected:
                 self._tell(reference, name)
-            if numbers_changed:
+            if was_reconfigured != (name in check.reconfigured):
+                self.tell_of(reference)
+            elif numbers_changed:
                 self._tell(reference, None)
+
+    def surround(self, around: Surroundings) -> None:
+        """Take in what is around all checks now."""
+        if around == self.surroundings:
+            return
+        before, others = set(self.all_wanted()), self.surroundings.machine_health_checks
+        self.surroundings = around
+        if around.machine_health_checks is not others:
+            for check in self.checks.values():
+                self._see_all(check)
+        for incident in before - set(self.all_wanted()):
+            self._tell(incident.check, incident.target.name)
+        self.tell_all()
+
+    def templates_changed(self, api_version: str, kind: str) -> None:
+        """What is known of the templates of this kind is something else now."""
+        for reference, picture in self.checks.items():
+            steps = () if isinstance(picture.check, InvalidCheckError) else picture.check.steps
+            named = {(step.template.api_version, step.template.kind) for step in steps}
+            if (api_version, kind) in named:
+                self.tell_of(reference)
 
     def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
         """A check came, changed or (None) went."""
@@ -82,32 +130,36 @@ class Picture:
             self.checks[reference] = self._picture_of(record, record.parse(kind))
         targets = set(self.requests.targets_of(reference))
         for check in (known, self.checks.get(reference)):
-            targets |= check.unhealthy if check else set()
+            targets |= check.concerned if check else set()
         for target in targets:
             self._tell(reference, target)
         self._tell(reference, None)
 
     def _picture_of(self, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> CheckPicture:
         picture = CheckPicture(record, check)
-        for name, node in self.nodes.items():
-            picture.see(name, node)
+        self._see_all(picture)
         return picture
+
+    def _see_all(self, check: CheckPicture) -> None:
+        for name, node in self.nodes.items():
+            check.see(name, node, self.surroundings)
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
     ) -> None:
         """A remediation request came, changed or went."""
         entry = seen(api_version, kind, request)
-        if exists:
-            self.requests.put(entry)
-        else:
-            self.requests.remove(entry)
+        before = self.requests.put(entry) if exists else self.requests.remove(entry)
+        for witness in self._witnesses:
+            witness(before, entry if exists else None)
         if entry.owner is not None:
             self._tell(entry.owner, request.target_name)
             self._tell(entry.owner, None)
         for reference, check in self.checks.items():
             if reference != entry.owner and request.target_name in check.unhealthy:
                 self._tell(reference, request.target_name)
+        if entry.sight.is_of_control_plane:
+            self._tell_control_plane()
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
         """The Lease of a target came, changed or (None) went."""
@@ -119,6 +171,15 @@ class Picture:
             for target in check.unhealthy:
                 if name_for_node(target) == name:
                     self._tell(reference, target)
+        if name == CONTROL_PLANE_TURN:
+            self._tell_control_plane()
+
+    def _tell_control_plane(self) -> None:
+        """Another node of the control plane may have its turn now."""
+        for reference, check in self.checks.items():
+            for target in check.unhealthy:
+                if target in self.nodes and self.nodes[target].is_control_plane:
+                    self._tell(reference, target)
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
         """The incidents that there should be for one target of one check.
@@ -128,7 +189,7 @@ class Picture:
         """
         node, picture = self.nodes.get(target), self.checks.get(check)
         uids = set()
-        if node is not None and picture is not None and target in picture.unhealthy:
+        if node is not None and picture is not None and target in picture.concerned:
             uids.add(node.metadata.uid)
         for entry in self.requests.of(check, target):
             uids.add(entry.request.target_uid or (node.metadata.uid if node else UNKNOWN_UID))
@@ -138,7 +199,7 @@ class Picture:
         """The incidents that there should be."""
         for check in {*self.checks, *self.requests.owners()}:
             picture = self.checks.get(check)
-            for target in self.requests.targets_of(check) | (picture.unhealthy if picture else set()):
+            for target in self.requests.targets_of(check) | (picture.concerned if picture else set()):
                 yield from self.wanted(check, target)
 
     def allowance(self, check: CheckReference) -> Allowance | None:
@@ -161,3 +222,7 @@ class Picture:
     def _tell(self, check: CheckReference, target: str | None) -> None:
         for listener in self._listeners:
             listener(check, target)
+
+
+def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks
+    return None

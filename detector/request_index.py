@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from health.kinds import CHECK_KINDS
 from health.references import CheckReference, RequestReference
 from health.remediation_request import RemediationRequest
+from health.request_sight import RequestSight
 
 
 @dataclass(frozen=True)
 class SeenRequest:
     """One request, with what the list that it came from says of its kind."""
 
-    reference: RequestReference
+    sight: RequestSight
     request: RemediationRequest
     owner: CheckReference | None
     """The check that owns it; None for a request that no check of a kind we know owns."""
+
+    @property
+    def reference(self) -> RequestReference:
+        """Its name."""
+        return self.sight.reference
 
 
 def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenRequest:
@@ -29,7 +35,7 @@ def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenReques
         ),
         None,
     )
-    return SeenRequest(request.reference(api_version, kind), request, owner)
+    return SeenRequest(request.sight(api_version, kind), request, owner)
 
 
 class RequestIndex:
@@ -39,22 +45,24 @@ class RequestIndex:
         self._by_target: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
         self._targets_of: defaultdict[CheckReference, dict[str, int]] = defaultdict(dict)
 
-    def put(self, entry: SeenRequest) -> None:
-        """Keep the newest version of a request."""
-        self.remove(entry)
+    def put(self, entry: SeenRequest) -> SeenRequest | None:
+        """Keep the newest version of a request; answers what it was before."""
+        before = self.remove(entry)
         self._by_target[entry.request.target_name][entry.reference.uid] = entry
         if entry.owner is not None:
             counts = self._targets_of[entry.owner]
             counts[entry.request.target_name] = counts.get(entry.request.target_name, 0) + 1
+        return before
 
-    def remove(self, entry: SeenRequest) -> None:
-        """Forget a request; nothing happens if it is not there."""
+    def remove(self, entry: SeenRequest) -> SeenRequest | None:
+        """Forget a request; answers what it was, None if it is not there."""
         target = entry.request.target_name
         known = self._by_target[target].pop(entry.reference.uid, None)
         if not self._by_target[target]:
             del self._by_target[target]
         if known is not None and known.owner is not None:
             self._count_down(known.owner, target)
+        return known
 
     def _count_down(self, owner: CheckReference, target: str) -> None:
         counts = self._targets_of[owner]
@@ -63,6 +71,11 @@ class RequestIndex:
             del counts[target]
         if not counts:
             del self._targets_of[owner]
+
+    def all(self) -> Iterator[SeenRequest]:
+        """The requests for all targets, whoever owns them."""
+        for requests in self._by_target.values():
+            yield from requests.values()
 
     def for_target(self, target: str) -> Iterator[SeenRequest]:
         """The requests for one target, whoever owns them."""

@@ -2,37 +2,58 @@
 
 from datetime import datetime
 
+from detector.check_surroundings import check_surroundings
 from detector.picture import Picture
-from detector.request_index import SeenRequest
-from health.check_sight import CheckSight, RequestSight, TargetSight
+from detector.target_facts import target_facts
+from health.check_sight import CheckSight, TargetSight
+from health.escalation import Plan
 from health.health_check import HealthCheck, InvalidCheckError
 from health.references import CheckReference
-from health.verdict import HEALTHY
+from health.request_sight import RequestSight
+from health.storm import Storm
+from health.target_hold import target_hold
+from health.verdict import HEALTHY, Health
 
 
-def sighting(picture: Picture, reference: CheckReference, refusal: str, now: datetime) -> CheckSight | None:
+def sighting(
+    picture: Picture, reference: CheckReference, storm: Storm | None, now: datetime
+) -> CheckSight | None:
     """The sight of a check; None if it is gone."""
     entry = picture.checks.get(reference)
     if entry is None:
         return None
     uid = entry.record.metadata.uid
     if isinstance(entry.check, InvalidCheckError):
-        return CheckSight(entry.check, uid, allowance=None)
+        return CheckSight(entry.check, uid, allowance=None, storm=storm)
     names = entry.unhealthy | picture.requests.targets_of(reference)
     targets = {name: _target(picture, reference, entry.check, name, now) for name in sorted(names)}
-    return CheckSight(entry.check, uid, picture.allowance(reference), targets, refusal)
+    around = check_surroundings(picture, reference, now)
+    return CheckSight(entry.check, uid, picture.allowance(reference), targets, around, storm)
 
 
 def _target(
     picture: Picture, reference: CheckReference, check: HealthCheck, name: str, now: datetime
 ) -> TargetSight:
-    requests = tuple(_request(entry) for entry in picture.requests.of(reference, name))
+    requests = tuple(entry.sight for entry in picture.requests.of(reference, name))
     node = picture.nodes.get(name)
     if node is None or not check.selects(node.metadata.labels):
         return TargetSight(name, "", HEALTHY, requests)
-    return TargetSight(name, node.metadata.uid, check.verdict(node, now), requests)
+    verdict = check.verdict(node, now, picture.surroundings)
+    course = Plan(check.steps).course(requests, now)
+    if verdict.health is not Health.EXPIRED:
+        return TargetSight(name, node.metadata.uid, verdict, requests)
+    return TargetSight(
+        name,
+        node.metadata.uid,
+        verdict,
+        requests,
+        hold=target_hold(target_facts(picture, reference, node, now)),
+        # A classic remediation that is overdue is not: it has no other step to try (semantics 2.5).
+        is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
+        step_ends=course.until,
+        has_empty_exclusion=node.has_empty_exclusion,
+    )
 
 
-def _request(entry: SeenRequest) -> RequestSight:
-    request = entry.request
-    return RequestSight(entry.reference, request.metadata.creation_timestamp, request.timed_out_at)
+def _is_escalation(check: HealthCheck) -> bool:
+    return any(step.timeout_seconds is not None for step in check.steps)

@@ -1,51 +1,31 @@
 """Sources: the reflectors that feed the picture, and how old it is.
 
-Nodes, checks and Leases are watched from the start; kinds of requests when a check names them, by its
-templates or by the requests that its status lists (so a restart knows those of a template that was replaced).
+Nodes, checks, Leases and what is around all checks are watched from the start; kinds of templates and of
+requests when a check names them (`named_kinds`).
 """
 
 import asyncio
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
+from detector.glance import Sight
+from detector.named_kinds import NamedKinds
 from detector.picture import Picture
 from detector.records import CheckRecord
-from detector.request_kinds import RequestKind, RequestKinds
-from health.health_check import InvalidCheckError
+from detector.source import Source
+from detector.surroundings_watch import SurroundingsWatch
 from health.kinds import CHECK_KINDS, CheckKind
 from health.node import Node
 from health.references import CheckReference
-from health.remediation_request import RemediationRequest
 from kube.lease import LeaseRecord
-from kube.record import Change, ChangeKind
+from kube.record import Change
 from kube.reflector import Reflector
-from kube.resource import LEASES, NODES, Resource
+from kube.resource import LEASES, NODES, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
-
-
-class Source(Protocol):
-    """What a reflector says of itself."""
-
-    @property
-    def synced(self) -> bool:
-        """Whether it was ever complete."""
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with it, "" if nothing is."""
-
-    def age(self) -> timedelta | None:
-        """Time since its last sign of life."""
-
-    async def wait_synced(self) -> None:
-        """Return when it is complete."""
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
+LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 
 
 class Sources:
@@ -58,26 +38,42 @@ class Sources:
         self._picture = picture
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
-        self._requests = RequestKinds(transport, self._request, picture.tell_all, problems)
+        self._kinds = NamedKinds(transport, picture, problems)
+        self._around = SurroundingsWatch(transport, lease_namespace, self._look_around)
         nodes = Reflector(transport, NODES, Node, notify=self._node)
         leases = Reflector(transport, LEASES, LeaseRecord, namespace=lease_namespace, notify=self._lease)
         self._base: dict[str, Source] = {"nodes": nodes, "leases": leases}
         for kind in CHECK_KINDS.values():
             self._base[kind.kind] = self._checks_of(kind)
         picture.unreadable_nodes = nodes.broken
+        picture.template_kinds = self._kinds.template_kind
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with self._tasks:
-            for source in self._base.values():
+            for source in (*self._base.values(), *self._around.sources.values()):
                 self._tasks.create_task(source.run())
-            await self._report_problems()
+            while True:
+                self._report_problems()
+                # That a kind is served by now, or no more, is told to nobody.
+                self._look_around()
+                await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
 
     async def wait_settled(self) -> None:
-        """Return when all was read completely but kinds of requests that cannot be read."""
+        """Return when nodes, checks and Leases were read completely, and all else was or could not be."""
         for source in self._base.values():
             await source.wait_synced()
-        await self._requests.wait_tried()
+        await self._around.wait_tried()
+        self._look_around()
+        await self._kinds.wait_tried()
+
+    async def wait_kinds(self, check: CheckReference) -> None:
+        """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
+        try:
+            async with asyncio.timeout(LONGEST_WAIT_FOR_KINDS_SECONDS):
+                await self._kinds.wait_tried_of(check)
+        except TimeoutError:
+            return
 
     def age(self) -> timedelta | None:
         """The age of the oldest source that verdicts rest on; None if one was never complete."""
@@ -85,18 +81,28 @@ class Sources:
         known = [age for age in ages if age is not None]
         return max(known) if len(known) == len(ages) else None
 
+    def ages(self) -> dict[str, timedelta | None]:
+        """How old each source is, by its name; None for one that was never complete."""
+        sources = self._base | self._around.served
+        ages = {part: source.age() if source.synced else None for part, source in sources.items()}
+        return ages | self._kinds.ages()
+
+    def sight(self, check: CheckReference, limit: timedelta) -> Sight:
+        """How well is seen what matters to a check, when nothing older than `limit` will do."""
+        return Sight(
+            self.age(),
+            limit,
+            self.unread_requests(check, limit),
+            self._kinds.unread_templates(check, limit),
+            self._around.unread(limit),
+        )
+
     def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
         """Why the requests that matter to `check` are not known well enough to act; "" if they are."""
-        templates = self._kinds_of_templates(check)
-        listed = self._requests.served(self._kinds_of_status(check))
-        return self._requests.problem(templates | listed, limit)
-
-    def refusal(self, check: CheckReference) -> str:
-        """What the API server said where it does not let us read the requests of `check`."""
-        return self._requests.refusal(self._kinds_of_templates(check))
+        return self._kinds.unread_requests(check, limit)
 
     def _checks_of(self, kind: CheckKind) -> Source:
-        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
+        resource = resource_of(kind)
         return Reflector(self._transport, resource, CheckRecord, notify=partial(self._check, kind))
 
     def _node(self, change: Change[Node]) -> None:
@@ -108,31 +114,15 @@ class Sources:
     def _check(self, kind: CheckKind, change: Change[CheckRecord]) -> None:
         reference = CheckReference(kind=kind.kind, namespace=change.key.namespace, name=change.key.name)
         self._picture.check_changed(kind, reference, change.new)
-        named: set[RequestKind] = set()
-        for check in self._picture.checks:
-            named |= self._kinds_of_templates(check) | self._kinds_of_status(check)
-        self._requests.name(named, self._tasks)
+        self._kinds.watch(self._tasks)
 
-    def _request(self, kind: RequestKind, change: Change[RemediationRequest]) -> None:
-        exists = change.kind is not ChangeKind.DELETED
-        request = change.new or change.old
-        if request is not None:
-            self._picture.request_changed(*kind, request, exists=exists)
+    def _look_around(self) -> None:
+        self._picture.surround(self._around.now())
 
-    def _kinds_of_templates(self, check: CheckReference) -> frozenset[RequestKind]:
-        entry = self._picture.checks.get(check)
-        if entry is None or isinstance(entry.check, InvalidCheckError):
-            return frozenset()
-        templates = (step.template for step in entry.check.steps)
-        return frozenset((template.api_version, template.request_kind) for template in templates)
-
-    def _kinds_of_status(self, check: CheckReference) -> frozenset[RequestKind]:
-        entry = self._picture.checks.get(check)
-        return entry.record.listed_request_kinds if entry else frozenset()
-
-    async def _report_problems(self) -> None:
-        while True:
-            for part, source in self._base.items():
-                unread = "" if source.synced else "not read completely yet"
-                self._problems.report(part, source.problem or unread)
-            await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
+    def _report_problems(self) -> None:
+        for part, source in self._base.items():
+            unread = "" if source.synced else "not read completely yet"
+            self._problems.report(part, source.problem or unread)
+        for part, source in self._around.sources.items():
+            unread = "" if source.synced else "not read completely yet"
+            self._problems.report(part, (source.problem or unread) if source.is_served else "")

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from detector.picture import Picture
 from detector.sighting import sighting
 from detector.sources import Sources
+from detector.storms import Storms
 from health.announcement import Announcement
 from health.check_sight import CheckSight
 from health.kinds import CHECK_KINDS
@@ -22,7 +23,7 @@ from health.verdict import Health
 from kube.client import Client
 from kube.errors import KubernetesError, NotFound
 from kube.events import EventNote, Events, ObjectReference
-from kube.resource import Resource
+from kube.resource import resource_of
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
@@ -38,6 +39,7 @@ class Desk:
     client: Client
     picture: Picture
     sources: Sources
+    storms: Storms
     instance: str
     now: Callable[[], datetime]
 
@@ -59,6 +61,7 @@ class StatusReporter:
         """Report until the check is gone."""
         while True:
             await asyncio.sleep(GATHER.total_seconds())
+            await self._desk.sources.wait_kinds(self._reference)
             self.changed.clear()
             sight = self._sight()
             if sight is None:
@@ -69,8 +72,8 @@ class StatusReporter:
 
     def _sight(self) -> CheckSight | None:
         """What is to be reported; None if the check is gone. Another one of its name begins anew."""
-        refusal = self._desk.sources.refusal(self._reference)
-        sight = sighting(self._desk.picture, self._reference, refusal, self._desk.now())
+        storm = self._desk.storms.of(self._reference)
+        sight = sighting(self._desk.picture, self._reference, storm, self._desk.now())
         if sight is not None and self._before is not None and sight.uid != self._before.uid:
             self._before = None
         return sight
@@ -93,7 +96,7 @@ class StatusReporter:
 
     async def _write(self, status: dict[str, object], resource_version: str) -> None:
         kind = self._kind
-        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
+        resource = resource_of(kind)
         # The version makes it conditional: what it was computed from must be what is there.
         body = {"metadata": {"resourceVersion": resource_version}, "status": status}
         await self._desk.client.merge_patch(
@@ -125,6 +128,8 @@ class StatusReporter:
 
 
 def _next_deadline(sight: CheckSight) -> datetime | None:
-    """When a target's timer runs out next, and so is to be published."""
-    waiting = [t.verdict.deadline for t in sight.targets.values() if t.verdict.health is Health.WAITING]
-    return min((deadline for deadline in waiting if deadline is not None), default=None)
+    """When a target's timer or step runs out next, and so is to be published."""
+    targets = sight.targets.values()
+    waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
+    steps = [target.step_ends for target in targets]
+    return min((deadline for deadline in (*waiting, *steps) if deadline is not None), default=None)

@@ -21,13 +21,20 @@ class StatusReporters:
     async def lead(self) -> None:
         """Report until cancelled."""
         try:
-            async with asyncio.TaskGroup() as self._tasks:
-                for check in list(self._desk.picture.checks):
-                    self._changed(check, None)
-                await asyncio.Event().wait()
+            async with asyncio.TaskGroup() as tasks:
+                await self._accept_changes(tasks)
         finally:
-            self._tasks = None
             self._reporters.clear()
+
+    async def _accept_changes(self, tasks: asyncio.TaskGroup) -> None:
+        self._tasks = tasks
+        try:
+            for check in list(self._desk.picture.checks):
+                self._changed(check, None)
+            await asyncio.Event().wait()
+        finally:
+            # Before the group ends its reporters: from then on it raises at a change, and the senses with it.
+            self._tasks = None
 
     def _changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
         if self._tasks is None:

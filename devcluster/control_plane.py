@@ -23,6 +23,8 @@ from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 
 PATIENCE = timedelta(seconds=90)
+API_SERVER = "control_plane"
+"""What the program kube-apiserver is called under the supervisor."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,7 @@ async def start(
     """
     await _start(supervisor, layout, "etcd", servers.etcd + server_flags.etcd(layout))
     await _etcd_is_ready(supervisor, layout)
-    api_server = servers.kube_apiserver + server_flags.kube_apiserver(layout)
-    await _start(supervisor, layout, "control_plane", api_server)
-    await _api_server_is_ready(supervisor, layout)
+    await start_api_server(supervisor, layout, servers)
     manager = servers.kube_controller_manager + server_flags.kube_controller_manager(layout, node_grace)
     await _start(supervisor, layout, "manager", manager)
     credentials = layout.credentials
@@ -73,6 +73,13 @@ async def start(
         worker_kubeconfig=credentials.kubeconfig(WORKER),
         audit_log=layout.audit_log,
     )
+
+
+async def start_api_server(supervisor: Supervisor, layout: Layout, servers: Servers) -> None:
+    """Start kube-apiserver alone, where etcd runs, and wait until it is ready; errors as of `start`."""
+    command = servers.kube_apiserver + server_flags.kube_apiserver(layout)
+    await _start(supervisor, layout, API_SERVER, command)
+    await _api_server_is_ready(supervisor, layout)
 
 
 async def _start(supervisor: Supervisor, layout: Layout, name: str, command: tuple[str, ...]) -> None:
@@ -104,7 +111,7 @@ async def _api_server_is_ready(supervisor: Supervisor, layout: Layout) -> None:
         async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
             return await _is_ok(session, address)
 
-    sentence = f"kube-apiserver does not become ready: see why in {layout.log('control_plane')}"
+    sentence = f"kube-apiserver does not become ready: see why in {layout.log(API_SERVER)}"
     await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
 
 

@@ -9,22 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.durations import in_words
 from health.observation import Hold, HoldReason
+from health.target_hold import NO_FACTS, TargetFacts, target_hold
 from health.threshold import Allowance
 
 STALE_ASK_AGAIN_SECONDS = 10.0
-RIVAL_ASK_AGAIN_SECONDS = 60.0
-"""As the reference's requeue, where a rival's hold does not end by itself."""
-
-
-@dataclass(frozen=True)
-class Rival:
-    """Somebody else who holds the target."""
-
-    name: str
-    seconds: float = RIVAL_ASK_AGAIN_SECONDS
-    """When that hold runs out by itself."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +25,18 @@ class Question:
     check_hold: Hold | None
     """Why the check as a whole allows nothing."""
     allowance: Allowance
-    is_excluded: bool
     unread_requests: str = ""
     """Why it is not known which requests exist; then numbers and rivals are not known either."""
-    rival: Rival | None = None
-    earlier_request: str = ""
-    """A request for an earlier target of this name that still exists."""
+    target: TargetFacts = NO_FACTS
+    storm: Hold | None = None
+    """Why a storm allows nothing yet."""
+    back_off: Hold | None = None
+    """Why a first request comes too soon after an earlier remediation of the target."""
+    around: CheckSurroundings = NOTHING_AROUND
+    unread_surroundings: str = ""
+    """Why it is not known well enough what is around all checks."""
+    unread_templates: str = ""
+    """Why it is not known whether the templates can be used."""
 
 
 def stale_sight(age: timedelta | None, limit: timedelta) -> Hold | None:
@@ -63,24 +60,40 @@ def admission(question: Question) -> Hold | None:
     return None
 
 
+def _stopped(question: Question) -> Hold | None:
+    stop = question.around.stop
+    return None if stop is None else stop.hold
+
+
+def _disabled(question: Question) -> Hold | None:
+    problem = question.around.problem
+    return None if problem is None else problem.hold
+
+
+def _unread_surroundings(question: Question) -> Hold | None:
+    return _unread(HoldReason.SURROUNDINGS_UNREAD, question.unread_surroundings)
+
+
+def _unread_templates(question: Question) -> Hold | None:
+    return _unread(HoldReason.TEMPLATES_UNREAD, question.unread_templates)
+
+
+def _upgrading(question: Question) -> Hold | None:
+    return question.around.upgrade
+
+
 def _check(question: Question) -> Hold | None:
     return question.check_hold
 
 
 def _unread_requests(question: Question) -> Hold | None:
-    if not question.unread_requests:
-        return None
-    return Hold(
-        reason=HoldReason.REQUESTS_UNREAD,
-        message=question.unread_requests,
-        ask_again_seconds=STALE_ASK_AGAIN_SECONDS,
-    )
+    return _unread(HoldReason.REQUESTS_UNREAD, question.unread_requests)
 
 
-def _excluded(question: Question) -> Hold | None:
-    if not question.is_excluded:
+def _unread(reason: HoldReason, why: str) -> Hold | None:
+    if not why:
         return None
-    return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
+    return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
 
 
 def _threshold(question: Question) -> Hold | None:
@@ -89,26 +102,28 @@ def _threshold(question: Question) -> Hold | None:
     return Hold(reason=HoldReason.THRESHOLD, message=question.allowance.words)
 
 
-def _earlier_request(question: Question) -> Hold | None:
-    if not question.earlier_request:
-        return None
-    message = f"{question.earlier_request} of an earlier target of this name is still there"
-    return Hold(reason=HoldReason.EARLIER_REQUEST, message=message)
+def _storm(question: Question) -> Hold | None:
+    return question.storm
 
 
-def _taken(question: Question) -> Hold | None:
-    rival = question.rival
-    if rival is None:
-        return None
-    message = f"held by {rival.name}"
-    return Hold(reason=HoldReason.TAKEN, message=message, ask_again_seconds=max(1.0, rival.seconds))
+def _target(question: Question) -> Hold | None:
+    return target_hold(question.target)
+
+
+def _back_off(question: Question) -> Hold | None:
+    return question.back_off
 
 
 _RULES: tuple[Callable[[Question], Hold | None], ...] = (
+    _stopped,
+    _unread_surroundings,
+    _disabled,
+    _unread_templates,
+    _upgrading,
     _check,
     _unread_requests,
-    _excluded,
     _threshold,
-    _earlier_request,
-    _taken,
+    _storm,
+    _target,
+    _back_off,  # the last: who may skip it (`resume`) skips nothing else
 )

@@ -2,21 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
-from health.references import RequestReference
+from health.observation import Hold
+from health.request_sight import RequestSight
+from health.storm import Storm
 from health.threshold import Allowance
 from health.verdict import Health, Verdict
-
-
-@dataclass(frozen=True)
-class RequestSight:
-    """One request of the check."""
-
-    reference: RequestReference
-    created: datetime
-    timed_out: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -28,6 +21,14 @@ class TargetSight:
     """"" for a target that is gone."""
     verdict: Verdict
     requests: tuple[RequestSight, ...] = ()
+    hold: Hold | None = None
+    """Why nothing new may be done for this target, whatever the check allows."""
+    is_exhausted: bool = False
+    """Whether no step of an escalation is left for it."""
+    step_ends: datetime | None = None
+    """When the time of the step that runs is over."""
+    has_empty_exclusion: bool = False
+    """Whether somebody meant to exclude it, and did not say so."""
 
     @property
     def is_published(self) -> bool:
@@ -44,13 +45,21 @@ class CheckSight:
     allowance: Allowance | None
     """The numbers; None for a check that does not parse."""
     targets: Mapping[str, TargetSight] = field(default_factory=dict)
-    refusal: str = ""
-    """What the API server said where it does not let us read the requests that its templates ask for."""
+    around: CheckSurroundings = NOTHING_AROUND
+    """What holds the check as a whole."""
+    storm: Storm | None = None
+    """Its latest storm."""
 
     @property
     def is_blocked(self) -> bool:
         """Whether the threshold holds a target back now."""
         return self.allowance is not None and not self.allowance.allowed and bool(self.expired)
+
+    @property
+    def is_held_by_storm(self) -> bool:
+        """Whether a storm alone holds a target back now: the threshold holds again."""
+        is_allowed = self.allowance is not None and self.allowance.allowed
+        return is_allowed and self.storm is not None and self.storm.is_active and bool(self.expired)
 
     @property
     def expired(self) -> tuple[TargetSight, ...]:

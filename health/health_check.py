@@ -1,12 +1,15 @@
 """HealthCheck: what each kind of check must answer, so that nothing outside its file asks for the kind."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from health.check_problem import CheckProblem
 from health.node import Node
 from health.observation import Hold
 from health.references import CheckReference, Step
+from health.surroundings import Surroundings
+from health.template_validity import TemplateKinds
 from health.threshold import Allowance
 from health.verdict import Fact, Verdict
 
@@ -42,14 +45,25 @@ class HealthCheck(Protocol):
     def hold(self) -> Hold | None:
         """Why the check as a whole allows nothing now, whatever its numbers."""
 
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        """How long its threshold must hold after a storm; None where it knows no storms."""
+
+    @property
+    def healthy_delay(self) -> timedelta:
+        """How long the requests of a target that is healthy again are kept; negative: until confirmed."""
+
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether a target with these labels is one of its targets."""
 
-    def is_unhealthy(self, node: Node) -> bool:
+    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
+        """What around it keeps it as a whole from working."""
+
+    def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
         """Whether `node` counts as unhealthy: its verdict is not healthy, at whatever time."""
 
-    def verdict(self, node: Node, now: datetime) -> Verdict:
-        """What it says of `node` at `now`."""
+    def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
+        """What it says of `node` at `now`, in these surroundings."""
 
     def still_states(self, fact: Fact, node: Node) -> bool:
         """Whether `fact` is true of `node` as it is, and still one that this check calls unhealthy."""

@@ -2,18 +2,23 @@
 
 Heartbeat times, reasons and messages are left out on purpose: two Nodes that differ in those alone are equal
 but for their resourceVersion, so a heartbeat changes nothing. Of the annotations only those that we honour
-are kept.
+are kept. The parts have slots: a large cluster has a hundred thousand of them.
 """
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
 
 from health.frozen import FrozenObject
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
 EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
+_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
-class NodeCondition(FrozenObject):
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeCondition:
     """One condition of a Node's status."""
 
     type: str
@@ -21,13 +26,20 @@ class NodeCondition(FrozenObject):
     last_transition_time: AwareDatetime | None = None
 
 
-class NodeAnnotations(FrozenObject):
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeAnnotations:
     """The annotations of a Node that we honour."""
 
     machine: str = Field(default="", alias="machine.openshift.io/machine")
+    confirmed_healthy: str | None = Field(
+        default=None, alias="remediation.medik8s.io/manually-confirmed-healthy"
+    )
+    current_config: str = Field(default="", alias="machineconfiguration.openshift.io/currentConfig")
+    desired_config: str = Field(default="", alias="machineconfiguration.openshift.io/desiredConfig")
 
 
-class NodeMetadata(FrozenObject):
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeMetadata:
     """Identity and labels of a Node."""
 
     name: str
@@ -40,7 +52,8 @@ class NodeMetadata(FrozenObject):
     annotations: NodeAnnotations = NodeAnnotations()
 
 
-class NodeStatus(FrozenObject):
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeStatus:
     """The part of a Node's status that we read."""
 
     conditions: tuple[NodeCondition, ...] = ()
@@ -58,6 +71,22 @@ class Node(FrozenObject):
         return any(label in self.metadata.labels for label in CONTROL_PLANE_LABELS)
 
     @property
+    def is_confirmed_healthy(self) -> bool:
+        """Whether a person marked it as healthy, whatever the value of the mark."""
+        return self.metadata.annotations.confirmed_healthy is not None
+
+    @property
     def is_excluded(self) -> bool:
         """Whether a person excluded the node; only the exact value "true" does."""
         return self.metadata.labels.get(EXCLUDE_LABEL) == "true"
+
+    @property
+    def has_empty_exclusion(self) -> bool:
+        """Whether the label to exclude it is there without a value, which excludes nothing."""
+        return self.metadata.labels.get(EXCLUDE_LABEL) == ""
+
+    @property
+    def is_being_reconfigured(self) -> bool:
+        """Whether the machine config operator is changing its configuration (semantics 2.1/10)."""
+        annotations = self.metadata.annotations
+        return annotations.desired_config not in ("", annotations.current_config)

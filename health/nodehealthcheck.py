@@ -5,20 +5,24 @@ and value.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from health.check_problem import CheckProblem
 from health.frozen import FrozenObject
 from health.health_check import InvalidCheckError
 from health.node import Node
 from health.nodehealthcheck_spec import Spec
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
-from health.references import CheckReference, Step
+from health.references import CheckReference, Step, TemplateReference
+from health.surroundings import Surroundings
+from health.template_validity import TemplateKinds, template_problem
 from health.threshold import Allowance, Threshold
-from health.verdict import Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
+from health.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
 
 KIND = "NodeHealthCheck"
 API_VERSION = "remediation.medik8s.io/v1alpha1"
@@ -43,7 +47,7 @@ class NodeHealthCheck(FrozenObject):
         try:
             return cls.model_validate(raw)
         except ValidationError as error:
-            raise _first_problem(error) from error
+            raise problem_of(error.errors()[0]) from error
 
     @property
     def reference(self) -> CheckReference:
@@ -70,12 +74,7 @@ class NodeHealthCheck(FrozenObject):
 
     @property
     def hold(self) -> Hold | None:
-        """Pause requests; and, fail-closed, what this version does not carry out yet."""
-        if self.unsupported:
-            return Hold(
-                reason=HoldReason.NOT_SUPPORTED,
-                message=f"this version does not carry out {', '.join(self.unsupported)}",
-            )
+        """Pause requests."""
         if self.spec.pause_requests:
             return Hold(
                 reason=HoldReason.PAUSED,
@@ -84,14 +83,14 @@ class NodeHealthCheck(FrozenObject):
         return None
 
     @property
-    def unsupported(self) -> tuple[str, ...]:
-        """The fields in use that this version reads but does not carry out."""
-        in_use = {
-            "spec.escalatingRemediations": bool(self.spec.escalating_remediations),
-            "spec.healthyDelay": bool(self.spec.healthy_delay),
-            "spec.stormCooldownDuration": self.spec.storm_cooldown_duration is not None,
-        }
-        return tuple(field for field, is_used in in_use.items() if is_used)
+    def healthy_delay(self) -> timedelta:
+        """spec.healthyDelay; none is zero."""
+        return self.spec.healthy_delay or timedelta()
+
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        """spec.stormCooldownDuration."""
+        return self.spec.storm_cooldown_duration
 
     @property
     def rules(self) -> tuple[UnhealthyCondition, ...]:
@@ -105,13 +104,25 @@ class NodeHealthCheck(FrozenObject):
         """Whether a Node with these labels is one of its targets."""
         return self.spec.selector.selects(labels)
 
-    def is_unhealthy(self, node: Node) -> bool:
-        """Whether a condition matches, expired or not."""
-        return has_match(node, self.rules)
+    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
+        """MachineHealthChecks that conflict, else the first template that cannot be used."""
+        return around.conflict or template_problem(self._templates_as_listed, kinds)
 
-    def verdict(self, node: Node, now: datetime) -> Verdict:
+    @property
+    def _templates_as_listed(self) -> tuple[TemplateReference, ...]:
+        if self.spec.remediation_template is not None:
+            return (self.spec.remediation_template.reference,)
+        return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
+
+    def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
+        """Whether a condition matches, expired or not."""
+        return has_match(node, self.rules) and not around.leaves_to_others(node)
+
+    def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
         """What it says of `node` at `now`."""
-        return verdict(node, self.rules, now)
+        if around.leaves_to_others(node):
+            return HEALTHY
+        return verdict(node, self.rules, now, around.blind_until)
 
     def still_states(self, fact: Fact, node: Node) -> bool:
         """Whether `node` still has that condition since then, and the check still calls it unhealthy."""
@@ -124,13 +135,14 @@ class NodeHealthCheck(FrozenObject):
         return threshold.allowance(total=total, healthy=healthy)
 
 
-def _first_problem(error: ValidationError) -> InvalidCheckError:
-    first = error.errors()[0]
-    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    problem = first["msg"].removeprefix("Value error, ")
-    if first["loc"][:2] == ("spec", "selector"):
+def problem_of(details: ErrorDetails) -> InvalidCheckError:
+    """One of the things that are wrong with a check, with field and value."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in details["loc"])
+    field = "".join(parts).lstrip(".")
+    problem = details["msg"].removeprefix("Value error, ")
+    if details["loc"][:2] == ("spec", "selector"):
         problem = f"Invalid selector: {problem}"
-    value = first["input"]
+    value = details["input"]
     shown = _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
     return InvalidCheckError(_cut(field), shown, _cut(problem))
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from health.check_sight import CheckSight
 from health.health_check import InvalidCheckError
-from health.observation import HoldReason
+from health.machine_health_check_conflict import CONFLICT
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,13 @@ class Disabled:
     is_disabled: bool
     reason: str
     message: str
+
+    @property
+    def announcement(self) -> str:
+        """What the Event of its beginning says (semantics 1.5)."""
+        if self.reason == CONFLICT.reason:
+            return self.message
+        return f"Disabling NHC. Reason: {self.reason}, Message: {self.message}"
 
 
 ENABLED = Disabled(
@@ -27,10 +34,7 @@ def disabled(sight: CheckSight) -> Disabled:
     """What keeps a check as a whole from working, if anything does."""
     if isinstance(sight.check, InvalidCheckError):
         return Disabled(is_disabled=True, reason="InvalidSpec", message=str(sight.check))
-    hold = sight.check.hold
-    if hold is not None and hold.reason is HoldReason.NOT_SUPPORTED:
-        return Disabled(is_disabled=True, reason=hold.reason, message=hold.message)
-    if sight.refusal:
-        message = f'Remediation template not found: "{sight.refusal}"'
-        return Disabled(is_disabled=True, reason="RemediationTemplateNotFound", message=message)
+    problem = sight.around.problem
+    if problem is not None:
+        return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
     return ENABLED

@@ -2,7 +2,8 @@
 
 Texts are the reference's (semantics 1.5). Each note has a seed that is the same whenever the same transition
 is told again, for instance after a restart; so the API server refuses the second one. While the check holds
-all its targets (threshold, pause request, disabled), it gets one Event and its targets none (decision 6).
+all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its targets none
+(decision 6).
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,11 +11,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from health.announcement import Announcement, Severity
-from health.check_sight import CheckSight, RequestSight, TargetSight
+from health.check_sight import CheckSight, TargetSight
 from health.health_check import InvalidCheckError
 from health.nodehealthcheck_disabled import disabled
 from health.nodehealthcheck_status import stored_condition
+from health.nodehealthcheck_storm_events import storm_notes
+from health.nodehealthcheck_target_events import target_notes
 from health.observation import HoldReason
+from health.request_sight import RequestSight
+from health.storm_conditions import stored_storm
 
 _PREFIX = "[remediation] "
 _YOUNG = timedelta(minutes=10)
@@ -33,9 +38,13 @@ def announcements(
         before = None
     return [
         *switched,
+        *_stopped(before, after),
+        *_upgrading(before, after),
         *_paused(before, after),
         *_blocked(before, after),
+        *_storm(before, after, stored, now),
         *_detected(before, after),
+        *_of_targets(before, after),
         *_created(before, after, now),
         *_removed(before, after),
     ]
@@ -50,10 +59,29 @@ def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announce
         return
     since = before.get("lastTransitionTime", "")
     if why.is_disabled:
-        message = f"Disabling NHC. Reason: {why.reason}, Message: {why.message}"
-        yield _note(after, Severity.WARNING, "Disabled", message, message, since)
+        yield _note(after, Severity.WARNING, "Disabled", why.announcement, why.announcement, since)
         return
     yield _note(after, Severity.NORMAL, "Enabled", why.message, since)
+
+
+def _stopped(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    stop = after.around.stop
+    if stop is not None and not (before and before.around.stop):
+        message = f"Postponing potential remediations: {stop.words}"
+        yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
+
+
+def _upgrading(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    hold = after.around.upgrade
+    known = before.around.upgrade if before else None
+    if hold is None or (known is not None and known.reason is hold.reason):
+        return
+    if hold.reason is HoldReason.UPGRADING:
+        message = "Postponing potential remediations because of ongoing cluster upgrade"
+        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, hold.message)
+        return
+    message = f"Postponing potential remediations: {hold.message}"
+    yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 
 
 def _paused(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
@@ -84,8 +112,22 @@ def _blocked(before: CheckSight | None, after: CheckSight) -> Iterator[Announcem
     yield _note(after, Severity.WARNING, "RemediationSkipped", message, "threshold", str(latest))
 
 
+def _storm(
+    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
+) -> Iterator[Announcement]:
+    for one in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
+        yield _note(after, one.severity, one.reason, one.message, one.seed)
+    if after.storm is not None and after.is_held_by_storm and not (before and before.is_held_by_storm):
+        message = "Storm recovery active: skipping creation of new remediations"
+        yield _note(
+            after, Severity.WARNING, "RemediationSkipped", message, "storm", f"{after.storm.cooldown_turned}"
+        )
+
+
 def _holds_all(sight: CheckSight) -> bool:
-    return sight.is_blocked or _is_paused(sight) or disabled(sight).is_disabled
+    is_held_around = sight.around.stop is not None or sight.around.upgrade is not None
+    is_held = sight.is_blocked or sight.is_held_by_storm or _is_paused(sight) or is_held_around
+    return is_held or disabled(sight).is_disabled
 
 
 def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
@@ -103,6 +145,15 @@ def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announce
         yield _note(after, Severity.NORMAL, "DetectedUnhealthy", message, target.uid, str(fact))
 
 
+def _of_targets(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    if _holds_all(after) or isinstance(after.check, InvalidCheckError):
+        return
+    known = {} if before is None or _holds_all(before) else before.targets
+    for target in after.expired:
+        for one in target_notes(after.check.reference.name, known.get(target.name), target):
+            yield _note(after, one.severity, one.reason, one.message, *one.seed)
+
+
 def _created(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
     known = _requests(before)
     for uid, (target, request) in _requests(after).items():
@@ -115,8 +166,8 @@ def _created(before: CheckSight | None, after: CheckSight, now: datetime) -> Ite
 def _removed(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
     left = _requests(after)
     for uid, (_, request) in _requests(before).items():
-        was_deleted = request.reference.is_being_deleted
-        is_deleted = uid not in left or left[uid][1].reference.is_being_deleted
+        was_deleted = request.is_being_deleted
+        is_deleted = uid not in left or left[uid][1].is_being_deleted
         if is_deleted and not was_deleted:
             reference = request.reference
             message = f"Deleted remediation CR of kind {reference.kind} with name {reference.name}"

@@ -29,6 +29,18 @@ SHORTEST_STEP = timedelta(minutes=1)
 MACHINE_DELETION = "MachineDeletionRemediationTemplate"
 
 _Text = Annotated[str, Field(min_length=1)]
+_ApiVersion = Annotated[str, Field(pattern=r"^([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+$")]
+_Name = Annotated[str, Field(min_length=1, pattern=r"^[^/%]*[^./%][^/%]*$")]
+"""What can be a segment of a path: no slash, and not "..", which leads to other objects."""
+_Namespace = Annotated[str, Field(pattern=r"^([^/%]*[^./%][^/%]*)?$")]
+
+
+class Refused(ValueError):
+    """Something is refused in the reference's words, which name field and value by themselves."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
 
 
 class Condition(FrozenObject):
@@ -42,10 +54,17 @@ class Condition(FrozenObject):
 class Template(FrozenObject):
     """A reference to a remediation template."""
 
-    api_version: _Text
+    api_version: _ApiVersion
     kind: _Text
-    name: _Text
-    namespace: str = ""
+    name: _Name
+    namespace: _Namespace = ""
+
+    @field_validator("kind")
+    @classmethod
+    def _names_a_kind(cls, kind: str) -> str:
+        if kind == "Template":
+            raise ValueError("names no kind of remediation before Template")
+        return kind
 
     @property
     def reference(self) -> TemplateReference:
@@ -72,8 +91,8 @@ class Escalation(FrozenObject):
     def _not_too_short(cls, text: object, parse: ValidatorFunctionWrapHandler) -> timedelta:
         timeout: timedelta = parse(text)
         if timeout < SHORTEST_STEP:
-            found = f"found timeout {text}"
-            raise ValueError(f"EscalatingRemediation Timeout must be at least one minute: {found}")
+            problem = "EscalatingRemediation Timeout must be at least one minute"
+            raise Refused(f"{problem}: found timeout {text}")
         return timeout
 
 
@@ -100,7 +119,7 @@ class Spec(FrozenObject):
     @classmethod
     def _not_negative(cls, raw: object, info: ValidationInfo) -> object:
         if isinstance(raw, int) and raw < 0:
-            raise ValueError(f"{to_camel(info.field_name or '')} must not be negative: {raw}")
+            raise Refused(f"{to_camel(info.field_name or '')} must not be negative: {raw}")
         return raw
 
     @field_validator("unhealthy_conditions")
@@ -118,37 +137,40 @@ class Spec(FrozenObject):
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
+        problems = (self._threshold_problem(), self._selector_problem(), self._template_problem())
+        found = [problem for problem in problems if problem]
+        if found:
+            raise Refused(*found)
+        return self
+
+    def _threshold_problem(self) -> str:
         if self.min_healthy is not None and self.max_unhealthy is not None:
-            raise ValueError("minHealthy and maxUnhealthy cannot be specified at the same time")
+            return "minHealthy and maxUnhealthy cannot be specified at the same time"
         if self.min_healthy is None and self.max_unhealthy is None:
-            raise ValueError("one of minHealthy and maxUnhealthy should be specified")
-        if self.selector.is_empty:
-            raise ValueError("Selector is mandatory")
-        return self
-
-    @model_validator(mode="after")
-    def _templates_fit_together(self) -> Self:
-        if self.remediation_template is None and not self.escalating_remediations:
-            raise ValueError("Either RemediationTemplate or at least one EscalatingRemediations must be set")
-        if self.remediation_template is not None and self.escalating_remediations:
-            raise ValueError("RemediationTemplate and EscalatingRemediations usage is mutual exclusive")
-        return self
-
-    @model_validator(mode="after")
-    def _machines_are_deleted_by_min_healthy(self) -> Self:
-        if self.max_unhealthy is None:
-            return self
+            return "one of minHealthy and maxUnhealthy should be specified"
         problem = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
+        if self.max_unhealthy is None:
+            return ""
         if self.remediation_template is not None and self.remediation_template.deletes_machines:
-            raise ValueError(problem)
+            return problem
         if any(step.remediation_template.deletes_machines for step in self.escalating_remediations):
-            raise ValueError(f"{problem} escalating remediation")
-        return self
+            return f"{problem} escalating remediation"
+        return ""
+
+    def _selector_problem(self) -> str:
+        return "Selector is mandatory" if self.selector.is_empty else ""
+
+    def _template_problem(self) -> str:
+        if self.remediation_template is None and not self.escalating_remediations:
+            return "Either RemediationTemplate or at least one EscalatingRemediations must be set"
+        if self.remediation_template is not None and self.escalating_remediations:
+            return "RemediationTemplate and EscalatingRemediations usage is mutual exclusive"
+        return ""
 
 
 def _refuse_twice(keys: Sequence[object], problem: str) -> None:
     seen: set[object] = set()
     for key in keys:
         if key in seen:
-            raise ValueError(f"{problem} {key}")
+            raise Refused(f"{problem} {key}")
         seen.add(key)

@@ -4,18 +4,22 @@ Numbers are true in every phase (decision 17). Two sights that publish the same 
 lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.check_sight import CheckSight, RequestSight, TargetSight
-from health.health_check import InvalidCheckError
+from health.check_sight import CheckSight, TargetSight
+from health.escalation import Plan
+from health.health_check import HealthCheck, InvalidCheckError
 from health.nodehealthcheck import NodeHealthCheck
 from health.nodehealthcheck_disabled import Disabled, disabled
+from health.request_sight import RequestSight
+from health.storm_conditions import storm_conditions
 from health.verdict import Health
 
 Status = Mapping[str, Any]
 
+MOST_NAMES = 5
 _LAST_UPDATE = "lastUpdateTime"
 _COUNT = "unhealthyNodeCount"
 
@@ -34,10 +38,10 @@ def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, 
 
 def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
     why = disabled(sight)
-    condition = _condition(why, stored, now)
+    conditions = [_condition(why, stored, now), *storm_conditions(sight.storm)]
     if isinstance(sight.check, InvalidCheckError) or sight.allowance is None:
         # Nobody can say what its numbers are: the old ones stay.
-        return {"conditions": [condition], **_phase(why, (), 0)}
+        return {"conditions": conditions, **_phase(why, (), ())}
     published = [target for _, target in sorted(sight.targets.items()) if target.is_published]
     remediating = any(target.requests for target in published)
     paused = sight.check.spec.pause_requests if isinstance(sight.check, NodeHealthCheck) else ()
@@ -45,21 +49,35 @@ def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
         "observedNodes": sight.allowance.total,
         "healthyNodes": sight.allowance.healthy,
         _COUNT: sight.allowance.total - sight.allowance.healthy,
-        "conditions": [condition],
-        **({"unhealthyNodes": [_node(target, stored, now) for target in published]} if published else {}),
-        **_phase(why, paused, len(published) if remediating else 0),
+        "conditions": conditions,
+        **(
+            {"unhealthyNodes": [_node(sight.check, target, stored, now) for target in published]}
+            if published
+            else {}
+        ),
+        **_phase(why, paused, published if remediating else ()),
     }
 
 
-def _phase(why: Disabled, paused: tuple[str, ...], remediating: int) -> dict[str, str]:
+def _phase(why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSight]) -> dict[str, str]:
     """The first rule that fits wins (semantics 1.4)."""
     if why.is_disabled:
         return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
     if paused:
         return {"phase": "Paused", "reason": f"NHC is paused: {','.join(paused)}"}
     if remediating:
-        return {"phase": "Remediating", "reason": f"NHC is remediating {remediating} nodes"}
+        words = f"NHC is remediating {len(remediating)} nodes"
+        return {"phase": "Remediating", "reason": words + _failed(remediating)}
     return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
+
+
+def _failed(targets: Sequence[TargetSight]) -> str:
+    """Which remediators gave up on which nodes (decision 22); a few of them are enough to look closer."""
+    names = [t.name for t in targets if any(one.succeeded is False for one in t.requests)]
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"; failed so far: {', '.join(names[:MOST_NAMES])}{more}"
 
 
 def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
@@ -75,16 +93,20 @@ def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
     }
 
 
-def _node(target: TargetSight, stored: Status, now: datetime) -> dict[str, Any]:
+def _node(check: HealthCheck, target: TargetSight, stored: Status, now: datetime) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": target.name}
     if target.requests:
-        entry["remediations"] = [_remediation(request) for request in target.requests]
-    if target.verdict.health is Health.HEALTHY:
+        plan = Plan(check.steps)
+        entry["remediations"] = [_remediation(one, plan.timed_out_at(one, now)) for one in target.requests]
+    # A target that is gone, or of another check by now, has a uid no more, and recovers no more.
+    if target.verdict.health is Health.HEALTHY and target.uid:
         entry["conditionsHealthyTimestamp"] = _healthy_since(target.name, stored) or _time(now)
+        if check.healthy_delay > timedelta() and any(one.healthy_since for one in target.requests):
+            entry["healthyDelayed"] = True
     return entry
 
 
-def _remediation(request: RequestSight) -> dict[str, Any]:
+def _remediation(request: RequestSight, timed_out: datetime | None) -> dict[str, Any]:
     reference = request.reference
     resource = {
         "apiVersion": reference.api_version,
@@ -97,8 +119,8 @@ def _remediation(request: RequestSight) -> dict[str, Any]:
         "resource": {key: value for key, value in resource.items() if value},
         "started": _time(request.created),
     }
-    if request.timed_out is not None:
-        entry["timedOut"] = _time(request.timed_out)
+    if timed_out is not None:
+        entry["timedOut"] = _time(timed_out)
     if reference.template:
         entry["templateName"] = reference.template
     return entry

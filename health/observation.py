@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from health.frozen import Frozen
-from health.references import RequestReference, Step
+from health.references import Step
+from health.request_sight import RequestSight
 from health.verdict import Fact
 
 
@@ -37,16 +38,30 @@ class HoldReason(StrEnum):
     INVALID_CHECK = "InvalidCheck"
     INVALID_TARGET = "InvalidTarget"
     REQUESTS_UNREAD = "RequestsUnread"
-    NOT_SUPPORTED = "NotSupported"
+    TEMPLATES_UNREAD = "TemplatesUnread"
+    SURROUNDINGS_UNREAD = "SurroundingsUnread"
+    """It is not known whether something holds every check."""
+    STOPPED = "Stopped"
+    """A person stopped everything in the whole cluster."""
+    DISABLED = "Disabled"
+    """What is around the check keeps it as a whole from working, as its condition Disabled says."""
+    UPGRADING = "Upgrading"
+    UPGRADE_UNKNOWN = "UpgradeUnknown"
     PAUSED = "Paused"
     EXCLUDED = "Excluded"
     THRESHOLD = "Threshold"
+    STORM = "Storm"
     TAKEN = "Taken"
+    CONTROL_PLANE = "ControlPlane"
+    """Another control-plane node has the turn, or etcd can't spare this one."""
     EARLIER_REQUEST = "EarlierRequest"
     NOT_TRUE = "NotTrue"
     """The second look before an act found something else than what was admitted."""
     TEMPLATE = "Template"
     REFUSED = "Refused"
+    BACK_OFF = "BackOff"
+    FAILED = "Failed"
+    """An attempt to act broke off; nobody knows yet whether its request exists."""
 
 
 class Hold(Frozen):
@@ -60,6 +75,15 @@ class Hold(Frozen):
         return f"{self.reason}: {self.message}"
 
 
+FAILED_ASK_AGAIN_SECONDS = 5.0
+
+
+def failed(problem: str) -> Hold:
+    """After an attempt that broke off: ask anew, what admitted it is old by then."""
+    message = f"the attempt to act failed: {problem}"
+    return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=FAILED_ASK_AGAIN_SECONDS)
+
+
 class Observation(Frozen):
     """The answer to `observe`."""
 
@@ -71,8 +95,18 @@ class Observation(Frozen):
     hold: Hold | None = None
     """Why nothing may be done now; None is an admission."""
     steps: tuple[Step, ...] = ()
-    requests: tuple[RequestReference, ...] = ()
+    requests: tuple[RequestSight, ...] = ()
     """The requests in the cluster that belong to this incident, those being deleted included."""
+    lease_acquired_at: datetime | None = None
+    """Since when this check holds the Lease of the target; None where it does not, as far as is seen."""
+    healthy_delay_seconds: float = 0
+    """How long the requests of a healthy target are kept; negative: until a person confirms."""
+    is_confirmed: bool = False
+    """Whether a person confirmed that the target is healthy."""
+    earlier_attempts: int = 0
+    """Remediations of this target in a row before this incident."""
+    back_off_limit_seconds: float = 0
+    """The longest wait between two remediations in a row; 0: none."""
     generation: int = 0
     """The generation of the check that was judged by."""
     answered_at: datetime | None = None
@@ -89,7 +123,7 @@ class Observation(Frozen):
         A worker may be down between an answer and the task that reads it. What else was seen stays true
         until a look says otherwise.
         """
-        if self.answered_at is None or self.requests:
+        if self.answered_at is None:
             return False
         is_timed = self.is_admitted or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh
@@ -105,22 +139,49 @@ def is_news(told: Observation, now: Observation) -> bool:
         return True
     if told.fact != now.fact or told.generation != now.generation:
         return True
-    if _lost_a_request(told, now):
+    if _lost_a_request(told, now) or _says_else(told, now) or told.is_confirmed != now.is_confirmed:
         return True
+    if told.lease_acquired_at and now.lease_acquired_at not in (None, told.lease_acquired_at):
+        return True  # by somebody else's hand: it may be overdue now
     return _is_held_otherwise(told, now)
+
+
+def _says_else(told: Observation, now: Observation) -> bool:
+    """Whether a remediator reports something else; the marks on requests are the incident's own.
+
+    But the stamp of a recovery does not turn into another one by the incident.
+    """
+    before = {one.uid: (one.succeeded, one.is_node_deletion_expected) for one in told.requests}
+    since = {one.uid: one.healthy_since for one in told.requests}
+    is_stamped_anew = any(
+        one.healthy_since and since.get(one.uid) not in (None, one.healthy_since) for one in now.requests
+    )
+    return is_stamped_anew or any(
+        before.get(one.uid, (None, False)) != (one.succeeded, one.is_node_deletion_expected)
+        for one in now.requests
+    )
 
 
 def _is_held_otherwise(told: Observation, now: Observation) -> bool:
     """Whether what holds the incident is gone, or another reason: what people read must be true."""
-    if told.hold is None or now.state is not TargetState.EXPIRED or now.requests:
+    if told.hold is None or _is_remediator_at_work(now):
         return False
+    if now.state is not TargetState.EXPIRED:
+        # Its clock restarted, at the end of an upgrade: it has a timer again.
+        return told.state is TargetState.EXPIRED and now.state is TargetState.WAITING
     return now.hold is None or now.hold.reason is not told.hold.reason
+
+
+def _is_remediator_at_work(now: Observation) -> bool:
+    """Whether the incident waits for a remediator, and for no admission."""
+    return bool(now.requests) and not any(one.timed_out_at or one.succeeded for one in now.requests)
 
 
 def _lost_a_request(told: Observation, now: Observation) -> bool:
     left = {request.uid for request in now.requests}
     lost = [request for request in told.requests if request.uid not in left]
-    if now.state in ENDED:
-        # The incident deletes them itself now, and waits for those alone that a finalizer kept.
-        return any(request.is_being_deleted for request in lost)
+    if now.state in ENDED and not now.healthy_delay_seconds:
+        # The incident deletes them itself now, and waits for those alone that a finalizer kept, or whose
+        # remediator is to finish.
+        return any(request.is_being_deleted or request.is_node_deletion_expected for request in lost)
     return bool(lost)

@@ -43,8 +43,6 @@ class RequestReference(Frozen):
     name: str
     uid: str
     template: str = ""
-    is_being_deleted: bool = False
-    """Whether only a finalizer keeps it."""
 
     def __str__(self) -> str:
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)

@@ -6,23 +6,33 @@ detector starts the incident of a request that has none.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from health.frozen import Frozen, FrozenObject
 from health.node import Node
 from health.object_metadata import ObjectMetadata, OwnerReference
 from health.references import CheckReference, IncidentReference, RequestReference, Step, TemplateReference
+from health.request_sight import RequestSight
 
 NODE_NAME = "remediation.medik8s.io/node-name"
 TEMPLATE_NAME = "remediation.medik8s.io/template-name"
 TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
+HEALTHY_DELAY = "remediation.medik8s.io/healthy-delay"
+GREW_OLD = "nodehealthcheck.medik8s.io/old-remediation-cr-flag"
+GREW_OLD_FLAG = "flagon"
 MULTIPLE_TEMPLATES = "remediation.medik8s.io/multiple-templates-support"
 CONTROL_PLANE_LABEL = "remediation.medik8s.io/isControlPlaneNode"
 PART_OF = {"app.kubernetes.io/part-of": "node-healthcheck-controller"}
 INCIDENT = "paramedic.dev/incident"
 TARGET_UID = "paramedic.dev/target-uid"
+ATTEMPT = "paramedic.dev/attempt"
+"""Which remediation of its target in a row it is; left out of the first one (decision 14)."""
+
+EVER = datetime.min.replace(tzinfo=UTC)
+"""Longer ago than any delay."""
 
 _LONGEST_NAME = 253
 _HASH_LENGTH = 10
@@ -62,18 +72,20 @@ class RemediationRequest(FrozenObject):
         return self.metadata.annotations.get(TARGET_UID, "")
 
     @property
+    def attempt(self) -> int:
+        """Which remediation of its target in a row it is; 1 where nothing readable says so."""
+        found = re.fullmatch(r"[1-9][0-9]{0,8}", self.metadata.annotations.get(ATTEMPT, ""), re.ASCII)
+        return int(found[0]) if found else 1
+
+    @property
     def is_being_deleted(self) -> bool:
         """Whether only a finalizer keeps it."""
         return self.metadata.deletion_timestamp is not None
 
     @property
-    def timed_out_at(self) -> datetime | None:
-        """When it was marked as timed out; None also for a mark that is no time, or one without a zone."""
-        try:
-            time = datetime.fromisoformat(self.metadata.annotations[TIMED_OUT])
-        except (KeyError, ValueError):
-            return None
-        return time if time.tzinfo is not None else None
+    def is_marked_as_old(self) -> bool:
+        """Whether the 48 h alert was raised for it (semantics 1.6)."""
+        return self.metadata.annotations.get(GREW_OLD) == GREW_OLD_FLAG
 
     def owner(self, kind: str, api_version: str) -> str:
         """The name of the check of that kind that owns it, "" if none does (semantics 2.4/4: not by uid)."""
@@ -95,30 +107,76 @@ class RemediationRequest(FrozenObject):
             name=self.metadata.name,
             uid=self.metadata.uid,
             template=self.metadata.annotations.get(TEMPLATE_NAME, ""),
-            is_being_deleted=self.is_being_deleted,
         )
+
+    def sight(self, api_version: str, kind: str) -> RequestSight:
+        """What there is to know of it."""
+        annotations = self.metadata.annotations
+        return RequestSight(
+            reference=self.reference(api_version, kind),
+            created=self.metadata.creation_timestamp,
+            is_being_deleted=self.is_being_deleted,
+            succeeded=self._condition("Succeeded"),
+            is_node_deletion_expected=self._condition("PermanentNodeDeletionExpected") is True,
+            timed_out_at=as_time(annotations.get(TIMED_OUT)),
+            healthy_since=_healthy_since(annotations.get(HEALTHY_DELAY)),
+            is_flagged_as_old=self.is_marked_as_old,
+            is_of_control_plane=CONTROL_PLANE_LABEL in self.metadata.labels,
+        )
+
+    def _condition(self, type_: str) -> bool | None:
+        status = next((c.status for c in self.status.conditions if c.type == type_), "")
+        return {"True": True, "False": False}.get(status)
+
+
+def as_time(text: str | None) -> datetime | None:
+    """The time that an annotation says; None also for what is no time, or has no zone."""
+    try:
+        time = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
+
+
+def _healthy_since(text: str | None) -> datetime | None:
+    """Since when the target is healthy; a stamp that cannot be read keeps nothing (semantics 2.6)."""
+    return None if text is None else as_time(text) or EVER
 
 
 class Attempt(Frozen):
-    """Which attempt a request is: the incident, the workflow run and the number of the step."""
+    """Which attempt a request is: the incident and the workflow run."""
 
     incident: IncidentReference
     run_id: str
-    step: int = 0
+    number: int = 1
+    """Which remediation of the target in a row it is."""
 
 
 def request_name(attempt: Attempt, template: Mapping[str, Any]) -> str:
     """The target's name, or with a hash behind it where the template allows several requests for one target.
 
-    Never generated by the server: an attempt that is made again must meet its own request.
+    Never generated by the server: an attempt that is made again must meet its own request. The template tells
+    the steps apart, and not their numbers, which an edit of the check gives to others.
     """
     target = attempt.incident.target.name
     if MULTIPLE_TEMPLATES not in (template["metadata"].get("annotations") or {}):
         return target
-    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{attempt.step}"
+    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{template['metadata']['name']}"
     suffix = hashlib.sha256(seed.encode()).hexdigest()[:_HASH_LENGTH]
     # A name that is cut must not end in what may not stand before a hyphen.
     return f"{target[: _LONGEST_NAME - _HASH_LENGTH - 1].rstrip('.-')}-{suffix}"
+
+
+def contents_of(spec: object) -> Mapping[str, Any] | None:
+    """spec.template.spec, by the `spec` of a template; {} if it has none, None without a spec.template."""
+    template = spec.get("template") if isinstance(spec, dict) else None
+    contents = template.get("spec", {}) if isinstance(template, dict) else None
+    return contents if isinstance(contents, dict) else None
+
+
+def without_contents(template: TemplateReference) -> str:
+    """What is wrong with a template that has no spec.template, in the reference's words."""
+    return f"invalid template {template.namespace}/{template.name}, didn't find spec.template.spec"
 
 
 def template_contents(template: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
@@ -128,13 +186,9 @@ def template_contents(template: Mapping[str, Any], step: Step) -> Mapping[str, A
         InvalidTemplateError: it is not there.
 
     """
-    spec = template.get("spec")
-    inner = spec.get("template") if isinstance(spec, dict) else None
-    contents = inner.get("spec", {}) if isinstance(inner, dict) else None
-    if not isinstance(contents, dict):
-        reference: TemplateReference = step.template
-        where = f"{reference.namespace}/{reference.name}"
-        raise InvalidTemplateError(f"invalid template {where}, didn't find spec.template.spec")
+    contents = contents_of(template.get("spec"))
+    if contents is None:
+        raise InvalidTemplateError(without_contents(step.template))
     return contents
 
 
@@ -160,7 +214,8 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
             TEMPLATE_NAME: step.template.name,
             INCIDENT: attempt.incident.workflow_id,
             TARGET_UID: node.metadata.uid,
-        },
+        }
+        | ({ATTEMPT: str(attempt.number)} if attempt.number > 1 else {}),
         "ownerReferences": owners,
     }
     return {

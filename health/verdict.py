@@ -3,6 +3,7 @@
 Rule (semantics 2.1/9): a condition of the same type and status as one of the check's matches. It is expired
 strictly after its lastTransitionTime plus the duration; the first expired match in the check's order counts.
 Without one, the match with the earliest deadline runs a timer. A type that the target lacks never matches.
+After a time in which conditions told nothing (an upgrade), clocks restart from its end (decision 37).
 """
 
 from collections.abc import Sequence
@@ -67,17 +68,19 @@ def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
     return bool(_matches(node, rules))
 
 
-def verdict(node: Node, rules: Sequence[UnhealthyCondition], now: datetime) -> Verdict:
-    """The verdict of `rules` on `node` at `now`."""
-    matches = _matches(node, rules)
+def verdict(
+    node: Node, rules: Sequence[UnhealthyCondition], now: datetime, blind_until: datetime | None = None
+) -> Verdict:
+    """The verdict of `rules` on `node` at `now`; what was so before `blind_until` counts from then."""
+    matches = _matches(node, rules, blind_until)
     if not matches:
         return HEALTHY
     for match in matches:
         if now > match.deadline:
-            reason = f"{match.fact}, longer than {in_words(match.duration)}"
+            reason = f"{match.words}, longer than {in_words(match.duration)}"
             return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
     match = min(matches, key=lambda match: match.deadline)
-    reason = f"{match.fact}, waiting for {in_words(match.duration)}"
+    reason = f"{match.words}, waiting for {in_words(match.duration)}"
     return Verdict(Health.WAITING, reason, match.fact, match.deadline)
 
 
@@ -85,19 +88,31 @@ def verdict(node: Node, rules: Sequence[UnhealthyCondition], now: datetime) -> V
 class _Match:
     fact: Fact
     duration: timedelta
+    blind_until: datetime | None
+
+    @property
+    def began(self) -> datetime:
+        return max(self.fact.since, self.blind_until or self.fact.since)
+
+    @property
+    def words(self) -> str:
+        is_delayed = self.began != self.fact.since
+        return f"{self.fact}, counted since {self.began:%Y-%m-%dT%H:%M:%SZ}" if is_delayed else str(self.fact)
 
     @property
     def deadline(self) -> datetime:
         try:
-            return self.fact.since + self.duration
+            return self.began + self.duration
         except OverflowError:  # a transition time near the end of the calendar
             return datetime.max.replace(tzinfo=UTC)
 
 
-def _matches(node: Node, rules: Sequence[UnhealthyCondition]) -> list[_Match]:
+def _matches(
+    node: Node, rules: Sequence[UnhealthyCondition], blind_until: datetime | None = None
+) -> list[_Match]:
     """The matches in the order of the rules; a Node has at most one condition of a type."""
     return [
-        _Match(fact_of(condition, node), rule.duration)
+        _Match(fact_of(condition, node), rule.duration, blind_until)
         for rule in rules
         for condition in node.status.conditions
         if (condition.type, condition.status) == (rule.type, rule.status)

@@ -3,13 +3,16 @@
 The waits are drawn between nothing and a growing limit ("full jitter"), so that many clients that lost
 their watches at the same moment do not come back at the same moment. The first limit of 2 s keeps the
 mean at one request a second when every answer is a failure.
+
+410 after an outage is a server that is there again: its clients came back spread over the limit that the
+outage had led to, and waiting as long once more would keep them blind for nothing.
 """
 
 import random
 from dataclasses import dataclass
 from datetime import timedelta
 
-from kube.errors import Forbidden, KubernetesError, NotFound
+from kube.errors import Expired, Forbidden, KubernetesError, NotFound
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Backoff:
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
         self._failures = 0
+        self._has_expired = False  # the last failure was a 410
 
     def reset(self) -> None:
         """Begin anew: things have been well for a while."""
@@ -39,6 +43,9 @@ class Backoff:
 
     def after(self, error: KubernetesError) -> timedelta:
         """Return how long to wait after this failure."""
+        has_expired, self._has_expired = self._has_expired, isinstance(error, Expired)
+        if self._has_expired and not has_expired:
+            self._failures = 0
         drawn = self._draw(self._waits.absent if isinstance(error, NotFound) else self._waits.longest)
         self._failures += 1
         if isinstance(error, Forbidden):

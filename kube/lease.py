@@ -20,6 +20,10 @@ _LONGEST_SECONDS = 2**31 - 1  # leaseDurationSeconds is an int32
 _CLOCK_SKEW = timedelta(seconds=60)
 
 
+CONTROL_PLANE_TURN = "paramedic-control-plane"
+"""The name of the Lease whose holder is the one control-plane node that is remediated."""
+
+
 class LeaseSpec(PartialModel):
     """Who holds a Lease, since when and for how long."""
 

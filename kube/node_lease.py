@@ -1,188 +1,37 @@
-"""Take, keep and give back the Lease of a node: the effects around the rules of kube/lease.py.
+"""The Leases of nodes, by which all medik8s operators agree who acts on a node (semantics 1.8).
 
-The Lease is what keeps two controllers from remediating one node. Every step is safe to repeat, and
-every write is conditional on what was read.
+A Lease that belongs to another node of the name is not ours to end, though its holder is the same.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound
-from kube.lease import (
-    LeaseRecord,
-    expiry,
-    holder_is_valid,
-    name_for_node,
-    needs_renewal,
-    new_lease,
-    renewed,
-    taken_over,
-)
+from kube.held_lease import HeldLeases, LeaseHeld
+from kube.lease import name_for_node
 from kube.metadata import OwnerReference
-from kube.resource import LEASES, NAMESPACES, Object
 
-# The Lease outlives the remediation's own duration by this much, as in the reference: whoever holds it
-# renews in time, and a holder that died does not keep the node for long.
-_SLACK = timedelta(seconds=60)
-
-_ATTEMPTS = 3  # a Lease that changes under us three times in a row is somebody else's
-
-
-_Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True)
-class LeaseHeld:
-    """The Lease is ours."""
-
-    name: str
-    acquired: datetime
-    """Since when; from here the reference counts until a remediation is overdue."""
-    expires: datetime
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    name: str
-    holder: str
-    duration: timedelta
-    now: datetime
-    owner: OwnerReference
+__all__ = ["LeaseHeld", "NodeLeases"]
 
 
 class NodeLeases:
-    """The Leases of nodes in one namespace."""
+    """The Leases of nodes in one namespace; see `HeldLeases` for what each method raises."""
 
     def __init__(self, client: Client, namespace: str) -> None:
-        self._client = client
-        self._namespace = namespace
+        self._leases = HeldLeases(client, namespace)
 
     async def obtain(
         self, node_name: str, node_uid: str, holder: str, duration: timedelta, now: datetime
     ) -> LeaseHeld:
-        """Hold the Lease of the node for `duration` and a minute; it is renewed if we hold it already.
-
-        Raises LeaseTaken: somebody else holds it. Raises KubernetesError: as the client does.
-        """
+        """Hold the Lease of the node for `duration` and a minute; it goes with the node."""
         owner = OwnerReference(api_version="v1", kind="Node", name=node_name, uid=node_uid)
-        wanted = _Wanted(name_for_node(node_name), holder, duration + _SLACK, now, owner)
-        return await _insist(lambda: self._obtain_once(wanted))
+        return await self._leases.obtain(name_for_node(node_name), holder, duration, now, owner)
 
     async def renew(
         self, node_name: str, holder: str, duration: timedelta, now: datetime
     ) -> LeaseHeld | None:
         """Keep the Lease for `duration` from now at least; None if it is gone or not ours any more."""
-        name = name_for_node(node_name)
-
-        async def renew_once() -> LeaseHeld | None:
-            lease = await self._find(name)
-            if lease is None or lease.spec.holder_identity != holder:
-                return None
-            if not needs_renewal(lease, duration, now):
-                return _held(lease)
-            return await self._patch(name, renewed(lease, duration + _SLACK, now))
-
-        return await _insist(renew_once)
+        return await self._leases.renew(name_for_node(node_name), holder, duration, now)
 
     async def release(self, node_name: str, node_uid: str, holder: str) -> None:
-        """Delete the Lease if `holder` has it for this very node; else do nothing.
-
-        A Lease that belongs to another node of the name is not ours to end, though its holder is the same.
-        """
-        name = name_for_node(node_name)
-
-        async def release_once() -> None:
-            lease = await self._find(name)
-            if lease is None or lease.spec.holder_identity != holder or _is_of_another(lease, node_uid):
-                return
-            known = lease.metadata
-            try:
-                await self._client.delete(
-                    LEASES, name, self._namespace, uid=known.uid, resource_version=known.resource_version
-                )
-            except NotFound:
-                return
-
-        await _insist(release_once)
-
-    async def _obtain_once(self, wanted: _Wanted) -> LeaseHeld:
-        try:
-            return await self._create(wanted)
-        except AlreadyExists:
-            lease = await self._get(wanted.name)
-        if lease.spec.holder_identity == wanted.holder:
-            if not needs_renewal(lease, wanted.duration, wanted.now):
-                return _held(lease)
-            return await self._patch(wanted.name, renewed(lease, wanted.duration, wanted.now))
-        if holder_is_valid(lease, wanted.now):
-            path = LEASES.path(self._namespace, wanted.name)
-            raise LeaseTaken(lease.spec.holder_identity or "", path=path)
-        patch = taken_over(lease, wanted.holder, wanted.duration, wanted.now, wanted.owner)
-        return await self._patch(wanted.name, patch)
-
-    async def _create(self, wanted: _Wanted) -> LeaseHeld:
-        body = new_lease(
-            wanted.name, self._namespace, wanted.holder, wanted.duration, wanted.now, wanted.owner
-        )
-        try:
-            created = await self._client.create(LEASES, body, self._namespace)
-        except KindUnknown:
-            raise
-        except NotFound:  # of the namespace
-            await self._create_namespace()
-            created = await self._client.create(LEASES, body, self._namespace)
-        return _held(_read(created))
-
-    async def _create_namespace(self) -> None:
-        body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
-        try:
-            await self._client.create(NAMESPACES, body)
-        except AlreadyExists:
-            return
-
-    async def _get(self, name: str) -> LeaseRecord:
-        return _read(await self._client.get(LEASES, name, self._namespace))
-
-    async def _find(self, name: str) -> LeaseRecord | None:
-        try:
-            return await self._get(name)
-        except KindUnknown:
-            raise
-        except NotFound:
-            return None
-
-    async def _patch(self, name: str, body: Object) -> LeaseHeld:
-        return _held(_read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
-
-
-async def _insist(step: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Look again, and decide again, when the Lease changed or went between our reading and our writing."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return await step()
-        except KindUnknown:
-            raise
-        except (Conflict, NotFound):
-            continue
-    return await step()
-
-
-def _read(body: Object) -> LeaseRecord:
-    return LeaseRecord.model_validate(body)
-
-
-def _held(lease: LeaseRecord) -> LeaseHeld:
-    ends = expiry(lease)
-    acquired = lease.spec.acquire_time or lease.spec.renew_time
-    if ends is None or acquired is None:
-        path = LEASES.path(lease.metadata.namespace, lease.metadata.name)
-        raise Malformed(f"The Lease {path} came back without its times.", path=path)
-    return LeaseHeld(lease.metadata.name, acquired, ends)
-
-
-def _is_of_another(lease: LeaseRecord, node_uid: str) -> bool:
-    owners = {owner.uid for owner in lease.metadata.owner_references if owner.kind == "Node"}
-    return bool(owners) and node_uid not in owners
+        """Delete the Lease if `holder` has it for this very node; else do nothing."""
+        await self._leases.release(name_for_node(node_name), holder, node_uid)

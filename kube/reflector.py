@@ -91,6 +91,7 @@ class Reflector(Generic[RecordT]):
         self._list_due = 0.0
         self._has_failed = False  # whether the server may be another one than before
         self._missed = 0  # confirmed answers 404 since the last list
+        self._is_served = True
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
@@ -110,6 +111,11 @@ class Reflector(Generic[RecordT]):
     async def wait_synced(self) -> None:
         """Return when there is a complete list."""
         await self._sight.wait_synced()
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the API server served the kind when it was last asked, and before it ever was."""
+        return self._is_served
 
     @property
     def state(self) -> State:
@@ -155,6 +161,7 @@ class Reflector(Generic[RecordT]):
         self._resource_version = listed.resource_version
         self._list_due = self._clock() + _between(*self._settings.relist)
         self._missed = 0
+        self._is_served = True
         self._broken.replace(listed.broken)
         changes = self._store.replace(listed.records)
         # What a list shows is as old as its first page.
@@ -234,6 +241,7 @@ class Reflector(Generic[RecordT]):
             self._sight.waiting(error)
 
     def _become_absent(self, error: NotFound) -> None:
+        self._is_served = False
         self._broken.replace(())
         changes = self._store.replace(())
         self._sight.alive()

@@ -1,7 +1,7 @@
 """Kinds as the API server serves them: where their objects live in its paths."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 Object = dict[str, Any]
@@ -27,6 +27,31 @@ class Resource:
         within = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         parts = [self.plural, *(quote(part, safe="") for part in (name, subresource) if part)]
         return f"{root}{within}/{'/'.join(parts)}"
+
+
+class Served(Protocol):
+    """What says where its objects are served."""
+
+    @property
+    def api_version(self) -> str:
+        """As of Resource."""
+
+    @property
+    def kind(self) -> str:
+        """As of Resource."""
+
+    @property
+    def plural(self) -> str:
+        """As of Resource."""
+
+    @property
+    def is_namespaced(self) -> bool:
+        """Whether its objects live in namespaces."""
+
+
+def resource_of(served: Served) -> Resource:
+    """Where the objects of a kind are."""
+    return Resource(served.api_version, served.kind, served.plural, served.is_namespaced)
 
 
 def group_version_path(api_version: str) -> str:

@@ -5,8 +5,10 @@ that was replaced under its name is two changes: the old one went, a new one cam
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Generic, cast
+from typing import Generic
 
 from pydantic import BaseModel
 
@@ -58,5 +60,13 @@ def _tell_the_same(old: Record, new: Record) -> bool:
 
 
 def _differ(old: object, new: object, *, but: str) -> bool:
-    fields = type(cast("BaseModel", old)).model_fields
-    return any(getattr(old, field) != getattr(new, field) for field in fields if field != but)
+    names = _fields(type(old))  # type: ignore[arg-type]  # classes can be hashed, whatever their objects can
+    return any(getattr(old, name) != getattr(new, name) for name in names if name != but)
+
+
+@cache
+def _fields(of: type[object]) -> tuple[str, ...]:
+    """The fields of a model or a dataclass; asked once, since heartbeats are many."""
+    if is_dataclass(of):
+        return tuple(field.name for field in fields(of))
+    return tuple(of.model_fields) if issubclass(of, BaseModel) else ()

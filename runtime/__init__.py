@@ -1,1 +1,1 @@
-"""What every process of ours needs to run: settings, logs, readiness, its connections. No decisions."""
+"""What every process of ours needs to run: settings, logs, readiness, metrics, connections. No decisions."""

@@ -1,6 +1,7 @@
 """Connections: what both processes need before their work: Kubernetes, the cluster's identity, Temporal.
 
-Each is waited for as long as it takes, with its reason at /readyz, which is served from the first moment.
+Each is waited for as long as it takes, with its reason at /readyz, which is served from the first moment,
+as /metrics is.
 """
 
 from collections.abc import AsyncIterator
@@ -8,17 +9,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from prometheus_client import CollectorRegistry, ProcessCollector
 from temporalio.client import Client as TemporalClient
 
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
+from runtime.exposition import metrics_route
 from runtime.insisting import insist
 from runtime.problems import Problems
-from runtime.readiness import serve_readiness
+from runtime.readiness import readiness_routes
+from runtime.serving import serve
 from runtime.settings import Settings
 from runtime.temporal import connect_insisting
+from runtime.temporal_metrics import serve_temporal_metrics
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Connections:
     """The identity of the cluster."""
     temporal: TemporalClient
     problems: Problems
+    metrics: CollectorRegistry
+    """What GET /metrics shows: each part of the process registers its own."""
 
 
 @asynccontextmanager
@@ -38,12 +45,15 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     """The connections of a process, for the time of the block."""
     problems = Problems()
     problems.report("start", "connecting")
-    async with serve_readiness(settings.ready_address, problems):
+    metrics = CollectorRegistry()
+    ProcessCollector(registry=metrics)
+    temporal_runtime = serve_temporal_metrics(settings.temporal_metrics_address)
+    async with serve(settings.ready_address, [*readiness_routes(problems), metrics_route(metrics)]):
         transport = await insist("kubernetes", Transport.connect, (KubernetesError,), problems)
         async with transport:
             client = Client(transport, field_manager)
             read_identity = partial(read_cluster_identity, client, settings.cluster)
             cluster = await insist("cluster", read_identity, (KubernetesError,), problems)
-            temporal = await connect_insisting(settings.identity, problems)
+            temporal = await connect_insisting(settings.identity, problems, temporal_runtime)
             problems.report("start", "")
-            yield Connections(transport, client, cluster, temporal, problems)
+            yield Connections(transport, client, cluster, temporal, problems, metrics)

@@ -18,6 +18,7 @@ async def insist(
     attempt: Callable[[], Awaitable[Result]],
     errors: tuple[type[Exception], ...],
     problems: Problems,
+    longest_seconds: float = LONGEST_SECONDS,
 ) -> Result:
     """The result of `attempt`, however often it takes; `errors` are those that waiting may mend."""
     wait = FIRST_SECONDS
@@ -27,7 +28,7 @@ async def insist(
         except errors as error:
             problems.report(part, one_sentence(error))
             await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311  spreads retries, hides no secret
-            wait = min(wait * 2, LONGEST_SECONDS)
+            wait = min(wait * 2, longest_seconds)
         else:
             problems.report(part, "")
             return result

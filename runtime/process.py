@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from runtime.leaving import leave
 from runtime.logs import set_up_logs
-from runtime.readiness import CannotListen
+from runtime.serving import CannotListen
 from runtime.settings import Settings, SettingsError
 
 FAILED = 1

@@ -1,8 +1,11 @@
 """Search attributes of incidents, by which people and the dispatch find them in Temporal.
 
-They are set at the start of a workflow, which is free; a later change would cost an event each. They are
-registered once per Temporal namespace, by `paramedic setup`.
+Cluster, check and target are set at the start of a workflow, which is free; a later change costs an event.
+Those of back-off are such a change: set once, at its end, by an incident that acted. All are registered once
+per Temporal namespace, by `paramedic setup`.
 """
+
+from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
@@ -10,11 +13,12 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from health.references import IncidentReference
+from workflows.messages import ATTEMPT, ATTEMPT_ENDED
 
 CLUSTER = SearchAttributeKey.for_keyword("ParamedicCluster")
 CHECK = SearchAttributeKey.for_keyword("ParamedicCheck")
 TARGET = SearchAttributeKey.for_keyword("ParamedicTarget")
-KEYS = (CLUSTER, CHECK, TARGET)
+KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, ATTEMPT_ENDED)
 
 
 class SearchAttributeConflict(Exception):
@@ -32,6 +36,10 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
     )
 
 
+def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
+    return IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{key.indexed_value_type.name}")
+
+
 async def missing(client: Client, namespace: str) -> tuple[str, ...]:
     """The names of ours that the namespace lacks.
 
@@ -43,11 +51,10 @@ async def missing(client: Client, namespace: str) -> tuple[str, ...]:
     answer = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=namespace)
     )
-    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
     for key in KEYS:
-        found = answer.custom_attributes.get(key.name, keyword)
-        if found != keyword:
-            raise SearchAttributeConflict(f"search attribute {key.name} is no Keyword in {namespace}")
+        if answer.custom_attributes.get(key.name, _wire_type(key)) != _wire_type(key):
+            type_ = key.indexed_value_type.name.title()
+            raise SearchAttributeConflict(f"search attribute {key.name} is no {type_} in {namespace}")
     return tuple(key.name for key in KEYS if key.name not in answer.custom_attributes)
 
 
@@ -61,8 +68,8 @@ async def register(client: Client, namespace: str) -> tuple[str, ...]:
     """
     wanted = await missing(client, namespace)
     if wanted:
-        keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+        types = {key.name: _wire_type(key) for key in KEYS if key.name in wanted}
         await client.operator_service.add_search_attributes(
-            AddSearchAttributesRequest(namespace=namespace, search_attributes=dict.fromkeys(wanted, keyword))
+            AddSearchAttributesRequest(namespace=namespace, search_attributes=types)
         )
     return wanted

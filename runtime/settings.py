@@ -28,6 +28,10 @@ def _an_address(text: str) -> str:
     return text
 
 
+def _an_address_or_none(text: str) -> str:
+    return text and _an_address(text)
+
+
 class SettingsError(Exception):
     """A variable of the environment cannot be used; names it and its value."""
 
@@ -42,7 +46,13 @@ class Settings(Frozen):
     lease_namespace: str = "medik8s-leases"
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = "0.0.0.0:8081"
-    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz and /healthz."""
+    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics."""
+    temporal_metrics_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""
+    """PARAMEDIC_TEMPORAL_METRICS_ADDRESS: IP:port of GET /metrics of the Temporal SDK itself; "" is none."""
+    webhook_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""
+    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the validating webhook, of the detector; "" is none."""
+    webhook_certificate_directory: str = "/etc/paramedic/webhook"
+    """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: where its tls.crt and tls.key are."""
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
     """PARAMEDIC_IDENTITY: this process among its like."""
     sight_limit_seconds: float = Field(default=60, gt=0)
@@ -50,6 +60,13 @@ class Settings(Frozen):
 
     Longer than the 40 s after which a silent watch is opened anew: a quiet cluster is not a stale one.
     """
+    back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
+    """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
+
+    @property
+    def back_off_limit(self) -> timedelta:
+        """`back_off_limit_seconds` as a duration."""
+        return timedelta(seconds=self.back_off_limit_seconds)
 
     @property
     def sight_limit(self) -> timedelta:

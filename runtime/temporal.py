@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 
 from runtime import search_attributes
@@ -23,7 +24,11 @@ class NotSetUp(Exception):
     """The Temporal namespace lacks our search attributes."""
 
 
-async def connect(identity: str | None = None, environment: Mapping[str, str] | None = None) -> Client:
+async def connect(
+    identity: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    runtime: Runtime | None = None,
+) -> Client:
     """Connect to Temporal once, as `environment` says (None: that of this process).
 
     Raises:
@@ -32,14 +37,20 @@ async def connect(identity: str | None = None, environment: Mapping[str, str] | 
     """
     config = ClientConfig.load_client_connect_config(override_env_vars=environment)
     config.setdefault("target_host", "localhost:7233")
-    return await Client.connect(**config, identity=identity, data_converter=pydantic_data_converter)
+    return await Client.connect(
+        **config, identity=identity, data_converter=pydantic_data_converter, runtime=runtime
+    )
 
 
-async def connect_insisting(identity: str, problems: Problems) -> Client:
+async def connect_insisting(identity: str, problems: Problems, runtime: Runtime | None) -> Client:
     """Connect to a Temporal namespace that is set up, however long that takes."""
-    client = await insist("temporal", lambda: connect(identity), UNAVAILABLE, problems)
-    await insist("search attributes", lambda: _check(client), (NotSetUp, *UNAVAILABLE), problems)
+    client = await insist("temporal", lambda: connect(identity, runtime=runtime), UNAVAILABLE, problems)
+    await _until_set_up(client, problems)
     return client
+
+
+async def _until_set_up(client: Client, problems: Problems) -> None:
+    await insist("search attributes", lambda: _check(client), (NotSetUp, *UNAVAILABLE), problems)
 
 
 async def _check(client: Client) -> None:
@@ -52,7 +63,11 @@ async def _check(client: Client) -> None:
 
 
 async def watch_temporal(client: Client, problems: Problems) -> None:
-    """Report for ever whether Temporal answers; workers and calls recover by themselves."""
+    """Report for ever whether Temporal answers and is set up; workers and calls recover by themselves.
+
+    Without a search attribute no incident starts or ends, and Temporal tells nobody but the log.
+    """
     while True:
         await insist("temporal", client.service_client.check_health, UNAVAILABLE, problems)
+        await _until_set_up(client, problems)
         await asyncio.sleep(CHECK_EVERY_SECONDS)

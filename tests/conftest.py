@@ -14,6 +14,7 @@ from devcluster import temporal as temporal_servers
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
+from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
 
 TIME_SKIPPING = (
     "frontend.WorkflowTimeSkippingEnabled=true",

@@ -1,19 +1,22 @@
 """Contracts of the activities: what goes in and out, and, in one table, every timeout and retry.
 
 Retried: whatever an activity raises, without a limit on attempts, with back-off; an incident never fails
-because the API server is away. What trying again cannot mend (a template that is not there, a request that
-the API server refuses) is not raised but answered, as a hold that people can read.
+because the API server is away. `act` alone is never repeated as it is: what admitted it grows old, so an act
+that fails is a hold, and the incident asks the detector anew. What trying again cannot mend (a template that
+is not there, a request that the API server refuses) is answered as a hold too, for people to read.
 Worker, detector and tests all implement these contracts; nothing else knows the names.
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio.common import RetryPolicy
 
 from health.frozen import Frozen
+from health.moves import RequestMark
 from health.observation import Hold
 from health.references import IncidentReference, RequestReference, Step
+from health.request_sight import RequestSight
 from health.verdict import Fact
 
 
@@ -28,19 +31,27 @@ class ActInput(Frozen):
 
     incident: IncidentReference
     run_id: str
-    step_number: int
     step: Step
     fact: Fact
     generation: int
     known: tuple[RequestReference, ...] = ()
-    """What the incident made before; if one of these still exists, that is the request."""
+    """What the incident made before in this step; if one of these still exists, that is the request."""
+    attempt: int = 1
+    """Which remediation of the target in a row the request is of."""
+    holds_lease: bool = False
+    """Whether the incident held the Lease before: then an act that fails does not give it back."""
+    is_under_way: bool = False
+    """Whether a request for the target exists: then etcd has spared it already (semantics 2.4/1)."""
 
 
 class ActResult(Frozen):
     """The request that exists now, or why nothing was done."""
 
-    request: RequestReference | None = None
+    request: RequestSight | None = None
     hold: Hold | None = None
+    is_lost: bool = False
+    """What was known is gone, deleted by somebody; nothing was made anew."""
+    lease_acquired_at: datetime | None = None
 
 
 class CleanUpInput(Frozen):
@@ -48,6 +59,10 @@ class CleanUpInput(Frozen):
 
     incident: IncidentReference
     requests: tuple[RequestReference, ...]
+    is_of_control_plane: bool = False
+    """Whether the control plane's turn is to be given back too."""
+    is_confirmed: bool = False
+    """Whether a person's mark that the target is healthy is to be taken off."""
 
 
 class CleanUpResult(Frozen):
@@ -61,6 +76,22 @@ class RenewInput(Frozen):
 
     incident: IncidentReference
     duration_seconds: float
+    is_of_control_plane: bool = False
+    """Whether the control plane's turn is to be kept too."""
+
+
+class RenewResult(Frozen):
+    """Whether the Lease is ours."""
+
+    acquired_at: datetime | None = None
+    """Since when; None: it is not, and was left as it is."""
+
+
+class MarkInput(Frozen):
+    """Asks to write annotations on requests; one that is gone is left out."""
+
+    incident: IncidentReference
+    marks: tuple[RequestMark, ...]
 
 
 @dataclass(frozen=True)
@@ -75,11 +106,14 @@ class Contract:
 
 _RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 
+ONCE = RetryPolicy(maximum_attempts=1)
+
 OBSERVE = Contract("observe", timedelta(seconds=5), _RETRY)
 """Answered by the detector that holds the lead. It waits in its queue until there is one."""
 ACT = Contract("act", timedelta(seconds=10), _RETRY)
 CLEAN_UP = Contract("clean_up", timedelta(seconds=10), _RETRY)
 RENEW = Contract("renew", timedelta(seconds=10), _RETRY)
+MARK = Contract("mark", timedelta(seconds=10), _RETRY)
 
 FRESH = timedelta(seconds=5)
 """How old facts may be when they are acted on (decision 4)."""

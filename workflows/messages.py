@@ -6,17 +6,24 @@ One input object each, with defaults, so that the Temporal UI (which sends one J
 from datetime import datetime, timedelta
 
 from pydantic import Field
+from temporalio.common import SearchAttributeKey
 
 from health.frozen import Frozen
-from health.next_move import Memory, Outcome, Phase
+from health.memory import Memory
+from health.moves import Outcome, Phase
 from health.observation import Observation
-from health.references import IncidentReference, RequestReference
+from health.references import IncidentReference
+from health.request_sight import RequestSight
 
 WORKFLOW = "Remediation"
 LOOK = "look"
 """The one signal of the detector: the answer for this incident changed."""
 INCIDENT_MEMO = "incident"
 """The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
+ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
+"""Which remediation of its target in a row an incident that acted was, its lost requests counted."""
+ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
+"""When that ended; from both the detector knows after a restart how long the next one waits (decision 14)."""
 LONGEST_ORDER = timedelta(days=366)
 """A time that no calendar can hold would stop the workflow; without a time an order is for good."""
 
@@ -45,9 +52,15 @@ class HoldOrder(Frozen):
 
 
 class ResumeOrder(Frozen):
-    """Take care of the target again, at once: ends `abort` and `hold`."""
+    """Take care of the target again, at once: ends `abort`, `hold` and a wait between two attempts.
+
+    Of an incident that has tried all its steps, and of any with a `step`, all requests are deleted, and the
+    steps are taken anew.
+    """
 
     reason: str = "resume was ordered"
+    step: str = ""
+    """The name of the template to begin with; "" for the first."""
 
 
 class State(Frozen):
@@ -56,7 +69,7 @@ class State(Frozen):
     phase: Phase
     details: str
     outcome: Outcome | None = None
-    requests: tuple[RequestReference, ...] = ()
+    requests: tuple[RequestSight, ...] = ()
     observation: Observation | None = None
     memory: Memory = Memory()
     """With the orders of people, and when the Lease is renewed."""

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.next_move import NOT_HELD, NOT_LEFT_ALONE, Memory
+    from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
+    from health.moves import Phase
     from health.references import IncidentReference
     from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
@@ -20,6 +21,9 @@ class Orders:
         self._incident = incident
         self._memory = memory
         self._orders = 0
+        self._phase = Phase.WAITING
+        self._step_names: tuple[str, ...] = ()
+        """The templates of the check, as it was seen last."""
 
     @workflow.update
     def abort(self, order: AbortOrder = AbortOrder()) -> str:
@@ -35,9 +39,15 @@ class Orders:
 
     @workflow.update
     def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
-        """Take care of the target again; an incident that is held asks again at once."""
-        self._take_up()
+        """Take care of the target again, at once; one that is exhausted begins its steps anew."""
+        self._take_up(order)
         return f"takes care of {self._incident.target} again: {order.reason}"
+
+    @resume.validator
+    def _refuse_unknown_step(self, order: ResumeOrder = ResumeOrder()) -> None:
+        if order.step and self._step_names and order.step not in self._step_names:
+            known = ", ".join(self._step_names)
+            raise ValueError(f"step: no step uses the template {order.step!r}; the templates are {known}")
 
     @workflow.signal(name="abort")
     def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
@@ -50,9 +60,9 @@ class Orders:
         self._hold(order)
 
     @workflow.signal(name="resume")
-    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:  # noqa: ARG002  the history keeps it
+    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:
         """As the update `resume`, without an answer."""
-        self._take_up()
+        self._take_up(order)
 
     def _leave_alone(self, order: AbortOrder) -> None:
         self._remember(
@@ -68,8 +78,10 @@ class Orders:
         self._remember(held=True, held_reason=order.reason, held_until=_end(order.for_seconds))
         self._orders += 1
 
-    def _take_up(self) -> None:
-        self._remember(**NOT_LEFT_ALONE, **NOT_HELD)
+    def _take_up(self, order: ResumeOrder) -> None:
+        self._remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True)
+        if order.step or self._phase is Phase.EXHAUSTED:
+            self._remember(starts_over=True, first_step=order.step)
         self._orders += 1
 
     def _remember(self, **changes: object) -> None:

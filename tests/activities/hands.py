@@ -9,13 +9,24 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act, Clock
 from activities.clean_up import CleanUp
+from activities.mark import Mark
 from activities.renew import Renew
+from activities.still_true import SecondLook
+from activities.target_lease import TargetLeases
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.node_lease import NodeLeases
+from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from tests.activities.world import LEASE_NAMESPACE
-from workflows.contracts import ActInput, ActResult, CleanUpInput, CleanUpResult, RenewInput
+from workflows.contracts import (
+    ActInput,
+    ActResult,
+    CleanUpInput,
+    CleanUpResult,
+    MarkInput,
+    RenewInput,
+    RenewResult,
+)
 
 
 def _now() -> datetime:
@@ -23,11 +34,12 @@ def _now() -> datetime:
 
 
 class Hands:
-    """The three activities on one connection."""
+    """The four activities on one connection."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE) -> None:
         self._client, self._discovery = Client(transport, "tests"), Discovery(transport)
-        self._leases = NodeLeases(self._client, LEASE_NAMESPACE)
+        self._leases = TargetLeases(self._client, lease_namespace)
+        self._second_look = SecondLook(self._client, SharedReads(self._client), lease_namespace)
 
     async def act(
         self,
@@ -39,12 +51,16 @@ class Hands:
         environment = ActivityEnvironment()
         started = environment.info.scheduled_time + waited
         environment.info = replace(environment.info, started_time=started)
-        act = Act(self._client, self._discovery, self._leases, Clock(_now, monotonic))
+        clock = Clock(_now, monotonic)
+        act = Act(self._client, self._discovery, self._leases, self._second_look, clock)
         return await environment.run(act.act, asked)
+
+    async def mark(self, asked: MarkInput) -> None:
+        await ActivityEnvironment().run(Mark(self._client, self._discovery).mark, asked)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         clean_up = CleanUp(self._client, self._discovery, self._leases)
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
-    async def renew(self, asked: RenewInput) -> None:
-        await ActivityEnvironment().run(Renew(self._leases, _now).renew, asked)
+    async def renew(self, asked: RenewInput) -> RenewResult:
+        return await ActivityEnvironment().run(Renew(self._leases, _now).renew, asked)

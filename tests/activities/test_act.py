@@ -4,15 +4,24 @@ import pytest
 
 from health.observation import HoldReason
 from health.remediation_request import INCIDENT, MULTIPLE_TEMPLATES, NODE_NAME, TARGET_UID, TEMPLATE_NAME
-from kube.errors import Unreachable
 from tests.activities.hands import Hands
-from tests.activities.world import DEMO, NAMESPACE, World
+from tests.activities.world import DEMO, NAMESPACE, TEMPLATES, World
+from workflows.contracts import ActResult
 
 pytestmark = pytest.mark.cluster
 
 SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 
+@pytest.mark.rule(
+    "NHC 1.7/aggregate-to-ext-remediation",
+    "NHC 1.7/node-name",
+    "NHC 1.7/part-of",
+    "NHC 1.7/template-name",
+    "NHC 2.4/3",
+    "NHC 2.4/3/name",
+    "NHC 2.4/3/owners",
+)
 async def test_act_makes_the_request_that_remediators_expect(world: World, hands: Hands) -> None:
     result = await hands.act(world.order())
     made = await world.request()
@@ -49,6 +58,7 @@ async def test_act_makes_the_request_that_remediators_expect(world: World, hands
     }
 
 
+@pytest.mark.rule("NHC 1.8/duration", "NHC 1.8/holder", "NHC 2.5/durations", "NHC 2.5/obtain/missing")
 async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(world: World, hands: Hands) -> None:
     await hands.act(world.order())
     lease = await world.lease()
@@ -57,6 +67,7 @@ async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(world: Wo
     assert lease["leaseDurationSeconds"] == 660
 
 
+@pytest.mark.rule("NHC 1.7/isControlPlaneNode")
 async def test_request_of_a_control_plane_node_says_so(world: World, hands: Hands) -> None:
     await world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
     await hands.act(world.order())
@@ -75,12 +86,14 @@ async def test_node_with_a_machine_is_remediated_where_there_are_no_machines(
     assert [owner["kind"] for owner in made["metadata"]["ownerReferences"]] == ["NodeHealthCheck"]
 
 
+@pytest.mark.rule("NHC 2.4/4")
 async def test_act_that_is_tried_again_meets_its_own_request(world: World, hands: Hands) -> None:
     first = await hands.act(world.order())
     assert first.request is not None
     assert await hands.act(world.order()) == first
 
 
+@pytest.mark.rule("NHC 1.7/multiple-templates-support", "NHC 2.4/3/name")
 async def test_template_for_many_requests_gets_a_name_that_a_retry_finds_again(
     world: World, hands: Hands
 ) -> None:
@@ -88,10 +101,28 @@ async def test_template_for_many_requests_gets_a_name_that_a_retry_finds_again(
     await world.make_template({MULTIPLE_TEMPLATES: "true"})
     first = await hands.act(world.order())
     assert first.request is not None
-    assert first.request.name.startswith(f"{world.name}-")
+    assert first.request.reference.name.startswith(f"{world.name}-")
     assert await hands.act(world.order()) == first
 
 
+@pytest.mark.rule("NHC 2.7/template edited")
+async def test_edited_template_is_used_for_new_requests_only(world: World, hands: Hands) -> None:
+    first = await hands.act(world.order())
+    assert first.request is not None
+    edited = {"spec": {"template": {"spec": {"powerOffSeconds": 8}}}}
+    await world.client.merge_patch(TEMPLATES, world.name, edited, NAMESPACE)
+    assert await hands.act(world.order(known=(first.request.reference,))) == ActResult(request=first.request)
+    made = await world.request()
+    assert made is not None
+    assert made["spec"] == {"powerOffSeconds": 7}
+    await world.remove_request(world.name)
+    await hands.act(world.order())
+    made = await world.request()
+    assert made is not None
+    assert made["spec"] == {"powerOffSeconds": 8}
+
+
+@pytest.mark.rule("NHC 2.4/4", "decision 39")
 async def test_request_that_the_reference_made_for_this_check_is_adopted(world: World, hands: Hands) -> None:
     existing = await world.make_request()
     result = await hands.act(world.order())
@@ -99,6 +130,7 @@ async def test_request_that_the_reference_made_for_this_check_is_adopted(world: 
     assert result.request.uid == existing.uid
 
 
+@pytest.mark.rule("decision 4")
 async def test_order_that_waited_too_long_is_refused_without_a_request(
     world: World, hands_in_the_dark: Hands
 ) -> None:
@@ -107,13 +139,17 @@ async def test_order_that_waited_too_long_is_refused_without_a_request(
     assert result.hold.reason is HoldReason.NOT_TRUE
 
 
-async def test_act_is_tried_again_while_the_api_server_is_away(
+@pytest.mark.rule("decision 3")
+async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
     world: World, hands_in_the_dark: Hands
 ) -> None:
-    with pytest.raises(Unreachable):
-        await hands_in_the_dark.act(world.order(), waited=timedelta(seconds=4.9))
+    result = await hands_in_the_dark.act(world.order(), waited=timedelta(seconds=4.9))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.FAILED
+    assert result.hold.ask_again_seconds == 5
 
 
+@pytest.mark.rule("decision 4")
 async def test_second_look_that_took_too_long_is_not_acted_on(world: World, hands: Hands) -> None:
     times = iter([0.0, 5.1])
     result = await hands.act(world.order(), monotonic=lambda: next(times))
@@ -123,6 +159,7 @@ async def test_second_look_that_took_too_long_is_not_acted_on(world: World, hand
     assert await world.lease() is None
 
 
+@pytest.mark.rule("decision 3")
 async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
     world: World, hands: Hands
 ) -> None:
@@ -132,6 +169,7 @@ async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_wo
     assert "podtemplates" in result.hold.message
 
 
+@pytest.mark.rule("decision 2", "decision 3")
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
@@ -150,6 +188,7 @@ async def test_template_that_is_not_there_is_a_hold(
     assert await world.lease() is None
 
 
+@pytest.mark.rule("decision 2", "decision 3")
 async def test_template_without_contents_is_a_hold(world: World, admin_hands: Hands) -> None:
     await world.make_pod_template()
     result = await admin_hands.act(world.order_with_template("v1", "PodTemplate"))
@@ -159,6 +198,7 @@ async def test_template_without_contents_is_a_hold(world: World, admin_hands: Ha
     assert await world.lease() is None
 
 
+@pytest.mark.rule("NHC 2.5/obtain/foreign", "decision 13")
 async def test_node_whose_lease_another_holds_is_left_to_it(world: World, hands: Hands) -> None:
     await world.make_lease("somebody", datetime.now(UTC))
     result = await hands.act(world.order())
@@ -171,6 +211,7 @@ async def test_node_whose_lease_another_holds_is_left_to_it(world: World, hands:
     assert lease["holderIdentity"] == "somebody"
 
 
+@pytest.mark.rule("NHC 2.5/obtain/expired")
 async def test_lease_that_another_let_expire_is_taken_over(world: World, hands: Hands) -> None:
     await world.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11))
     assert (await hands.act(world.order())).request is not None

@@ -10,6 +10,7 @@ from tests.activities.world import FINALIZER, NAMESPACE, REQUESTS, World
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.rule("NHC 2.4/4/foreign", "decision 13")
 async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands) -> None:
     await world.make_request(of_another=True)
     await _is_held(world, hands, HoldReason.TAKEN)
@@ -17,11 +18,13 @@ async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands
     assert await world.lease() is None
 
 
+@pytest.mark.rule("decision 11/recreated")
 async def test_request_for_an_earlier_node_of_the_name_is_waited_for(world: World, hands: Hands) -> None:
     await world.make_request(annotations={TARGET_UID: "an-earlier-node"})
     await _is_held(world, hands, HoldReason.EARLIER_REQUEST)
 
 
+@pytest.mark.rule("NHC 2.7/finalizer")
 async def test_request_that_hangs_on_a_finalizer_is_waited_for(world: World, hands: Hands) -> None:
     await world.make_request(finalizers=(FINALIZER,), annotations={TARGET_UID: world.node_uid})
     await world.client.delete(REQUESTS, world.name, NAMESPACE)

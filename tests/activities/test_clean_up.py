@@ -2,8 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from health.node import CONFIRMED_HEALTHY
 from health.references import RequestReference
 from kube.errors import Unreachable
+from kube.resource import NODES
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, FINALIZER, NAMESPACE, World
 from workflows.contracts import CleanUpInput
@@ -11,14 +13,21 @@ from workflows.contracts import CleanUpInput
 pytestmark = pytest.mark.cluster
 
 
-def order(world: World, *requests: RequestReference) -> CleanUpInput:
-    return CleanUpInput(incident=world.incident, requests=requests)
+def order(world: World, *requests: RequestReference, is_confirmed: bool = False) -> CleanUpInput:
+    return CleanUpInput(incident=world.incident, requests=requests, is_confirmed=is_confirmed)
 
 
+async def annotations_of_the_node(world: World) -> dict[str, str]:
+    node = await world.client.get(NODES, world.name)
+    texts: dict[str, str] = node["metadata"].get("annotations") or {}
+    return texts
+
+
+@pytest.mark.rule("NHC 2.1/13", "NHC 2.5/release")
 async def test_what_act_made_is_cleaned_up(world: World, hands: Hands) -> None:
     made = (await hands.act(world.order())).request
     assert made is not None
-    result = await hands.clean_up(order(world, made))
+    result = await hands.clean_up(order(world, made.reference))
     assert result.remaining == ()
     assert await world.request() is None
     assert await world.lease() is None
@@ -28,9 +37,10 @@ async def test_clean_up_that_is_tried_again_is_harmless(world: World, hands: Han
     made = (await hands.act(world.order())).request
     assert made is not None
     for _ in range(2):
-        assert (await hands.clean_up(order(world, made))).remaining == ()
+        assert (await hands.clean_up(order(world, made.reference))).remaining == ()
 
 
+@pytest.mark.rule("NHC 2.8/deletion", "decision 2/preconditions")
 async def test_request_that_somebody_made_anew_is_left_alone(world: World, hands: Hands) -> None:
     ours = await world.make_request()
     await world.remove_request(world.name)
@@ -42,19 +52,20 @@ async def test_request_that_somebody_made_anew_is_left_alone(world: World, hands
     assert "deletionTimestamp" not in found["metadata"]
 
 
+@pytest.mark.rule("NHC 2.5/release", "NHC 2.7/finalizer")
 async def test_request_with_a_finalizer_remains_and_keeps_the_lease(world: World, hands: Hands) -> None:
     made = (await hands.act(world.order())).request
     assert made is not None
     await world.set_finalizer()
     for _ in range(2):
-        assert (await hands.clean_up(order(world, made))).remaining == (made,)
+        assert (await hands.clean_up(order(world, made.reference))).remaining == (made.reference,)
         assert await world.lease() is not None
     found = await world.request()
     assert found is not None
     assert "deletionTimestamp" in found["metadata"]
 
     await world.remove_request(world.name)
-    assert (await hands.clean_up(order(world, made))).remaining == ()
+    assert (await hands.clean_up(order(world, made.reference))).remaining == ()
     assert await world.lease() is None
 
 
@@ -74,6 +85,46 @@ async def test_request_whose_kind_is_gone_is_gone(world: World, hands: Hands, ap
     assert await world.lease() is None
 
 
+@pytest.mark.rule("NHC 1.7/manually-confirmed-healthy", "NHC 2.6/confirmed")
+async def test_mark_that_the_node_is_healthy_goes_with_the_last_request(world: World, hands: Hands) -> None:
+    made = (await hands.act(world.order())).request
+    assert made is not None
+    await world.patch_node(annotations={CONFIRMED_HEALTHY: "yes", "kept": "yes"})
+    await world.set_finalizer()
+    await hands.clean_up(order(world, made.reference, is_confirmed=True))
+    assert CONFIRMED_HEALTHY in await annotations_of_the_node(world)
+
+    await world.remove_request(world.name)
+    await hands.clean_up(order(world, made.reference, is_confirmed=True))
+    assert await annotations_of_the_node(world) == {"kept": "yes"}
+    assert await world.lease() is None
+
+
+async def test_mark_that_nobody_saw_is_left_for_the_next_look(world: World, hands: Hands) -> None:
+    await world.patch_node(annotations={CONFIRMED_HEALTHY: ""})
+    await hands.clean_up(order(world))
+    assert CONFIRMED_HEALTHY in await annotations_of_the_node(world)
+
+
+@pytest.mark.rule("decision 11/recreated")
+async def test_mark_of_another_node_of_the_name_is_left_alone(world: World, hands: Hands) -> None:
+    await world.patch_node(annotations={CONFIRMED_HEALTHY: "yes"})
+    target = world.incident.target.model_copy(update={"uid": "an-earlier-node"})
+    incident = world.incident.model_copy(update={"target": target})
+    await world.make_lease(world.holder, datetime.now(UTC))
+    await hands.clean_up(CleanUpInput(incident=incident, requests=(), is_confirmed=True))
+    assert await annotations_of_the_node(world) == {CONFIRMED_HEALTHY: "yes"}
+    assert await world.lease() is None
+
+
+async def test_mark_of_a_node_that_is_gone_stops_nothing(world: World, hands: Hands) -> None:
+    await world.make_lease(world.holder, datetime.now(UTC))
+    await world.client.delete(NODES, world.name)
+    await hands.clean_up(order(world, is_confirmed=True))
+    assert await world.lease() is None
+
+
+@pytest.mark.rule("NHC 2.5/release")
 async def test_lease_alone_is_given_back(world: World, hands: Hands) -> None:
     await world.make_lease(world.holder, datetime.now(UTC))
     await hands.clean_up(order(world))

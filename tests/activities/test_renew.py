@@ -15,6 +15,7 @@ def order(world: World) -> RenewInput:
     return RenewInput(incident=world.incident, duration_seconds=TEN_MINUTES.total_seconds())
 
 
+@pytest.mark.rule("NHC 1.8/duration", "NHC 2.5/manage/renew")
 async def test_lease_that_would_end_too_early_is_renewed(world: World, hands: Hands) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
     await world.make_lease(world.holder, before)
@@ -34,6 +35,7 @@ async def test_renew_that_is_tried_again_writes_nothing(world: World, hands: Han
     assert await world.lease() == lease
 
 
+@pytest.mark.rule("NHC 2.5/manage/not ours")
 async def test_lease_of_another_is_not_renewed(world: World, hands: Hands) -> None:
     await world.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=20))
     lease = await world.lease()
@@ -41,6 +43,7 @@ async def test_lease_of_another_is_not_renewed(world: World, hands: Hands) -> No
     assert await world.lease() == lease
 
 
+@pytest.mark.rule("NHC 2.5/manage/not ours")
 async def test_lease_that_is_gone_is_not_made_anew(world: World, hands: Hands) -> None:
     await hands.renew(order(world))
     assert await world.lease() is None

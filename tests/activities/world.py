@@ -16,7 +16,7 @@ from health.remediation_request import holder_of
 from health.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound
-from kube.lease import new_lease
+from kube.lease import CONTROL_PLANE_TURN, new_lease
 from kube.resource import LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
 from kube.timestamps import timestamp
 from workflows.contracts import ActInput
@@ -54,6 +54,7 @@ class World:
                 await self.remove_request(request["metadata"]["name"])
         for resource, name, namespace in (
             (LEASES, f"node-{self.name}", LEASE_NAMESPACE),
+            (LEASES, CONTROL_PLANE_TURN, LEASE_NAMESPACE),
             (TEMPLATES, self.name, NAMESPACE),
             (POD_TEMPLATES, self.name, NAMESPACE),
             (NODE_HEALTH_CHECKS, self.name, ""),
@@ -156,8 +157,9 @@ class World:
             await self.client.merge_patch(REQUESTS, name, {"metadata": {"finalizers": None}}, NAMESPACE)
             await self.client.delete(REQUESTS, name, NAMESPACE)
 
-    async def make_lease(self, holder: str, renewed: datetime) -> None:
-        lease = new_lease(f"node-{self.name}", LEASE_NAMESPACE, holder, timedelta(minutes=10), renewed, None)
+    async def make_lease(self, holder: str, renewed: datetime, name: str = "") -> None:
+        name = name or f"node-{self.name}"
+        lease = new_lease(name, LEASE_NAMESPACE, holder, timedelta(minutes=10), renewed, None)
         await self.client.create(LEASES, lease, LEASE_NAMESPACE)
 
     async def request(self) -> Object | None:
@@ -169,8 +171,15 @@ class World:
 
     async def lease(self) -> Object | None:
         """spec of the Lease of the node, if there is one."""
+        return await self._lease(f"node-{self.name}")
+
+    async def turn(self) -> Object | None:
+        """spec of the Lease of the control plane's turn, if there is one."""
+        return await self._lease(CONTROL_PLANE_TURN)
+
+    async def _lease(self, name: str) -> Object | None:
         try:
-            found = await self.client.get(LEASES, f"node-{self.name}", LEASE_NAMESPACE)
+            found = await self.client.get(LEASES, name, LEASE_NAMESPACE)
         except NotFound:
             return None
         spec: Object = found["spec"]
@@ -196,7 +205,6 @@ class World:
         asked = ActInput(
             incident=self.incident,
             run_id="run-1",
-            step_number=0,
             step=Step(template=template),
             fact=Fact(condition="Ready", status="False", since=SINCE),
             generation=1,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from temporalio import activity
@@ -10,11 +11,12 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
 from detector.incident_calls import IncidentCalls
-from health.next_move import Phase
+from health.moves import Phase
 from health.observation import Observation, TargetState
 from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.request_sight import RequestSight
+from tests.workflows.sandbox import workflow_runner
 from tests.workflows.sights import expired
-from worker.worker import workflow_runner
 from workflows.contracts import (
     ACT,
     CLEAN_UP,
@@ -26,6 +28,7 @@ from workflows.contracts import (
     CleanUpResult,
     ObserveInput,
     RenewInput,
+    RenewResult,
     eyes_queue,
     hands_queue,
 )
@@ -43,7 +46,7 @@ class Fleet:
         self.client = client
         self.cluster = cluster
         self.sights: dict[str, Observation] = {}
-        self.requests: dict[str, RequestReference] = {}
+        self.requests: dict[str, RequestSight] = {}
         self._calls = IncidentCalls(client, cluster)
 
     def incident(self, node: str, check: str = "workers") -> IncidentReference:
@@ -112,9 +115,10 @@ class Fleet:
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
         node = asked.incident.target.name
-        self.requests[node] = RequestReference(
+        reference = RequestReference(
             api_version="example.com/v1", kind="Reboot", namespace="ns", name=node, uid=f"request-{node}"
         )
+        self.requests[node] = RequestSight(reference=reference, created=datetime.now(UTC))
         return ActResult(request=self.requests[node])
 
     @activity.defn(name=CLEAN_UP.name)
@@ -123,8 +127,8 @@ class Fleet:
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> None:
-        """The Lease is kept."""
+    async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  every Lease is kept
+        return RenewResult()
 
 
 def _about(sight: Observation, node: str) -> Observation:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.next_move import Phase
+from health.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, healthy, held, waiting

@@ -1,6 +1,6 @@
 """`paramedic show` of one incident."""
 
-from health.next_move import Phase
+from health.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, healthy, held, waiting
@@ -21,7 +21,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
         "Phase        Remediating, held",
         "Hold         disk swap; ends in 59m",
         "Lease        renewed in 9m",
-        "Request      Reboot/ns/node-1 (example.com/v1)",
+        "Request      Reboot/ns/node-1 exists (example.com/v1)",
         "Detector     Expired: Node/node-1",
         "hold: ordered by ada@",
         "http://ui:8080/namespaces/paramedic/workflows/remediation%2F",

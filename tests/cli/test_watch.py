@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL
 
 from devcluster.temporal import TemporalServer
-from health.next_move import Phase
+from health.moves import Phase
 from tests.cli.command import PARAMEDIC, Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, held

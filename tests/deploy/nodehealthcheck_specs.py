@@ -14,11 +14,14 @@ LONG_PREFIX = ".".join(["p" * 63] * 4)
 DURATIONS = [
     "300s", "1h30m", "0s", "1.5m", "7µs", "60s", "1m", "59s", "59.999999s", "60000ms", "0.5m", "1s1s",
     "2562047h47m16.8s", "2562047h47m16.9s", "9223372036754775807ns",
-    "9223372036954775808ns", "99999999999h", "-5m", "", "5", "5 m", "5d", ".5s", "5μs", "1m\n", 300,
+    "99s", "100s", "059s", "0.9m59ms", "59s999999us", "0000000000061s", "30s30000ms", "60000000us",
+    "59999999µs", "100000000us", "59999999000ns", "1h0s", "0h59s", "0.1m", "10.1m", "99999ms", "100000ms",
+    "0.01h", "0.02h", "9223372036954775808ns", "99999999999h", "-5m", "", "5", "5 m", "5d", ".5s", "5μs",
+    "1m\n", 300,
 ]  # fmt: skip
 AMOUNTS = [
     0, 1, 7, 2**31 - 1, 2**31, 2**63, -1, -(2**31), "0", "3", "0003", "12345678901", "0%", "7%", "07%", "99%",
-    "100%", "101%", "007%", "-3", "-3%", "3.5%", "%", "", " 3", "3\n", True, 3.5, [], {},
+    "100%", "101%", "007%", "-3", "-3%", "3.5%", "%", "", " 3", "3\n", True, 3.5, 3.0, [], {},
 ]  # fmt: skip
 KEYS = [
     "role", "example.com/role", "A_b.c-d", "9", "x" * 63, "x" * 64, "", "a b", "-a", "a.", "/a", "a/",
@@ -28,7 +31,7 @@ KEYS = [
 VALUES = ["worker", "", "A_b.c-9", "x" * 63, "x" * 64, "a b", "-a", "a.", "a/b", "é", "a\n", 1, True]
 OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "in", "Gt", ""]
 TEXTS = ["Ready", "False", "Unknown", "", "a b", 1]
-ORDERS = [0, 1, 2, -1, 2**40, "1", 1.5, True, []]
+ORDERS = [0, 1, 2, -1, 2**40, "1", 1.5, 1.0, True, []]
 TEMPLATES = [
     TEMPLATE,
     DELETION,
@@ -41,6 +44,13 @@ TEMPLATES = [
     TEMPLATE | {"name": 1},
     TEMPLATE | {"uid": "a", "resourceVersion": "1", "fieldPath": "spec"},
     {},
+    *(
+        TEMPLATE | {"apiVersion": version}
+        for version in ["", "v1", "a/b/c", "a/", "/v1", "../v1", "a b/v1", "v1\n"]
+    ),
+    *(TEMPLATE | {"kind": kind} for kind in ["Template", "Reboot", "template"]),
+    *(TEMPLATE | {"name": name} for name in [".", "..", "a/b", "a%2fb", "a.b", "...a", "\n"]),
+    *(TEMPLATE | {"namespace": name} for name in ["", ".", "..", "a/b", "openshift-machine-api"]),
 ]
 
 

@@ -20,6 +20,7 @@ async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
         yield connected
 
 
+@pytest.mark.rule("NHC 1/kind", "decision 24")
 @pytest.mark.parametrize(
     ("unhealthy", "row"),
     [

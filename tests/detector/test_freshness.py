@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client as TemporalClient
 
-from detector.glance import Glance, Sight
+from detector.glance import Glance
 from detector.picture import Picture
 from detector.sources import Sources
 from devcluster.control_plane import ControlPlane
@@ -61,7 +61,7 @@ class Eyes:
 
     def observe(self) -> Observation:
         limit = SETTINGS.sight_limit
-        sight = Sight(self.age(), limit, self._sources.unread_requests(self._incident.check, limit))
+        sight = self._sources.sight(self._incident.check, limit)
         return Glance(self._picture, self._incident, sight, datetime.now(UTC)).observation()
 
     def is_stale(self) -> bool:
@@ -96,8 +96,9 @@ async def eyes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Eyes]:
     """Eyes that look through the proxy."""
-    for module in ("sources", "request_kinds"):
+    for module in ("sources", "surroundings_watch"):
         monkeypatch.setattr(f"detector.{module}.Reflector", partial(Reflector, settings=QUICK))
+    monkeypatch.setattr("detector.kind_watch.EAGER", QUICK)
     kubeconfig = proxy.kubeconfig(control_plane.kubeconfig, tmp_path)
     async with await Transport.connect(str(kubeconfig)) as transport:
         made = Eyes(transport, await world.incident(world.nodes[0]))
@@ -106,6 +107,7 @@ async def eyes(
             yield made
 
 
+@pytest.mark.rule("decision 3")
 async def test_blackholed_connection_becomes_a_hold_after_the_limit_and_lifts_by_itself(
     eyes: Eyes, proxy: TcpProxy
 ) -> None:

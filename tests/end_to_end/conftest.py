@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,18 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from health.remediation_request import RemediationRequest
+from kube.backoff import Waits
 from kube.client import Client
 from kube.reflector import Reflector
+from kube.reflector_settings import ReflectorSettings
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.request_log import RequestLog
 from tests.end_to_end.world import REQUESTS, World
+
+IMPATIENT = ReflectorSettings(waits=Waits(longest=timedelta(seconds=1)))
+"""The log of a test must not lag behind the detector after an outage."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ async def world(
         client = Client(transport, "end-to-end-test")
         log = RequestLog()
         cluster = await read_cluster_identity(client, cluster_name)
-        watch = asyncio.create_task(Reflector(transport, REQUESTS, RemediationRequest, notify=log.note).run())
+        requests = Reflector(transport, REQUESTS, RemediationRequest, notify=log.note, settings=IMPATIENT)
+        watch = asyncio.create_task(requests.run())
         world = World(client, temporal_client, cluster, log)
         yield world
         await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())

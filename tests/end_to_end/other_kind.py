@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from devcluster.polling import until
 from kube.client import Client
-from kube.errors import KubernetesError
+from kube.errors import KubernetesError, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
@@ -47,6 +47,23 @@ class OtherKind:
             return True
 
         await until(is_created, within=timedelta(seconds=20), otherwise="the CRD is not served")
+
+    async def uninstall(self) -> None:
+        """Remove both CRDs, and with them what there is of the kinds; return when neither is served."""
+        for resource in (self.requests, self.templates):
+            name = f"{resource.plural}.{self.group}"
+            await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
+
+        async def are_gone() -> bool:
+            for resource in (self.requests, self.templates):
+                try:
+                    await self._client.list(resource)
+                except NotFound:
+                    continue
+                return False
+            return True
+
+        await until(are_gone, within=timedelta(seconds=20), otherwise="the CRDs are still served")
 
     async def grant(self) -> None:
         """Give us the rights, as a remediator's installation does."""

@@ -14,6 +14,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from tests.ports import free_port
+from tests.samples_of_metrics import Series, samples_in
 
 PATIENCE = timedelta(seconds=30)
 
@@ -61,11 +62,16 @@ class OurProcess:
         except aiohttp.ClientConnectionError:
             return 0, ""
 
+    async def metrics(self) -> dict[Series, float]:
+        """Every sample of GET /metrics."""
+        url = f"http://{self.environment['PARAMEDIC_READY_ADDRESS']}/metrics"
+        async with aiohttp.ClientSession(raise_for_status=True) as session, session.get(url) as response:
+            return samples_in(await response.text())
+
     async def exit_code(self) -> int:
         """How it ends by itself."""
-        assert self._process is not None
         async with asyncio.timeout(PATIENCE.total_seconds()):
-            return await self._process.wait()
+            return await self._running.wait()
 
     async def kill(self) -> None:
         """Kill it with -9, as a machine that loses power would."""
@@ -75,18 +81,46 @@ class OurProcess:
         """End it as a Deployment would."""
         await self._end(signal.SIGTERM)
 
+    def freeze(self) -> None:
+        """Stop its threads where they are, as a machine that swaps or is migrated would."""
+        self._running.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._running.send_signal(signal.SIGCONT)
+
+    @property
+    def has_died(self) -> bool:
+        """Whether it was started, was not ended by the test, and ended all the same."""
+        return self._process is not None and self._process.returncode is not None
+
+    @property
+    def _running(self) -> asyncio.subprocess.Process:
+        assert self._process is not None
+        return self._process
+
     async def _end(self, number: signal.Signals) -> None:
         process, self._process = self._process, None
         if process is None or process.returncode is not None:
             return
         process.send_signal(number)
+        process.send_signal(signal.SIGCONT)  # a frozen one ends, too
         await process.wait()
 
 
-def our_process(
-    name: str, cluster: str, control_plane: ControlPlane, temporal: TemporalServer, directory: Path
+def our_process(  # noqa: PLR0913  it is told as much
+    name: str,
+    cluster: str,
+    control_plane: ControlPlane,
+    temporal: TemporalServer,
+    directory: Path,
+    *,
+    alias: str = "",
 ) -> OurProcess:
-    """The process `name` with the RBAC of deploy/, for a cluster of that configured name."""
+    """The process `name` with the RBAC of deploy/, for a cluster of that configured name.
+
+    `alias` tells a second one of that name from the first.
+    """
     kubeconfigs = {
         "detector": control_plane.detector_kubeconfig,
         "worker": control_plane.worker_kubeconfig,
@@ -97,6 +131,8 @@ def our_process(
         "TEMPORAL_NAMESPACE": temporal.namespace,
         "TEMPORAL_CONFIG_FILE": os.devnull,
         "PARAMEDIC_CLUSTER": cluster,
-        "PARAMEDIC_IDENTITY": f"{name}-of-the-tests",
+        "PARAMEDIC_IDENTITY": f"{alias or name}-of-the-tests",
+        # Nodes of a test fail again at once; back-off has a test of its own.
+        "PARAMEDIC_BACK_OFF_LIMIT_SECONDS": "0",
     }
-    return OurProcess(name, environment, directory / f"{name}.log")
+    return OurProcess(name, environment, directory / f"{alias or name}.log")

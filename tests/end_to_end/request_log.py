@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from health.remediation_request import RemediationRequest
+from health.remediation_request import TEMPLATE_NAME, RemediationRequest
 from kube.record import Change, ChangeKind
 
 
@@ -13,6 +13,7 @@ class Entry:
     kind: ChangeKind
     target: str
     uid: str
+    template: str = ""
 
 
 class RequestLog:
@@ -27,7 +28,8 @@ class RequestLog:
         request = change.new or change.old
         assert request is not None
         if change.kind is not ChangeKind.MODIFIED:
-            self.entries.append(Entry(change.kind, request.target_name, request.metadata.uid))
+            template = request.metadata.annotations.get(TEMPLATE_NAME, "")
+            self.entries.append(Entry(change.kind, request.target_name, request.metadata.uid, template))
         if change.new is None:
             self.latest.pop(request.metadata.name, None)
         else:
@@ -42,9 +44,9 @@ class RequestLog:
         return sum(request.target_name == target for request in self.latest.values())
 
     def assert_never_two_for_one_target(self) -> None:
-        """No target ever had two requests at a time."""
-        open_requests: dict[str, int] = {}
+        """No target ever had two requests of one template at a time."""
+        open_requests: dict[tuple[str, str], int] = {}
         for entry in self.entries:
-            step = 1 if entry.kind is ChangeKind.ADDED else -1
-            open_requests[entry.target] = open_requests.get(entry.target, 0) + step
-            assert open_requests[entry.target] <= 1, self.entries
+            step, key = 1 if entry.kind is ChangeKind.ADDED else -1, (entry.target, entry.template)
+            open_requests[key] = open_requests.get(key, 0) + step
+            assert open_requests[key] <= 1, self.entries

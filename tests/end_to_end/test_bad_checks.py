@@ -9,6 +9,7 @@ from tests.end_to_end.world import TEMPLATES, World
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.rule("NHC 1.3/Disabled/RemediationTemplateNotFound", "decision 8")
 async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_nobody(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -39,6 +40,7 @@ async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_
     await world.client.delete(NODE_HEALTH_CHECKS, f"{world.name}-unknown")
 
 
+@pytest.mark.rule("decision 3")
 async def test_a_missing_template_holds_the_incident_until_it_is_there(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -56,6 +58,7 @@ async def test_a_missing_template_holds_the_incident_until_it_is_there(
     await world.until_requested(node)
 
 
+@pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "decision 17")
 async def test_a_paused_check_creates_nothing_until_it_is_unpaused(
     world: World, paramedic: Paramedic
 ) -> None:

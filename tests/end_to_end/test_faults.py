@@ -11,6 +11,7 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.rule("NHC 2.7/restart", "decision 1")
 async def test_a_worker_killed_while_the_timer_runs_changes_no_deadline(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -30,6 +31,7 @@ async def test_a_worker_killed_while_the_timer_runs_changes_no_deadline(
     assert world.requests.created(node) == 1
 
 
+@pytest.mark.rule("NHC 2.7/restart")
 async def test_a_worker_killed_between_admission_and_create_leads_to_one_request(
     world: World, paramedic: Paramedic, tmp_path: Path
 ) -> None:
@@ -51,6 +53,7 @@ async def test_a_worker_killed_between_admission_and_create_leads_to_one_request
     assert world.requests.created(node) == 1
 
 
+@pytest.mark.rule("NHC 2.7/restart", "decision 12")
 async def test_a_failure_while_the_detector_is_down_is_remediated_when_it_is_back(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -65,6 +68,7 @@ async def test_a_failure_while_the_detector_is_down_is_remediated_when_it_is_bac
     await world.until_requested(node)
 
 
+@pytest.mark.rule("NHC 2.7/restart")
 async def test_a_recovery_while_the_detector_is_down_is_cleaned_up_when_it_is_back(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -83,6 +87,7 @@ async def test_a_recovery_while_the_detector_is_down_is_cleaned_up_when_it_is_ba
     assert world.requests.created(node) == 1
 
 
+@pytest.mark.rule("NHC 2.7/restart")
 async def test_a_recovery_while_everything_is_down_is_cleaned_up_when_it_is_back(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -101,6 +106,7 @@ async def test_a_recovery_while_everything_is_down_is_cleaned_up_when_it_is_back
     await world.until_clean(node)
 
 
+@pytest.mark.rule("NHC 2.4/4")
 async def test_a_request_whose_workflow_was_lost_is_removed_when_its_node_is_healthy(
     world: World, paramedic: Paramedic
 ) -> None:

@@ -8,6 +8,21 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.rule(
+    "NHC 1.2/observedNodes",
+    "NHC 1.2/healthyNodes",
+    "NHC 1.2/unhealthyNodes/remediations",
+    "NHC 1.4/Remediating",
+    "NHC 1.4/Enabled",
+    "NHC 1.5/Enabled",
+    "NHC 1.5/DetectedUnhealthy",
+    "NHC 1.5/RemediationCreated",
+    "NHC 1.5/RemediationRemoved",
+    "NHC 2.1/3",
+    "NHC 2.1/13",
+    "NHC 2.1/14",
+    "NHC 2.4/3",
+)
 async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recovery(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -102,6 +117,7 @@ async def test_a_node_that_recovers_before_the_deadline_never_gets_a_request(
     assert await world.lease(node) is None
 
 
+@pytest.mark.rule("decision 12")
 async def test_a_node_that_was_unhealthy_before_we_started_is_noticed(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -112,6 +128,7 @@ async def test_a_node_that_was_unhealthy_before_we_started_is_noticed(
     await world.until_requested(node)
 
 
+@pytest.mark.rule("NHC 1/kind", "NHC 2.1/1", "NHC 2.7/check deleted by force", "decision 10")
 async def test_a_check_that_is_deleted_releases_its_node(world: World, paramedic: Paramedic) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
@@ -125,6 +142,7 @@ async def test_a_check_that_is_deleted_releases_its_node(world: World, paramedic
     await world.until_clean(node)
 
 
+@pytest.mark.rule("NHC 2.0/node deleted", "NHC 2.7/node deleted", "decision 11")
 async def test_a_node_that_is_deleted_leaves_nothing_behind(world: World, paramedic: Paramedic) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
@@ -140,6 +158,7 @@ async def test_a_node_that_is_deleted_leaves_nothing_behind(world: World, parame
     await world.until_status(observedNodes=0, healthyNodes=0, unhealthyNodes=None)
 
 
+@pytest.mark.rule("NHC 2.4/4")
 async def test_a_workflow_that_was_terminated_is_taken_up_again_with_its_request(
     world: World, paramedic: Paramedic
 ) -> None:

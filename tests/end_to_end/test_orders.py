@@ -1,5 +1,6 @@
 """Orders of people: abort, cancel and resume, also while a create is in flight."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.rule("decision 40")
 @pytest.mark.parametrize("order", ORDERS)
 async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
     world: World, paramedic: Paramedic, tmp_path: Path, order: Order
@@ -45,8 +47,10 @@ async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
     async with slow_create(world.client, node, tmp_path) as create:
         await world.fail(node)
         await create.until_in_flight()
-        await order(await world.workflow(node))
+        # An update is answered when the act is over, a signal and a cancel at once.
+        ordered = asyncio.ensure_future(order(await world.workflow(node)))
         create.let_go()
+        await ordered
 
         await world.until_phase(node, "LeftAlone")
         await world.until_clean(node)
@@ -57,6 +61,7 @@ async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
     assert world.requests.existing(node) == 0
 
 
+@pytest.mark.rule("decision 40")
 async def test_a_node_that_was_left_alone_is_taken_care_of_again_after_resume(
     world: World, paramedic: Paramedic
 ) -> None:

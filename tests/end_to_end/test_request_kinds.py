@@ -35,6 +35,7 @@ async def test_a_template_of_another_kind_never_leads_to_a_second_request_for_a_
     assert await other.names() == []
 
 
+@pytest.mark.rule("decision 7", "decision 7/clean-up")
 async def test_a_node_that_recovers_is_cleaned_up_though_the_kind_of_its_check_is_unknown_now(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -52,6 +53,7 @@ async def test_a_node_that_recovers_is_cleaned_up_though_the_kind_of_its_check_i
     await world.until_clean(node)
 
 
+@pytest.mark.rule("decision 3", "decision 17")
 async def test_a_right_that_is_missing_holds_visibly_until_it_is_granted(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -79,6 +81,7 @@ async def test_a_right_that_is_missing_holds_visibly_until_it_is_granted(
     await paramedic.detector.ready()
 
 
+@pytest.mark.rule("NHC 2.7/node recreated", "decision 11/recreated")
 async def test_a_lease_of_a_recreated_node_is_not_ended_by_the_incident_of_the_earlier_one(
     world: World, paramedic: Paramedic
 ) -> None:

@@ -12,6 +12,13 @@ pytestmark = pytest.mark.cluster
 FLEET = 30
 
 
+@pytest.mark.rule(
+    "NHC 1.5/RemediationSkipped/threshold",
+    "NHC 2.0/check",
+    "NHC 2.1/15",
+    "NHC 2.7/check edited",
+    "decision 6",
+)
 async def test_thirty_nodes_that_fail_at_once_get_no_request_while_the_threshold_allows_none(
     world: World, paramedic: Paramedic
 ) -> None:
@@ -37,6 +44,7 @@ async def test_thirty_nodes_that_fail_at_once_get_no_request_while_the_threshold
     await world.until_requested(*nodes)
 
 
+@pytest.mark.rule("NHC 2.2/concurrency", "decision 43")
 async def test_thirty_nodes_that_fail_at_once_all_get_a_request_where_the_threshold_allows_it(
     world: World, paramedic: Paramedic
 ) -> None:

@@ -11,6 +11,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.polling import until
 from health.references import CheckReference, IncidentReference, TargetReference
+from health.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
@@ -34,6 +35,9 @@ class World:
         self.requests = requests
         self.name = f"t-{uuid.uuid4().hex[:8]}"
         self.nodes: list[str] = []
+        self.templates: list[str] = []
+        self.patience = PATIENCE
+        """How long to wait for what must become so."""
 
     async def add_nodes(self, count: int, *, ready: str = "True") -> list[str]:
         """Healthy nodes that the check of this test selects."""
@@ -42,17 +46,35 @@ class World:
         self.nodes += names
         return names
 
+    async def add_named_nodes(self, *suffixes: str) -> dict[str, str]:
+        """Healthy nodes with names that say what each is for, by that suffix."""
+        names = {suffix: f"{self.name}-{suffix}" for suffix in suffixes}
+        await asyncio.gather(*(self._add_node(name, "True") for name in names.values()))
+        self.nodes += names.values()
+        return names
+
     async def _add_node(self, name: str, ready: str) -> None:
         labels = {"test": self.name}
         await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})
         await self.set_ready(name, ready)
 
-    async def set_ready(self, node: str, status: str) -> None:
-        """Let the Ready condition of a node become `status`, now."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        condition = {"type": "Ready", "status": status, "lastTransitionTime": now, "lastHeartbeatTime": now}
-        patch = {"status": {"conditions": [condition]}}
+    async def set_ready(self, node: str, status: str, since: datetime | None = None) -> None:
+        """Let the Ready condition of a node be `status` since then, or since now."""
+        await self.set_conditions(node, {"Ready": (status, since or datetime.now(UTC))})
+
+    async def set_conditions(self, node: str, conditions: dict[str, tuple[str, datetime]]) -> None:
+        """Let a node have these conditions, each with its status since then, and no others."""
+        body = [_condition(type_, status, since) for type_, (status, since) in conditions.items()]
+        patch = {"status": {"conditions": body}}
         await self.client.merge_patch(NODES, node, patch, subresource="status")
+
+    async def set_label(self, node: str, key: str, value: str | None) -> None:
+        """Put a label on a node, or (None) take it off."""
+        await self.client.merge_patch(NODES, node, {"metadata": {"labels": {key: value}}})
+
+    async def set_annotation(self, node: str, key: str, value: str | None) -> None:
+        """Put an annotation on a node, or (None) take it off."""
+        await self.client.merge_patch(NODES, node, {"metadata": {"annotations": {key: value}}})
 
     async def fail(self, *nodes: str) -> None:
         """Let nodes fail."""
@@ -62,36 +84,50 @@ class World:
         """Let nodes become healthy."""
         await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
 
-    async def add_template(self) -> None:
-        """The template of this test's requests."""
+    async def add_template(self, suffix: str = "", *, multiple: bool = False) -> None:
+        """A template of this test; `multiple` lets its remediator be asked several times for one node."""
+        reference = self.template(suffix)
         body = {
-            "apiVersion": TEMPLATES.api_version,
-            "kind": TEMPLATES.kind,
-            "metadata": {"name": self.name, "namespace": "default"},
+            "apiVersion": reference["apiVersion"],
+            "kind": reference["kind"],
+            "metadata": {
+                "name": reference["name"],
+                "namespace": reference["namespace"],
+                "annotations": {MULTIPLE_TEMPLATES: "true"} if multiple else {},
+            },
             "spec": {"template": {"spec": {"powerOffSeconds": 7}}},
         }
-        await self.client.create(TEMPLATES, body, "default")
+        self.templates.append(reference["name"])
+        await self.client.create(TEMPLATES, body, reference["namespace"])
 
-    async def add_check(self, *, duration: str = "1s", **spec: Any) -> None:
-        """The template, and a check over the nodes of this test."""
-        await self.add_template()
-        conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
-        template = {
+    async def allow_several(self, suffix: str) -> None:
+        """Let a template allow several requests for one node."""
+        patch = {"metadata": {"annotations": {MULTIPLE_TEMPLATES: "true"}}}
+        reference = self.template(suffix)
+        await self.client.merge_patch(TEMPLATES, reference["name"], patch, reference["namespace"])
+
+    def template(self, suffix: str = "") -> dict[str, str]:
+        """How a check refers to a template of this test."""
+        name = f"{self.name}-{suffix}" if suffix else self.name
+        return {
             "apiVersion": TEMPLATES.api_version,
             "kind": TEMPLATES.kind,
-            "name": self.name,
+            "name": name,
             "namespace": "default",
         }
+
+    async def add_check(self, *, duration: str = "1s", **spec: Any) -> None:
+        """A check over the nodes of this test, and its template unless it escalates."""
+        if "escalatingRemediations" not in spec:
+            await self.add_template()
+            spec = {"remediationTemplate": self.template()} | spec
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
         threshold = {} if "maxUnhealthy" in spec else {"minHealthy": 0}
         body = {
             "apiVersion": NODE_HEALTH_CHECKS.api_version,
             "kind": NODE_HEALTH_CHECKS.kind,
             "metadata": {"name": self.name},
-            "spec": {
-                "selector": {"matchLabels": {"test": self.name}},
-                "unhealthyConditions": conditions,
-                "remediationTemplate": template,
-            }
+            "spec": {"selector": {"matchLabels": {"test": self.name}}, "unhealthyConditions": conditions}
             | threshold
             | spec,
         }
@@ -176,7 +212,7 @@ class World:
 
     async def outcome(self, node: str) -> str:
         """How the incident of a node ends; waits until it has."""
-        async with asyncio.timeout(PATIENCE.total_seconds()):
+        async with asyncio.timeout(self.patience.total_seconds()):
             outcome: str = await (await self.workflow(node)).result()
         return outcome
 
@@ -230,13 +266,13 @@ class World:
 
     async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
         """Return when something is true."""
-        await until(true, within=PATIENCE, otherwise=otherwise)
+        await until(true, within=self.patience, otherwise=otherwise)
 
     async def remove(self) -> None:
         """Leave nothing of this test behind."""
         for resource, names, namespace in (
             (NODE_HEALTH_CHECKS, [self.name], ""),
-            (TEMPLATES, [self.name], "default"),
+            (TEMPLATES, self.templates, "default"),
             (REQUESTS, [name for name in self.requests.latest if name.startswith(self.name)], "default"),
             (NODES, self.nodes, ""),
         ):
@@ -252,3 +288,8 @@ class World:
             await self.client.delete(resource, name, namespace)
         except NotFound:
             return
+
+
+def _condition(type_: str, status: str, since: datetime) -> Object:
+    time = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"type": type_, "status": status, "lastTransitionTime": time, "lastHeartbeatTime": time}

@@ -3,11 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.check_sight import CheckSight, RequestSight, TargetSight
+from health.check_sight import CheckSight, TargetSight
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
 from health.node import Node
 from health.nodehealthcheck import NodeHealthCheck
 from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.request_sight import RequestSight
+from health.template_validity import not_found
 from health.threshold import Allowance
 from health.verdict import HEALTHY, Fact, Health, Verdict
 
@@ -86,26 +89,21 @@ def node_object(
     }
 
 
-def request(uid: str = "request-uid", *, is_being_deleted: bool = False) -> RequestReference:
+def request(uid: str = "request-uid", template: str = "reboot", kind: str = "Reboot") -> RequestReference:
     return RequestReference(
         api_version="example.com/v1",
-        kind="Reboot",
+        kind=kind,
         namespace="remediators",
         name="node-1",
         uid=uid,
-        template="reboot",
-        is_being_deleted=is_being_deleted,
+        template=template,
     )
 
 
 def request_sight(
-    uid: str = "request-uid",
-    *,
-    is_being_deleted: bool = False,
-    created: datetime = NOW,
-    timed_out: datetime | None = None,
+    uid: str = "request-uid", *, created: datetime = NOW, template: str = "reboot", **fields: Any
 ) -> RequestSight:
-    return RequestSight(request(uid, is_being_deleted=is_being_deleted), created, timed_out)
+    return RequestSight(reference=request(uid, template), created=created, **fields)
 
 
 def fact(since: datetime = NOW, status: str = "Unknown", type_: str = "Ready") -> Fact:
@@ -130,14 +128,14 @@ def sight(
     *targets: TargetSight,
     of: HealthCheck | InvalidCheckError | None = None,
     allowance: Allowance | None = ALLOWED,
-    refusal: str = "",
+    around: CheckSurroundings = NOTHING_AROUND,
 ) -> CheckSight:
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSight(judged, "check-uid", allowance=None)
-    return CheckSight(judged, "check-uid", allowance, {target.name: target for target in targets}, refusal)
+    return CheckSight(judged, "check-uid", allowance, {target.name: target for target in targets}, around)
 
 
-REFUSAL = "No kind Reboot in example.com/v1."
+NO_SUCH_KIND = CheckSurroundings(problem=not_found("No kind Reboot in example.com/v1."))
 INVALID = InvalidCheckError("spec.minHealthy", -1, "minHealthy must not be negative: -1")

@@ -1,35 +1,29 @@
 """The runbook of an incident, as a table: what is seen and remembered, and the move that follows."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from health.next_move import (
-    Act,
-    CleanUp,
-    End,
-    Memory,
-    Move,
-    Outcome,
-    Phase,
-    Renew,
-    Rest,
-    lease_duration,
-    next_move,
-    phase_of,
-)
+from health.escalation import lease_duration
+from health.memory import Memory
+from health.moves import Act, CleanUp, End, Move, Outcome, Phase, Renew, Rest, phase_of
+from health.next_move import next_move
 from health.observation import Hold, HoldReason, Observation, TargetState
 from health.references import Step, TemplateReference
-from tests.health.samples import NOW, fact, request
+from health.request_sight import RequestSight
+from tests.health.samples import NOW, fact, request, request_sight
 
-STEP = Step(template=TemplateReference(api_version="example.com/v1", kind="RebootTemplate", name="reboot"))
+STEP = Step(
+    template=TemplateReference(
+        api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
+    )
+)
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
 STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
 LATER = NOW + timedelta(minutes=10)
 
 
-def seen(state: TargetState, *requests: Any, hold: Hold | None = None) -> Observation:
+def seen(state: TargetState, *requests: RequestSight, hold: Hold | None = None) -> Observation:
     return Observation(
         state=state,
         reason=f"it is {state}",
@@ -61,6 +55,16 @@ BY_US = "held by a person: disk swap"
 HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
 
 
+@pytest.mark.rule(
+    "NHC 2.1/13",
+    "NHC 2.1/13/timer runs",
+    "NHC 2.2/existing requests",
+    "NHC 2.4/4",
+    "decision 7",
+    "decision 7/clean-up",
+    "decision 7/lease",
+    "decision 40",
+)
 @pytest.mark.parametrize(
     ("observation", "memory", "move"),
     [
@@ -69,7 +73,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(HEALTHY, ACTED, CleanUp("it is Healthy"), id="healthy, request of ours"),
         pytest.param(HEALTHY, BROKEN_OFF, CleanUp("it is Healthy"), id="healthy, an act broke off"),
         pytest.param(
-            seen(TargetState.HEALTHY, request()), NEW, CleanUp("it is Healthy"), id="healthy, adopted"
+            seen(TargetState.HEALTHY, request_sight()), NEW, CleanUp("it is Healthy"), id="healthy, adopted"
         ),
         pytest.param(HEALTHY, CLEANED, End(Outcome.REMEDIATED, "it is Healthy"), id="healthy, cleaned up"),
         pytest.param(
@@ -85,7 +89,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         # 2. Left alone by a person: clean up, then wait.
         pytest.param(EXPIRED, ALONE_ACTED, CleanUp("left alone: maintenance"), id="alone, not clean"),
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             ALONE,
             CleanUp("left alone: maintenance"),
             id="alone, a request is seen",
@@ -139,21 +143,21 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="held by a person, somebody deleted the request",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED,
             Rest(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
             id="held by a person, remediator works",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED.model_copy(update={"held_until": NOW + timedelta(seconds=5)}),
             Rest(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED.model_copy(update={"renew_at": NOW}),
-            Renew(f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}"),
+            Renew(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}"),
             id="held by a person, Lease is due",
         ),
         pytest.param(
@@ -176,7 +180,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="cannot tell",
         ),
         pytest.param(
-            seen(TargetState.UNKNOWN, request(), hold=STALE),
+            seen(TargetState.UNKNOWN, request_sight(), hold=STALE),
             ACTED,
             Rest(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
             id="cannot tell, request of ours",
@@ -184,37 +188,37 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(seen(TargetState.UNKNOWN), NEW, Rest(Phase.HELD, "it is Unknown"), id="was not asked"),
         # 3. A request exists: let the remediator work.
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             ACTED,
             Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works",
         ),
         pytest.param(
-            seen(TargetState.WAITING, request()),
+            seen(TargetState.WAITING, request_sight()),
             ACTED,
-            Rest(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 600),
+            Rest(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
             id="remediator works, only a timer runs",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request(), hold=HOLD),
+            seen(TargetState.EXPIRED, request_sight(), hold=HOLD),
             ACTED,
             Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works, new ones would be held",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             ACTED.model_copy(update={"renew_at": NOW}),
-            Renew("it is Expired; Reboot/remediators/node-1 exists"),
+            Renew(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
             id="remediator works, Lease is due",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request()),
+            seen(TargetState.EXPIRED, request_sight()),
             NEW,
-            Renew("it is Expired; Reboot/remediators/node-1 exists"),
+            Renew(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
             id="adopted, nobody knows until when its Lease runs",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request(is_being_deleted=True)),
+            seen(TargetState.EXPIRED, request_sight(is_being_deleted=True)),
             ACTED,
             Rest(
                 Phase.REMEDIATING,
@@ -240,14 +244,15 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
     ],
 )
 def test_move(observation: Observation, memory: Memory, move: Move) -> None:
-    assert next_move(observation, memory, NOW) == move
+    completed = memory.complete(observation)
+    assert next_move(completed, memory.after(completed, NOW), NOW) == move
 
 
 @pytest.mark.parametrize(
     ("move", "phase"),
     [
         (Act(0, ""), Phase.ACTING),
-        (Renew(""), Phase.REMEDIATING),
+        (Renew(Phase.REMEDIATING, ""), Phase.REMEDIATING),
         (CleanUp(""), Phase.CLEANING_UP),
         (End(Outcome.GONE, ""), Phase.ENDED),
         (Rest(Phase.HELD, ""), Phase.HELD),
@@ -257,11 +262,13 @@ def test_phase_of_a_move(move: Move, phase: Phase) -> None:
     assert phase_of(move) is phase
 
 
+@pytest.mark.rule("decision 40")
 def test_order_to_leave_alone_ends_when_its_time_is_over() -> None:
     assert ALONE_A_WHILE.at(LATER - timedelta(microseconds=1)) == ALONE_A_WHILE
     assert ALONE_A_WHILE.at(LATER) == NEW
 
 
+@pytest.mark.rule("decision 40")
 def test_order_to_leave_alone_without_a_time_does_not_end() -> None:
     assert ALONE.at(NOW + timedelta(days=365)) == ALONE
 
@@ -288,6 +295,7 @@ def test_memory_survives_the_way_through_temporal() -> None:
         assert Memory.model_validate_json(memory.model_dump_json()) == memory
 
 
+@pytest.mark.rule("NHC 2.5/durations")
 def test_lease_is_taken_for_ten_minutes_or_for_the_timeout_of_the_step() -> None:
     assert lease_duration(STEP) == timedelta(minutes=10)
     assert lease_duration(STEP.model_copy(update={"timeout_seconds": 90})) == timedelta(seconds=90)

@@ -1,39 +1,37 @@
 """The runbook in worlds that change under it: whatever happens in whatever order, these things never happen.
 
-The machine carries moves out as `workflows/remediation.py` does, on a cluster of one target. Hypothesis lets
-the target fail and recover, others delete requests, finalizers hang, acts break off in the middle, people
-give orders, and the incident lose its memory. Every look shows the cluster as it is.
+The machine carries moves out as `workflows/remediation.py` does, on a cluster of one target whose check has
+one step or two. Hypothesis lets the target fail and recover, remediators succeed and fail, others delete
+requests, finalizers hang, acts break off in the middle, people give orders, and the incident lose its memory.
+Every look shows the cluster as it is.
 """
 
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from health.next_move import (
-    NOT_HELD,
-    NOT_LEFT_ALONE,
-    Act,
-    CleanUp,
-    End,
-    Memory,
-    Move,
-    Outcome,
-    Phase,
-    Renew,
-    Rest,
-    lease_duration,
-    next_move,
-)
+from health.escalation import Plan
+from health.marks import with_marks
+from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
+from health.moves import Act, CleanUp, End, GiveBack, MarkRequests, Move, Outcome, Phase, Renew, Rest
+from health.next_move import next_move
 from health.observation import ENDED, Hold, HoldReason, Observation, TargetState
-from health.references import RequestReference
-from tests.health.samples import NOW, fact, request
+from health.references import Step
+from health.request_sight import RequestSight
+from tests.health.samples import NOW, fact, request_sight
 from tests.health.test_next_move import STEP
 
 HOLDS = st.sampled_from([None, *(Hold(reason=reason, message="") for reason in HoldReason)])
 STATES = st.sampled_from(list(TargetState))
-MOST_MOVES_TO_THE_END = 4
+SECOND = STEP.model_copy(update={"template": STEP.template.model_copy(update={"name": "reset"})})
+ESCALATION = tuple(step.model_copy(update={"timeout_seconds": 300}) for step in (STEP, SECOND))
+LISTS = st.sampled_from([(STEP,), ESCALATION, ESCALATION[1:], ESCALATION[::-1]])
+DELAYS = st.sampled_from([0, 120, -1])
+MOST_MOVES_TO_THE_END = 6
+LIMIT = timedelta(minutes=30)
 
 
 class World(RuleBasedStateMachine):
@@ -42,9 +40,12 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = NOW
+        self.steps: tuple[Step, ...] = (STEP,)
+        self.delay = 0.0
+        self.is_confirmed = False
         self.state = TargetState.WAITING
         self.hold: Hold | None = None
-        self.requests: dict[str, RequestReference] = {}
+        self.requests: dict[str, RequestSight] = {}
         self.has_finalizers = False
         self.has_lease = False
         self.has_forgotten = False
@@ -53,28 +54,51 @@ class World(RuleBasedStateMachine):
         self.outcome: Outcome | None = None
         self.log: list[str] = []
 
+    @initialize(steps=LISTS, delay=DELAYS)
+    def check_says(self, steps: tuple[Step, ...], delay: float) -> None:
+        self.steps, self.delay = steps, delay
+
     @property
     def is_open(self) -> bool:
         return self.outcome is None
 
     def look(self) -> Observation:
+        is_known = self.state not in ENDED and self.state is not TargetState.UNKNOWN
         return Observation(
             state=self.state,
             reason=str(self.state),
             remaining_seconds=60,
             fact=None if self.state in ENDED else fact(),
-            hold=self.hold,
-            steps=(STEP,),
+            hold=self.hold or self.blindness,
+            steps=self.steps if is_known else (),
             requests=tuple(self.requests.values()),
+            healthy_delay_seconds=self.delay if self.state is TargetState.HEALTHY else 0,
+            is_confirmed=self.is_confirmed and self.state is TargetState.HEALTHY,
+            back_off_limit_seconds=LIMIT.total_seconds(),
         )
+
+    @property
+    def blindness(self) -> Hold | None:
+        is_blind = self.state is TargetState.UNKNOWN
+        return Hold(reason=HoldReason.STALE_SIGHT, message="old") if is_blind else None
 
     @rule(state=STATES, hold=HOLDS)
     def cluster_changes(self, state: TargetState, hold: Hold | None) -> None:
         self.state, self.hold = state, hold
 
-    @rule(seconds=st.sampled_from([1, 60, 599, 3600]))
+    @rule(steps=LISTS)
+    def check_is_edited(self, steps: tuple[Step, ...]) -> None:
+        self.steps = steps
+
+    @rule(seconds=st.sampled_from([1, 60, 299, 301, 1801, 48 * 3600]))
     def time_passes(self, seconds: int) -> None:
         self.now += timedelta(seconds=seconds)
+
+    @rule(succeeded=st.booleans())
+    def remediator_reports(self, succeeded: bool) -> None:  # noqa: FBT001  hypothesis passes it by name
+        self.requests = {
+            uid: request.model_copy(update={"succeeded": succeeded}) for uid, request in self.requests.items()
+        }
 
     @rule(hang=st.booleans())
     def remediator_sets_finalizers(self, hang: bool) -> None:  # noqa: FBT001  hypothesis passes it by name
@@ -86,6 +110,10 @@ class World(RuleBasedStateMachine):
     def somebody_deletes_the_requests(self) -> None:
         self.delete(tuple(self.requests))
 
+    @rule()
+    def person_confirms_that_it_is_healthy(self) -> None:
+        self.is_confirmed = True
+
     @precondition(lambda self: self.is_open)
     @rule(seconds=st.none() | st.sampled_from([30, 600]))
     def person_aborts(self, seconds: int | None) -> None:
@@ -93,9 +121,11 @@ class World(RuleBasedStateMachine):
         self.remember(left_alone=True, left_alone_reason="abort", left_alone_until=until)
 
     @precondition(lambda self: self.is_open)
-    @rule()
-    def person_resumes(self) -> None:
-        self.remember(**NOT_LEFT_ALONE, **NOT_HELD)
+    @rule(step=st.sampled_from(["", "reset"]), starts_over=st.booleans())
+    def person_resumes(self, step: str, starts_over: bool) -> None:  # noqa: FBT001  hypothesis names it
+        self.remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True)
+        if starts_over:
+            self.remember(starts_over=True, first_step=step)
 
     @precondition(lambda self: self.is_open)
     @rule(seconds=st.none() | st.sampled_from([30, 600]))
@@ -120,18 +150,26 @@ class World(RuleBasedStateMachine):
         self.move(is_refused=is_refused)
 
     def move(self, *, is_refused: bool = False) -> Move:
-        seen = self.look()
         self.memory = self.memory.at(self.now)
+        seen = self.memory.complete(self.look())
+        self.memory = self.memory.after(seen, self.now)
         move = next_move(seen, self.memory, self.now)
-        self.log.append(f"{self.state}, {len(seen.requests)} requests, {self.memory}: {move}")
+        self.log.append(f"{self.now} {self.state}, {seen.requests}, {self.memory}: {move}")
         self.judge(seen, move)
         match move:
-            case Act():
-                self.act(is_refused=is_refused)
+            case Act(step=number):
+                self.act(number, is_refused=is_refused)
+            case MarkRequests(marks=marks):
+                marked = with_marks(self.requests.values(), marks)
+                self.requests = {one.uid: one for one in marked}
+                self.memory = self.memory.having_marked(marks)
             case Renew():
-                self.remember(renew_at=self.now + lease_duration(STEP))
+                self.remember(renew_at=self.now + timedelta(seconds=self.memory.lease_seconds))
+            case GiveBack():
+                self.has_lease = False
+                self.memory = self.memory.having_given_back()
             case CleanUp():
-                self.clean_up(seen)
+                self.clean_up()
             case End(outcome=outcome):
                 self.outcome = outcome
         return move
@@ -139,13 +177,12 @@ class World(RuleBasedStateMachine):
     def judge(self, seen: Observation, move: Move) -> None:
         """What must be so of every single move."""
         if isinstance(move, Act):
-            assert seen.is_admitted, self.log
-            assert not self.requests, self.log
-            assert not self.memory.left_alone, self.log
-            assert not self.memory.held, self.log
+            self.judge_act(seen, move.step)
         if isinstance(move, CleanUp):
             # A hold alone keeps what exists.
-            assert self.state in ENDED or self.memory.left_alone, self.log
+            is_ordered = self.memory.left_alone or self.memory.starts_over
+            assert self.state in ENDED or is_ordered, self.log
+            assert not self.must_be_kept(seen), self.log
         if isinstance(move, End):
             assert self.state in ENDED, self.log
             assert not self.requests, self.log
@@ -155,42 +192,67 @@ class World(RuleBasedStateMachine):
             assert self.requests, self.log
             assert not self.memory.left_alone, self.log
         if isinstance(move, Rest):
-            assert self.state not in ENDED, self.log
             assert move.details, self.log
             self.judge_rest(move)
 
+    def judge_act(self, seen: Observation, number: int) -> None:
+        """An act is admitted, by nobody forbidden, and the step's turn."""
+        is_skipped = self.memory.skips_back_off and seen.hold and seen.hold.reason is HoldReason.BACK_OFF
+        assert self.state is TargetState.EXPIRED, self.log
+        assert seen.hold is None or is_skipped, self.log
+        assert not self.memory.left_alone, self.log
+        assert not self.memory.held, self.log
+        plan = Plan(self.steps)
+        for request in self.requests.values():
+            assert plan.is_over(request, self.now), self.log
+            assert plan.step_of(request.reference) != self.steps[number], self.log
+
+    def must_be_kept(self, seen: Observation) -> bool:
+        """Whether the healthyDelay still keeps the requests."""
+        if self.state is not TargetState.HEALTHY or self.memory.left_alone or not self.delay:
+            return False
+        living = [one for one in seen.requests if not one.is_being_deleted]
+        if self.is_confirmed or not living:
+            return False
+        ends = [one.healthy_since and one.healthy_since + timedelta(seconds=self.delay) for one in living]
+        return self.delay < 0 or any(end is None or self.now < end for end in ends)
+
     def judge_rest(self, move: Rest) -> None:
-        """Who holds an incident is told that, and for no longer than the hold lasts."""
-        if not self.memory.held or self.memory.left_alone:
+        """It never spins; and who holds an incident is told that, for no longer than the hold lasts."""
+        assert move.seconds is None or move.seconds > 0, self.log
+        if not self.memory.held or self.memory.left_alone or self.state in ENDED:
+            return
+        if move.phase is Phase.EXHAUSTED:
             return
         assert "held by a person: hold" in move.details, self.log
-        assert move.phase is (Phase.REMEDIATING if self.requests else Phase.HELD), self.log
         if self.memory.held_until is not None:
             assert move.seconds is not None, self.log
             assert move.seconds <= (self.memory.held_until - self.now).total_seconds(), self.log
 
-    def act(self, *, is_refused: bool) -> None:
+    def act(self, number: int, *, is_refused: bool) -> None:
         self.remember(may_hold_lease=True)
         self.has_lease = True
+        plan = Plan(self.steps)
+        unseen = [one for one in self.memory.requests if one.uid not in self.requests]
+        known = tuple(one for one in unseen if plan.step_of(one) in (self.steps[number], None))
+        if known:
+            self.memory = self.memory.having_lost(known, self.now)
+            return
         if is_refused:
             return
         self.made += 1
-        made = request(f"request-{self.made}")
+        step = self.steps[number]
+        made = request_sight(f"request-{self.made}", created=self.now, template=step.template.name)
         self.requests[made.uid] = made
-        self.remember(has_acted=True, requests=(made,), renew_at=self.now + lease_duration(STEP))
+        self.memory = self.memory.having_acted(step, made, self.now, self.now)
 
-    def clean_up(self, seen: Observation) -> None:
-        known = {one.uid: one for one in (*self.memory.requests, *seen.requests)}
+    def clean_up(self) -> None:
+        known = {one.uid for one in self.memory.requests}
         self.delete(tuple(known))
-        remaining = tuple(one for uid, one in self.requests.items() if uid in known)
+        remaining = tuple(one.reference for uid, one in self.requests.items() if uid in known)
         if not remaining:
-            self.has_lease = False
-        self.remember(
-            requests=remaining,
-            may_hold_lease=bool(remaining),
-            renew_at=None,
-            has_acted=self.memory.has_acted or bool(known),
-        )
+            self.has_lease = self.is_confirmed = False
+        self.memory = self.memory.having_cleaned_up(remaining)
 
     def delete(self, uids: tuple[str, ...]) -> None:
         for uid in uids:
@@ -201,16 +263,17 @@ class World(RuleBasedStateMachine):
             else:
                 del self.requests[uid]
 
-    def remember(self, **changes: object) -> None:
+    def remember(self, **changes: Any) -> None:
         self.memory = self.memory.model_copy(update=changes)
 
     @invariant()
-    def there_is_one_request_at_most(self) -> None:
-        assert len(self.requests) <= 1, self.log
+    def there_is_one_request_for_a_step_at_most(self) -> None:
+        templates = [one.reference.template for one in self.requests.values()]
+        assert len(templates) == len(set(templates)), self.log
 
     def teardown(self) -> None:
         """Every world that recovers ends, and soon, with nothing left behind."""
-        self.state, self.hold = TargetState.HEALTHY, None
+        self.state, self.hold, self.is_confirmed = TargetState.HEALTHY, None, True
         self.remediator_sets_finalizers(hang=False)
         for _ in range(MOST_MOVES_TO_THE_END):
             if not self.is_open:

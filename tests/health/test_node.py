@@ -9,6 +9,7 @@ from health.node import CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
 from tests.health.samples import condition, node, node_object
 
 
+@pytest.mark.rule("NHC 2.0/node heartbeat", "decision 6/heartbeat")
 def test_heartbeat_changes_nothing_of_a_node() -> None:
     quiet = node_object(condition("Ready", "True"))
     beating = node_object(
@@ -44,6 +45,7 @@ def test_annotations_of_others_are_not_kept() -> None:
     assert annotated.metadata.annotations.machine == "ns/m-1"
 
 
+@pytest.mark.rule("NHC 1.7/node-role")
 @pytest.mark.parametrize("label", CONTROL_PLANE_LABELS)
 @pytest.mark.parametrize("value", ["", "true", "anything"])
 def test_node_with_a_control_plane_label_of_whatever_value_is_control_plane(label: str, value: str) -> None:
@@ -51,6 +53,7 @@ def test_node_with_a_control_plane_label_of_whatever_value_is_control_plane(labe
     assert not node(labels={"node-role.kubernetes.io/worker": value}).is_control_plane
 
 
+@pytest.mark.rule("NHC 1.7/exclude-from-remediation")
 @pytest.mark.parametrize(
     ("labels", "is_excluded"),
     [

@@ -9,6 +9,7 @@ from health.health_check import InvalidCheckError
 from health.nodehealthcheck import LONGEST_PROBLEM, NodeHealthCheck
 from health.observation import HoldReason
 from health.references import CheckReference, Step, TemplateReference
+from health.surroundings import CALM
 from health.verdict import Fact, Health, UnhealthyCondition
 from tests.health.samples import (
     NOW,
@@ -37,13 +38,13 @@ def test_what_a_check_says_of_itself() -> None:
     assert parsed.reference == CheckReference(kind="NodeHealthCheck", name="workers")
     assert parsed.generation == 3
     assert parsed.hold is None
-    assert parsed.unsupported == ()
     assert parsed.selects({"role": "worker"})
     assert not parsed.selects({"role": "infra"})
     assert parsed.allowance(total=10, healthy=6).allowed
     assert not parsed.allowance(total=10, healthy=5).allowed
 
 
+@pytest.mark.rule("NHC 1.1/unhealthyConditions/default")
 def test_node_that_is_not_ready_for_five_minutes_is_unhealthy_by_default() -> None:
     assert check().rules == (
         UnhealthyCondition("Ready", "False", timedelta(minutes=5)),
@@ -51,11 +52,12 @@ def test_node_that_is_not_ready_for_five_minutes_is_unhealthy_by_default() -> No
     )
 
 
+@pytest.mark.rule("NHC 1.1/unhealthyConditions/default")
 def test_empty_list_of_conditions_stays_empty() -> None:
     parsed = check(unhealthyConditions=[])
 
     assert parsed.rules == ()
-    assert not parsed.is_unhealthy(node(condition("Ready", "False")))
+    assert not parsed.is_unhealthy(node(condition("Ready", "False")), CALM)
 
 
 def test_conditions_keep_their_order() -> None:
@@ -64,6 +66,7 @@ def test_conditions_keep_their_order() -> None:
     assert [rule.type for rule in check(unhealthyConditions=listed).rules] == ["B", "A"]
 
 
+@pytest.mark.rule("NHC 1.1/remediationTemplate")
 def test_classic_remediation_is_one_step_without_a_limit() -> None:
     template = TemplateReference(
         api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
@@ -73,6 +76,7 @@ def test_classic_remediation_is_one_step_without_a_limit() -> None:
     assert template.request_kind == "Reboot"
 
 
+@pytest.mark.rule("NHC 1.1/escalatingRemediations", "NHC 2.4/2")
 def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
     parsed = check(
         remediationTemplate=None,
@@ -90,6 +94,21 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
     ]
 
 
+@pytest.mark.rule(
+    "NHC 1.1/webhook/both thresholds",
+    "NHC 1.1/webhook/no threshold",
+    "NHC 1.1/webhook/negative threshold",
+    "NHC 1.1/webhook/deletion of Machines",
+    "NHC 1.1/webhook/no selector",
+    "NHC 1.1/webhook/invalid selector",
+    "NHC 1.1/webhook/no template",
+    "NHC 1.1/webhook/both templates",
+    "NHC 1.1/webhook/duplicate order",
+    "NHC 1.1/webhook/short timeout",
+    "NHC 1.1/unhealthyConditions",
+    "NHC 2.2/unusable",
+    "decision 44/duration",
+)
 @pytest.mark.parametrize(
     ("spec", "refused"),
     [
@@ -270,35 +289,29 @@ def test_check_without_a_spec_is_refused() -> None:
         NodeHealthCheck.parse({"metadata": check_object()["metadata"]})
 
 
+@pytest.mark.rule("NHC 1.1/stormCooldownDuration")
 @pytest.mark.parametrize(
-    ("spec", "field"),
+    ("spec", "cooldown"), [({}, None), ({"stormCooldownDuration": "1m30s"}, timedelta(seconds=90))]
+)
+def test_storm_cooldown_is_that_of_the_spec(spec: dict[str, Any], cooldown: timedelta | None) -> None:
+    assert check(**spec).storm_cooldown == cooldown
+
+
+@pytest.mark.rule("NHC 1.1/healthyDelay")
+@pytest.mark.parametrize(
+    ("spec", "delay"),
     [
-        pytest.param(
-            {"remediationTemplate": None, "escalatingRemediations": [escalation(1)]},
-            "spec.escalatingRemediations",
-            id="escalation",
-        ),
-        pytest.param({"healthyDelay": "1m"}, "spec.healthyDelay", id="healthyDelay"),
-        pytest.param({"healthyDelay": "-1s"}, "spec.healthyDelay", id="healthyDelay for ever"),
-        pytest.param(
-            {"stormCooldownDuration": "0s"}, "spec.stormCooldownDuration", id="stormCooldownDuration"
-        ),
+        ({}, timedelta()),
+        ({"healthyDelay": "0s"}, timedelta()),
+        ({"healthyDelay": "1m30s"}, timedelta(seconds=90)),
+        ({"healthyDelay": "-1s"}, timedelta(seconds=-1)),
     ],
 )
-def test_field_that_is_not_carried_out_yet_holds_the_check(spec: dict[str, Any], field: str) -> None:
-    hold = check(**spec).hold
-
-    assert hold is not None
-    assert (hold.reason, hold.message) == (
-        HoldReason.NOT_SUPPORTED,
-        f"this version does not carry out {field}",
-    )
+def test_healthy_delay_is_that_of_the_spec(spec: dict[str, Any], delay: timedelta) -> None:
+    assert check(**spec).healthy_delay == delay
 
 
-def test_healthy_delay_of_nothing_is_none() -> None:
-    assert check(healthyDelay="0s").hold is None
-
-
+@pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 2.1/11")
 def test_pause_requests_hold_the_check_and_are_told() -> None:
     hold = check(pauseRequests=["update", "night shift"]).hold
 
@@ -306,22 +319,17 @@ def test_pause_requests_hold_the_check_and_are_told() -> None:
     assert (hold.reason, hold.message) == (HoldReason.PAUSED, "paused by request: update, night shift")
 
 
-def test_what_is_not_carried_out_is_told_before_a_pause() -> None:
-    hold = check(pauseRequests=["update"], healthyDelay="1m").hold
-
-    assert hold is not None
-    assert hold.reason is HoldReason.NOT_SUPPORTED
-
-
+@pytest.mark.rule("NHC 1.1/unhealthyConditions")
 def test_verdict_goes_by_the_conditions_of_the_check() -> None:
     parsed = check(unhealthyConditions=[READY | {"duration": "1m"}])
     broken = node(condition("Ready", "False"))
 
-    assert parsed.verdict(broken, NOW + timedelta(seconds=61)).health is Health.EXPIRED
-    assert parsed.is_unhealthy(broken)
-    assert not parsed.is_unhealthy(node(condition("Ready", "Unknown")))
+    assert parsed.verdict(broken, NOW + timedelta(seconds=61), CALM).health is Health.EXPIRED
+    assert parsed.is_unhealthy(broken, CALM)
+    assert not parsed.is_unhealthy(node(condition("Ready", "Unknown")), CALM)
 
 
+@pytest.mark.rule("decision 41")
 @pytest.mark.parametrize(
     ("stated", "is_true"),
     [

@@ -1,20 +1,20 @@
 """Events of a NodeHealthCheck (semantics 1.5): once per transition, and the same again after a restart."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from health.announcement import Announcement, Severity
+from health.announcement import Severity
 from health.check_sight import CheckSight
 from health.nodehealthcheck_events import announcements
-from health.nodehealthcheck_status import status_patch
 from health.threshold import Allowance
+from tests.health.reporter import Reporter
 from tests.health.samples import (
     BLOCKED,
     INVALID,
+    NO_SUCH_KIND,
     NOW,
-    REFUSAL,
     check,
     expired,
     recovered,
@@ -25,32 +25,10 @@ from tests.health.samples import (
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 PAUSED = check(pauseRequests=["update"])
-UNSUPPORTED = check(healthyDelay="1m")
 SKIPPED = (
     "[remediation] Skipped remediation because the number of healthy nodes selected by the selector is 5 "
     "and should equal or exceed 6"
 )
-
-
-class Reporter:
-    """Tells as the status reporter does: what is told twice is one Event; status is written after it."""
-
-    def __init__(self) -> None:
-        self.before: CheckSight | None = None
-        self.stored: dict[str, Any] = {}
-        self.events: dict[str, Announcement] = {}
-
-    def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
-        """The Events that are new."""
-        told = announcements(self.before, after, self.stored, now)
-        new = [note for note in told if note.seed not in self.events]
-        self.events |= {note.seed: note for note in new}
-        self.stored |= status_patch(after, self.stored, now)
-        self.before = after
-        return [(note.severity, note.reason, note.message) for note in new]
-
-    def restarts(self) -> None:
-        self.before = None
 
 
 @pytest.fixture
@@ -61,6 +39,7 @@ def reporter() -> Reporter:
     return one
 
 
+@pytest.mark.rule("NHC 1.5/Enabled", "decision 15")
 def test_check_that_works_is_told_as_enabled_once() -> None:
     reporter = Reporter()
 
@@ -72,11 +51,12 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
     assert reporter.sees(sight()) == []
 
 
+@pytest.mark.rule("NHC 1.5/Disabled/template", "decision 15")
 @pytest.mark.parametrize(
     ("seen", "message"),
     [
         pytest.param(
-            sight(refusal=REFUSAL),
+            sight(around=NO_SUCH_KIND),
             "Reason: RemediationTemplateNotFound, "
             'Message: Remediation template not found: "No kind Reboot in example.com/v1."',
             id="no such kind",
@@ -85,11 +65,6 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
             sight(of=INVALID),
             "Reason: InvalidSpec, Message: spec.minHealthy: minHealthy must not be negative: -1 (found -1)",
             id="cannot be read",
-        ),
-        pytest.param(
-            sight(of=UNSUPPORTED),
-            "Reason: NotSupported, Message: this version does not carry out spec.healthyDelay",
-            id="not supported",
         ),
     ],
 )
@@ -105,11 +80,12 @@ def test_check_that_is_disabled_is_told_with_its_reason(
 def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Reporter) -> None:
     reporter.sees(sight(of=INVALID))
 
-    ((_, reason, message),) = reporter.sees(sight(refusal=REFUSAL))
+    ((_, reason, message),) = reporter.sees(sight(around=NO_SUCH_KIND))
     assert reason == "Disabled"
     assert "RemediationTemplateNotFound" in message
 
 
+@pytest.mark.rule("NHC 1.5/Enabled", "NHC 2.1/6", "decision 15")
 def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Reporter) -> None:
     reasons = []
     for hour, seen in enumerate([sight(of=INVALID), sight(), sight(of=INVALID), sight()], start=1):
@@ -118,6 +94,7 @@ def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Re
     assert reasons == ["Disabled", "Enabled", "Disabled", "Enabled"]
 
 
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/pause", "decision 15")
 def test_pause_is_told_once(reporter: Reporter) -> None:
     paused = [
         (
@@ -133,6 +110,7 @@ def test_pause_is_told_once(reporter: Reporter) -> None:
     assert reporter.sees(sight(of=PAUSED)) == []
 
 
+@pytest.mark.rule("decision 15")
 def test_next_pause_is_told_again(reporter: Reporter) -> None:
     reporter.sees(sight(of=PAUSED))
     reporter.sees(sight())
@@ -141,6 +119,7 @@ def test_next_pause_is_told_again(reporter: Reporter) -> None:
     assert len(reporter.sees(sight(of=next_pause))) == 1
 
 
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/threshold", "decision 15")
 def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> None:
     blocked = sight(expired("node-1"), allowance=BLOCKED)
 
@@ -150,6 +129,7 @@ def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> N
     assert reporter.sees(blocked) == []
 
 
+@pytest.mark.rule("decision 6")
 def test_thousand_held_nodes_are_one_event() -> None:
     reporter = Reporter()
     names = [f"node-{number:04}" for number in range(1000)]
@@ -164,12 +144,12 @@ def test_thousand_held_nodes_are_one_event() -> None:
     assert [reason for _, reason, _ in told] == ["RemediationSkipped"]
 
 
+@pytest.mark.rule("decision 6")
 @pytest.mark.parametrize(
     "held",
     [
         pytest.param({"of": PAUSED}, id="paused"),
-        pytest.param({"of": UNSUPPORTED}, id="not supported"),
-        pytest.param({"refusal": REFUSAL}, id="no such kind"),
+        pytest.param({"around": NO_SUCH_KIND}, id="no such kind"),
     ],
 )
 def test_check_that_holds_all_its_nodes_tells_of_none(reporter: Reporter, held: dict[str, Any]) -> None:
@@ -190,6 +170,7 @@ def test_timer_that_runs_below_the_threshold_is_not_told(reporter: Reporter) -> 
     assert reporter.sees(sight(waiting("node-1"), allowance=BLOCKED)) == []
 
 
+@pytest.mark.rule("decision 15")
 @pytest.mark.parametrize("another", ["DiskPressure", "Ready"])
 def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: str) -> None:
     stays = expired("node-1")
@@ -205,6 +186,7 @@ def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: 
     ]
 
 
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "decision 15")
 def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     detected = [
         (
@@ -226,6 +208,7 @@ def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Repor
     assert reporter.sees(sight(expired("node-1", since=NOW + timedelta(hours=1)))) == detected
 
 
+@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
 def test_request_is_told_when_it_is_made_and_when_it_is_deleted(reporter: Reporter) -> None:
     reporter.sees(sight(expired("node-1")))
 
@@ -244,12 +227,14 @@ def test_request_is_told_when_it_is_made_and_when_it_is_deleted(reporter: Report
     assert reporter.sees(sight()) == []
 
 
+@pytest.mark.rule("NHC 1.5/RemediationRemoved")
 def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter) -> None:
     reporter.sees(sight(expired("node-1", request_sight())))
 
     assert [reason for _, reason, _ in reporter.sees(sight())] == ["RemediationRemoved"]
 
 
+@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
 def test_request_made_anew_is_told_as_removed_and_created(reporter: Reporter) -> None:
     reporter.sees(sight(expired("node-1", request_sight("one"))))
     told = reporter.sees(sight(expired("node-1", request_sight("two"))))
@@ -257,6 +242,7 @@ def test_request_made_anew_is_told_as_removed_and_created(reporter: Reporter) ->
     assert sorted(reason for _, reason, _ in told) == ["RemediationCreated", "RemediationRemoved"]
 
 
+@pytest.mark.rule("decision 15")
 @pytest.mark.parametrize(
     ("age", "is_told"),
     [
@@ -281,6 +267,7 @@ def test_requests_of_a_check_that_cannot_be_read_are_not_told_as_removed(reporte
     assert told == {"Enabled", "DetectedUnhealthy"}
 
 
+@pytest.mark.rule("decision 15")
 def test_seeds_of_two_checks_never_meet() -> None:
     one = sight(expired("node-1", request_sight()), of=PAUSED)
     other = CheckSight(one.check, "another-uid", one.allowance, one.targets)

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.check_sight import CheckSight, TargetSight
+from health.check_surroundings import NOTHING_AROUND
 from health.nodehealthcheck_status import status_patch
 from tests.health.samples import (
     BLOCKED,
     INVALID,
+    NO_SUCH_KIND,
     NOW,
-    REFUSAL,
     check,
     expired,
     recovered,
@@ -26,7 +27,6 @@ from tests.health.samples import (
 
 LATER = NOW + timedelta(hours=1)
 PAUSED = check(pauseRequests=["update", "night shift"])
-UNSUPPORTED = check(pauseRequests=["update"], healthyDelay="1m")
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +43,7 @@ def disabled(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datet
     return condition
 
 
+@pytest.mark.rule("NHC 1.2/observedNodes", "NHC 1.2/healthyNodes", "NHC 1.3/Disabled/NodeHealthCheckEnabled")
 def test_status_of_a_check_without_trouble() -> None:
     assert status(sight()) == {
         "observedNodes": 10,
@@ -63,9 +64,10 @@ def test_status_of_a_check_without_trouble() -> None:
     }
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes", "NHC 1.2/unhealthyNodes/remediations")
 def test_status_of_a_remediation() -> None:
     timed_out = NOW.astimezone(timezone(timedelta(hours=2)))
-    request = request_sight(created=NOW - timedelta(minutes=1), timed_out=timed_out)
+    request = request_sight(created=NOW - timedelta(minutes=1), timed_out_at=timed_out)
 
     assert status(sight(expired("node-1", request)))["unhealthyNodes"] == [
         {
@@ -88,6 +90,13 @@ def test_status_of_a_remediation() -> None:
     ]
 
 
+@pytest.mark.rule(
+    "NHC 1.4/Disabled",
+    "NHC 1.4/Paused",
+    "NHC 1.4/Remediating",
+    "NHC 1.4/Enabled",
+    "NHC 1.3/Disabled/RemediationTemplateNotFound",
+)
 @pytest.mark.parametrize(
     ("seen", "phase", "reason"),
     [
@@ -98,17 +107,11 @@ def test_status_of_a_remediation() -> None:
             id="disabled: cannot be read",
         ),
         pytest.param(
-            sight(expired("node-1", request_sight()), of=PAUSED, refusal=REFUSAL),
+            sight(expired("node-1", request_sight()), of=PAUSED, around=NO_SUCH_KIND),
             "Disabled",
             "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
             '"No kind Reboot in example.com/v1."',
             id="disabled: no such kind, before paused and remediating",
-        ),
-        pytest.param(
-            sight(of=UNSUPPORTED),
-            "Disabled",
-            "NHC is disabled: NotSupported: this version does not carry out spec.healthyDelay",
-            id="disabled: not supported, before paused",
         ),
         pytest.param(
             sight(expired("node-1", request_sight()), of=PAUSED),
@@ -154,18 +157,21 @@ def test_first_phase_that_fits_wins(seen: CheckSight, phase: str, reason: str) -
     assert (result["phase"], result["reason"]) == (phase, reason)
 
 
-@pytest.mark.parametrize("seen", [sight(of=PAUSED), sight(of=UNSUPPORTED), sight(refusal=REFUSAL)])
+@pytest.mark.rule("decision 17")
+@pytest.mark.parametrize("seen", [sight(of=PAUSED), sight(around=NO_SUCH_KIND)])
 def test_numbers_are_true_in_every_phase(seen: CheckSight) -> None:
     result = status(seen)
 
     assert (result["observedNodes"], result["healthyNodes"], result["unhealthyNodeCount"]) == (10, 9, 1)
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_node_whose_timer_runs_is_not_listed() -> None:
     assert "unhealthyNodes" not in status(sight(waiting("node-1")))
     assert status(sight(expired("node-1")))["unhealthyNodes"] == [{"name": "node-1"}]
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_node_whose_timer_runs_again_is_listed_while_its_request_exists() -> None:
     (listed,) = status(sight(waiting("node-1", request_sight())))["unhealthyNodes"]
 
@@ -173,18 +179,21 @@ def test_node_whose_timer_runs_again_is_listed_while_its_request_exists() -> Non
     assert "conditionsHealthyTimestamp" not in listed
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_nodes_are_listed_by_name() -> None:
     listed = status(sight(expired("b"), expired("c"), expired("a")))["unhealthyNodes"]
 
     assert [entry["name"] for entry in listed] == ["a", "b", "c"]
 
 
+@pytest.mark.rule("NHC 1.2/patch", "decision 6/writes")
 def test_true_status_is_not_written() -> None:
     seen = sight(expired("node-1", request_sight()))
 
     assert status_patch(seen, status(seen), LATER) == {}
 
 
+@pytest.mark.rule("NHC 1.2/patch", "NHC 1.2/lastUpdateTime")
 def test_patch_carries_what_changed_and_the_time() -> None:
     assert status_patch(sight(expired("node-1")), status(sight()), LATER) == {
         "unhealthyNodes": [{"name": "node-1"}],
@@ -199,12 +208,14 @@ def test_count_that_the_crd_drops_is_not_written_for_ever() -> None:
     assert status_patch(sight(), stored, LATER) == {}
 
 
+@pytest.mark.rule("NHC 1.2/patch")
 def test_list_that_became_empty_is_removed() -> None:
     patch = status_patch(sight(), status(sight(expired("node-1"))), LATER)
 
     assert patch == {"unhealthyNodes": None, "lastUpdateTime": stamp(LATER)}
 
 
+@pytest.mark.rule("NHC 1.2/inFlightRemediations")
 def test_what_the_reference_left_is_removed() -> None:
     left = {"type": "StormActive", "status": "True", "reason": "HealthyNodeThresholdChange"}
     stored = status(sight())
@@ -217,6 +228,7 @@ def test_what_the_reference_left_is_removed() -> None:
     assert [condition["type"] for condition in patch["conditions"]] == ["Disabled"]
 
 
+@pytest.mark.rule("decision 9")
 def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
     stored = status(sight(expired("node-1", request_sight("one"))))
     again = request_sight("two", created=LATER)
@@ -227,19 +239,21 @@ def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
     ]
 
 
+@pytest.mark.rule("NHC 1.3/lastTransitionTime")
 def test_transition_time_moves_with_the_status_alone() -> None:
     stored = status(sight())
 
     assert disabled(sight(), stored, LATER)["lastTransitionTime"] == stamp(NOW)
-    stored = status(sight(of=UNSUPPORTED), stored, LATER)
+    stored = status(sight(around=NO_SUCH_KIND), stored, LATER)
     assert stored["conditions"][0]["lastTransitionTime"] == stamp(LATER)
-    changed = disabled(sight(refusal=REFUSAL), stored, LATER + timedelta(hours=1))
+    changed = disabled(sight(around=NO_SUCH_KIND), stored, LATER + timedelta(hours=1))
     assert (changed["reason"], changed["lastTransitionTime"]) == (
         "RemediationTemplateNotFound",
         stamp(LATER),
     )
 
 
+@pytest.mark.rule("NHC 2.2/unusable")
 def test_check_that_cannot_be_read_keeps_its_old_numbers() -> None:
     stored = status(sight(expired("node-1", request_sight())))
     result = status(sight(of=INVALID), stored, LATER)
@@ -250,6 +264,7 @@ def test_check_that_cannot_be_read_keeps_its_old_numbers() -> None:
     assert disabled(sight(of=INVALID), stored)["reason"] == "InvalidSpec"
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
 def test_recovery_is_stamped_once() -> None:
     back = sight(recovered("node-1", request_sight()))
     stored = status(back)
@@ -262,6 +277,7 @@ def test_recovery_is_stamped_once() -> None:
     assert "conditionsHealthyTimestamp" not in second
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
 def test_stamp_of_recovery_goes_when_the_node_is_unhealthy_again() -> None:
     stored = status(sight(recovered("node-1", request_sight())))
     again = status(sight(expired("node-1", request_sight())), stored, LATER)
@@ -279,14 +295,15 @@ TARGETS = st.one_of(
 SIGHTS = st.one_of(
     st.just(sight(of=INVALID)),
     st.builds(
-        lambda targets, of, refusal: sight(*targets, of=of, refusal=refusal),
+        lambda targets, of, around: sight(*targets, of=of, around=around),
         st.lists(TARGETS, max_size=3),
-        st.sampled_from([check(), PAUSED, UNSUPPORTED]),
-        st.sampled_from(["", REFUSAL]),
+        st.sampled_from([check(), PAUSED]),
+        st.sampled_from([NOTHING_AROUND, NO_SUCH_KIND]),
     ),
 )
 
 
+@pytest.mark.rule("NHC 1.2/patch")
 @given(seen=SIGHTS, before=SIGHTS)
 def test_one_write_is_enough_whatever_was_stored(seen: CheckSight, before: CheckSight) -> None:
     stored = status(before)
@@ -295,6 +312,7 @@ def test_one_write_is_enough_whatever_was_stored(seen: CheckSight, before: Check
     assert status_patch(seen, written, LATER + timedelta(hours=1)) == {}
 
 
+@pytest.mark.rule("NHC 1.2/unhealthyNodes")
 @given(TARGETS)
 def test_only_the_expired_and_those_with_a_request_are_published(target: TargetSight) -> None:
     is_listed = "unhealthyNodes" in status(sight(target))

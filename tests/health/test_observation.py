@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from health.observation import Hold, HoldReason, Observation, TargetState, is_news
-from tests.health.samples import NOW, fact, request
+from health.remediation_request import EVER
+from tests.health.samples import NOW, fact, request_sight
 
 HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
@@ -25,8 +26,10 @@ UNKNOWN = seen(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_SIGHT, mes
 WAITING = seen(TargetState.WAITING)
 ADMITTED = seen(TargetState.EXPIRED)
 HELD_BACK = seen(TargetState.EXPIRED, hold=HELD)
-AT_WORK = seen(TargetState.EXPIRED, requests=(request(),))
-KEPT = request(is_being_deleted=True)
+AT_WORK = seen(TargetState.EXPIRED, requests=(request_sight(),))
+STAMPED = seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=NOW),))
+HOLDING = AT_WORK.model_copy(update={"lease_acquired_at": NOW})
+KEPT = request_sight(is_being_deleted=True)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,7 @@ KEPT = request(is_being_deleted=True)
         ),
         pytest.param(ADMITTED, HELD_BACK, False, id="held now: it asks before it acts"),
         pytest.param(HELD_BACK, seen(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
+        pytest.param(HELD_BACK, WAITING, True, id="its clock restarted at the end of an upgrade"),
         pytest.param(UNKNOWN, ADMITTED, True, id="the sight is back"),
         pytest.param(UNKNOWN, HEALTHY, True, id="the sight is back, and it recovered"),
         pytest.param(UNKNOWN, UNKNOWN, False, id="the sight is still stale"),
@@ -71,7 +75,7 @@ KEPT = request(is_being_deleted=True)
         pytest.param(AT_WORK, ADMITTED, True, id="somebody deleted its request"),
         pytest.param(
             AT_WORK,
-            seen(TargetState.EXPIRED, requests=(request("another"),)),
+            seen(TargetState.EXPIRED, requests=(request_sight("another"),)),
             True,
             id="its request was replaced under its name",
         ),
@@ -82,7 +86,7 @@ KEPT = request(is_being_deleted=True)
             id="its request only hangs on a finalizer",
         ),
         pytest.param(
-            seen(TargetState.HEALTHY, requests=(request(),)),
+            seen(TargetState.HEALTHY, requests=(request_sight(),)),
             HEALTHY,
             False,
             id="the request that it is removing went",
@@ -92,6 +96,32 @@ KEPT = request(is_being_deleted=True)
             HEALTHY,
             True,
             id="the finalizer that it waits for went",
+        ),
+        pytest.param(
+            seen(TargetState.GONE, requests=(request_sight(is_node_deletion_expected=True),)),
+            GONE,
+            True,
+            id="the request whose remediator it waits for went",
+        ),
+        pytest.param(AT_WORK, HOLDING, False, id="the Lease that it took is seen"),
+        pytest.param(
+            HOLDING,
+            HOLDING.model_copy(update={"lease_acquired_at": NOW - timedelta(minutes=31)}),
+            True,
+            id="somebody rewrote the Lease",
+        ),
+        pytest.param(HOLDING, AT_WORK, False, id="the Lease that it gave back went"),
+        pytest.param(
+            seen(TargetState.HEALTHY, requests=(request_sight(),)),
+            STAMPED,
+            False,
+            id="it stamped its request",
+        ),
+        pytest.param(
+            STAMPED,
+            seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=EVER),)),
+            True,
+            id="somebody wrote another stamp",
         ),
     ],
 )
@@ -108,7 +138,7 @@ def test_only_an_expired_target_without_a_hold_is_admitted(state: TargetState, h
 
 
 def test_observation_survives_the_way_through_temporal() -> None:
-    observation = seen(TargetState.EXPIRED, hold=HELD, requests=(request(), KEPT))
+    observation = seen(TargetState.EXPIRED, hold=HELD, requests=(request_sight(), KEPT))
 
     assert Observation.model_validate_json(observation.model_dump_json()) == observation
 
@@ -124,7 +154,7 @@ def test_hold_tells_its_reason_first() -> None:
         pytest.param(WAITING, True, id="a running timer"),
         pytest.param(HELD_BACK, False, id="a hold: it asks again by itself"),
         pytest.param(HEALTHY, False, id="recovered: a look says otherwise"),
-        pytest.param(AT_WORK, False, id="a request exists"),
+        pytest.param(AT_WORK, True, id="a request exists: it may admit the next step"),
     ],
 )
 def test_only_an_admission_and_a_timer_grow_old(observation: Observation, *, is_outdated: bool) -> None:

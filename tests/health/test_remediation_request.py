@@ -54,6 +54,9 @@ def made(**changes: Any) -> dict[str, Any]:
     return new_request(ATTEMPT, STEP, **(parts | changes))
 
 
+@pytest.mark.rule(
+    "NHC 1.7/node-name", "NHC 1.7/template-name", "NHC 1.7/part-of", "NHC 2.4/3", "NHC 2.4/3/owners"
+)
 def test_request_contains_what_remediators_know() -> None:
     assert made() == {
         "apiVersion": "example.com/v1",
@@ -82,6 +85,32 @@ def test_request_contains_what_remediators_know() -> None:
     }
 
 
+@pytest.mark.rule("decision 14")
+def test_request_says_which_remediation_in_a_row_it_is_of_unless_it_is_the_first() -> None:
+    again = new_request(
+        ATTEMPT.model_copy(update={"number": 3}),
+        STEP,
+        template=OBJECT,
+        check=CHECK,
+        machine=None,
+        node=node(),
+    )
+
+    assert again["metadata"]["annotations"]["paramedic.dev/attempt"] == "3"
+    assert "paramedic.dev/attempt" not in made()["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    ("text", "attempt"),
+    [("3", 3), ("12", 12), (None, 1), ("", 1), ("0", 1), ("-2", 1), ("many", 1), ("٣", 1), ("9" * 40, 1)],
+)
+def test_attempt_that_cannot_be_read_is_taken_for_the_first(text: str | None, attempt: int) -> None:
+    annotations = {} if text is None else {"paramedic.dev/attempt": text}
+
+    assert seen(annotations=annotations).attempt == attempt
+
+
+@pytest.mark.rule("NHC 2.4/3/owners")
 def test_machine_of_the_node_owns_the_request_as_well() -> None:
     owners = made(machine=MACHINE)["metadata"]["ownerReferences"]
 
@@ -94,6 +123,7 @@ def test_machine_of_the_node_owns_the_request_as_well() -> None:
     }
 
 
+@pytest.mark.rule("NHC 1.7/isControlPlaneNode", "NHC 1.7/node-role")
 @pytest.mark.parametrize("role", ["master", "control-plane"])
 def test_request_for_a_control_plane_node_is_labelled(role: str) -> None:
     labels = made(node=node(labels={f"node-role.kubernetes.io/{role}": ""}))["metadata"]["labels"]
@@ -105,22 +135,27 @@ def test_request_for_a_control_plane_node_is_labelled(role: str) -> None:
     assert CONTROL_PLANE_LABEL not in made()["metadata"]["labels"]
 
 
+@pytest.mark.rule("NHC 2.4/3/name")
 def test_request_is_named_after_its_node() -> None:
     assert request_name(ATTEMPT, OBJECT) == "node-1"
 
 
+@pytest.mark.rule("NHC 1.7/multiple-templates-support", "NHC 2.4/3/name")
 def test_template_that_allows_several_requests_gives_each_a_name_of_its_own() -> None:
     name = request_name(ATTEMPT, SEVERAL)
 
     assert re.fullmatch(r"node-1-[0-9a-f]{10}", name)
-    others = [attempt_on("node-1", run_id="run-2"), attempt_on("node-1", step=1), attempt_on("node-2")]
-    assert len({name, *(request_name(other, SEVERAL) for other in others)}) == 4
+    other_template = OBJECT | {"metadata": {"name": "power-off", "annotations": {MULTIPLE_TEMPLATES: ""}}}
+    others = [attempt_on("node-1", run_id="run-2"), attempt_on("node-2")]
+    names = {request_name(other, SEVERAL) for other in others}
+    assert len({name, request_name(ATTEMPT, other_template), *names}) == 4
 
 
 def test_attempt_that_is_made_again_meets_its_own_request() -> None:
     assert request_name(ATTEMPT, SEVERAL) == request_name(attempt_on("node-1"), SEVERAL)
 
 
+@pytest.mark.rule("NHC 2.4/3/name")
 @given(NODE_NAMES | st.integers(1, 253).map(lambda n: ("a." * 127)[: n - 1] + "b"))
 def test_every_name_is_one_that_the_api_server_takes(node_name: str) -> None:
     for template in (OBJECT, SEVERAL):
@@ -187,6 +222,7 @@ def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
     assert seen(annotations={NODE_NAME: "node-2"}).target_name == "node-2"
 
 
+@pytest.mark.rule("decision 39")
 def test_request_of_the_reference_does_not_say_for_which_individual_it_is() -> None:
     assert seen().target_uid == ""
     assert seen(annotations={TARGET_UID: "a"}).target_uid == "a"
@@ -211,6 +247,7 @@ def test_what_we_make_is_read_back_as_what_it_is() -> None:
     )
 
 
+@pytest.mark.rule("NHC 2.4/4", "NHC 2.4/4/foreign")
 def test_owner_is_known_by_kind_version_and_name() -> None:
     owners = [
         {"apiVersion": "v1", "kind": "NodeHealthCheck", "name": "other", "uid": "1"},
@@ -227,9 +264,10 @@ def test_request_that_is_being_deleted_says_so() -> None:
     assert not seen().is_being_deleted
     kept = seen(deletionTimestamp="2026-03-01T12:00:00Z", finalizers=["example.com/reboot"])
     assert kept.is_being_deleted
-    assert kept.reference("a/v1", "B").is_being_deleted
+    assert kept.sight("a/v1", "B").is_being_deleted
 
 
+@pytest.mark.rule("decision 39")
 @pytest.mark.parametrize(
     ("mark", "time"),
     [
@@ -243,9 +281,10 @@ def test_request_that_is_being_deleted_says_so() -> None:
     ],
 )
 def test_mark_of_a_request_that_timed_out(mark: str, time: datetime | None) -> None:
-    assert seen(annotations={TIMED_OUT: mark}).timed_out_at == time
-    assert seen().timed_out_at is None
+    assert seen(annotations={TIMED_OUT: mark}).sight("a/v1", "B").timed_out_at == time
+    assert seen().sight("a/v1", "B").timed_out_at is None
 
 
+@pytest.mark.rule("NHC 1.8/holder", "decision 39")
 def test_check_signs_leases_as_the_reference_does() -> None:
     assert holder_of(CheckReference(kind="NodeHealthCheck", name="workers")) == "NodeHealthCheck-workers"

@@ -22,6 +22,7 @@ def expression(operator: str, *values: str, key: str = "role") -> dict[str, Any]
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
+@pytest.mark.rule("NHC 1.1/selector", "NHC 2.1/8")
 @pytest.mark.parametrize(
     ("line", "labels", "is_selected"),
     [
@@ -45,6 +46,7 @@ def test_operator(line: dict[str, Any], labels: Mapping[str, str], is_selected: 
     assert selector(matchExpressions=[line]).selects(labels) is is_selected
 
 
+@pytest.mark.rule("NHC 1.1/selector")
 def test_everything_that_is_asked_must_hold() -> None:
     both = selector(matchLabels={"role": "worker"}, matchExpressions=[expression("In", "a", key="zone")])
 
@@ -54,6 +56,7 @@ def test_everything_that_is_asked_must_hold() -> None:
     assert not both.selects({"zone": "a"})
 
 
+@pytest.mark.rule("NHC 1.1/selector")
 def test_all_of_several_labels_must_hold() -> None:
     assert selector(matchLabels=WORKER).selects(WORKER | {"more": "of it"})
     assert not selector(matchLabels=WORKER).selects({"role": "worker"})
@@ -83,6 +86,7 @@ def test_label_key_is_taken(key: str) -> None:
     assert selector(matchExpressions=[expression("Exists", key=key)]).selects({key: ""})
 
 
+@pytest.mark.rule("NHC 1.1/webhook/invalid selector")
 @pytest.mark.parametrize(
     "key",
     [
@@ -108,6 +112,7 @@ def test_bad_key_is_refused_by_name(key: str) -> None:
         assert repr(key) in caught.value.errors()[0]["msg"]
 
 
+@pytest.mark.rule("NHC 1.1/webhook/invalid selector")
 @pytest.mark.parametrize("value", ["a b", "-a", "a_", "x" * 64, "a\n", "a/b", "é"])
 def test_bad_value_is_refused_by_name(value: str) -> None:
     for fields in ({"matchLabels": {"a": value}}, {"matchExpressions": [expression("In", "b", value)]}):
@@ -116,6 +121,7 @@ def test_bad_value_is_refused_by_name(value: str) -> None:
         assert repr(value) in caught.value.errors()[0]["msg"]
 
 
+@pytest.mark.rule("NHC 1.1/webhook/invalid selector")
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
@@ -139,6 +145,7 @@ def test_expression_that_says_nothing_sensible_is_refused(line: dict[str, Any], 
     assert problem in caught.value.errors()[0]["msg"]
 
 
+@pytest.mark.rule("NHC 1.1/selector", "NHC 2.1/8")
 @given(labels=LABELS, wanted=LABELS)
 def test_match_labels_is_in_of_one_value(labels: dict[str, str], wanted: dict[str, str]) -> None:
     lines = [expression("In", value, key=key) for key, value in wanted.items()]

@@ -27,6 +27,7 @@ def max_unhealthy(raw: object) -> Threshold:
     return Threshold(max_unhealthy=IntOrPercent.parse(raw))
 
 
+@pytest.mark.rule("NHC 2.2/minHealthy", "NHC 2.2/maxUnhealthy", "decision 5", "decision 44")
 @pytest.mark.parametrize(
     ("threshold", "required"),
     [
@@ -52,6 +53,7 @@ def test_required_healthy_ones_out_of_ten(threshold: Threshold, required: int) -
     assert threshold.required(10) == required
 
 
+@pytest.mark.rule("NHC 2.2/boundary")
 def test_at_the_threshold_remediation_is_allowed_and_below_it_not() -> None:
     threshold = min_healthy("75%")
 
@@ -59,6 +61,7 @@ def test_at_the_threshold_remediation_is_allowed_and_below_it_not() -> None:
     assert not threshold.allowance(total=10, healthy=7).allowed
 
 
+@pytest.mark.rule("NHC 2.2/concurrency")
 def test_three_of_seven_are_remediated_at_once_where_four_must_be_healthy() -> None:
     assert min_healthy("51%").allowance(total=7, healthy=4).allowed
 
@@ -85,6 +88,7 @@ def test_words_never_tell_of_less_than_none_allowed() -> None:
     )
 
 
+@pytest.mark.rule("NHC 1.1/minHealthy", "NHC 1.1/maxUnhealthy")
 @pytest.mark.parametrize(
     "raw",
     [
@@ -109,6 +113,7 @@ def test_what_is_neither_a_number_nor_a_share_is_refused(raw: object) -> None:
         IntOrPercent.parse(raw)
 
 
+@pytest.mark.rule("NHC 1.1/webhook/negative threshold")
 def test_negative_number_is_refused_with_its_value() -> None:
     with pytest.raises(ValueError, match="must not be negative: -3"):
         IntOrPercent.parse(-3)
@@ -125,6 +130,7 @@ def test_amount_is_told_as_it_was_written(raw: object) -> None:
     assert str(IntOrPercent.parse(raw)) == str(raw)
 
 
+@pytest.mark.rule("NHC 2.2/minHealthy", "NHC 2.2/maxUnhealthy")
 @given(share=st.integers(0, 100), total=st.integers(0, 100_000))
 def test_share_is_rounded_up_exactly(share: int, total: int) -> None:
     assert IntOrPercent.parse(f"{share}%").of(total) == ceil(Fraction(share, 100) * total)
@@ -142,6 +148,7 @@ def test_more_healthy_targets_never_take_an_allowance_away(
     )
 
 
+@pytest.mark.rule("NHC 2.2/boundary")
 @given(threshold=THRESHOLDS, total=st.integers(0, 1000), data=st.data())
 def test_allowance_is_exactly_the_required_number(
     threshold: Threshold, total: int, data: st.DataObject
@@ -152,6 +159,7 @@ def test_allowance_is_exactly_the_required_number(
     assert allowance.required >= 0
 
 
+@pytest.mark.rule("NHC 2.2/maxUnhealthy")
 @given(share=st.integers(0, 100), total=st.integers(0, 1000))
 def test_max_unhealthy_of_a_share_is_what_min_healthy_leaves_of_the_total(share: int, total: int) -> None:
     unhealthy = ceil(Fraction(share, 100) * total)

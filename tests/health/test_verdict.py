@@ -10,6 +10,8 @@ from health.node import Node
 from health.verdict import HEALTHY, Health, UnhealthyCondition, has_match, verdict
 from tests.health.samples import NOW, condition, node
 
+pytestmark = pytest.mark.rule("NHC 2.1/9")
+
 FIVE_MINUTES = timedelta(minutes=5)
 NOT_READY = UnhealthyCondition("Ready", "False", FIVE_MINUTES)
 UNKNOWN = UnhealthyCondition("Ready", "Unknown", FIVE_MINUTES)

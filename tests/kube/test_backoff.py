@@ -59,3 +59,25 @@ def test_reset_begins_anew() -> None:
     backoff.reset()
 
     assert backoff.after(FAULT) <= timedelta(seconds=2)
+
+
+def test_server_that_is_there_again_is_not_waited_for_as_long_once_more() -> None:
+    backoff = Backoff(Waits())
+    for _ in range(10):
+        backoff.after(FAULT)
+
+    assert backoff.after(Expired("no")) <= timedelta(seconds=2)
+
+
+def test_waits_grow_while_each_watch_is_expired() -> None:
+    backoff = Backoff(Waits())
+    waited = sum((backoff.after(Expired("no")) for _ in range(100)), timedelta())
+
+    assert waited > timedelta(seconds=500)
+
+
+def test_requests_are_few_also_where_expiry_and_another_fault_take_turns() -> None:
+    backoff = Backoff(Waits())
+    waited = sum((backoff.after(error) for _ in range(100) for error in (FAULT, Expired("no"))), timedelta())
+
+    assert waited > timedelta(seconds=200)

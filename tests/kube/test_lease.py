@@ -19,6 +19,7 @@ MINUTE = timedelta(minutes=1)
 OWNER = OwnerReference(api_version="v1", kind="Node", name="A", uid="uid-of-node")
 
 
+@pytest.mark.rule("NHC 2.5/obtain/foreign", "NHC 2.5/obtain/expired")
 @pytest.mark.parametrize(
     ("held", "expected"),
     [
@@ -37,6 +38,7 @@ def test_lease_is_held_until_its_last_moment(held: LeaseRecord, *, expected: boo
     assert holder_is_valid(held, NOW) is expected
 
 
+@pytest.mark.rule("NHC 2.5/manage/renew")
 @pytest.mark.parametrize(
     ("held", "expected"),
     [
@@ -50,6 +52,7 @@ def test_lease_is_renewed_when_it_would_end_too_early(held: LeaseRecord, *, expe
     assert needs_renewal(held, 10 * MINUTE, NOW) is expected
 
 
+@pytest.mark.rule("NHC 1.8/owner", "NHC 1.8/times")
 def test_new_lease_is_written_as_the_reference_writes_it() -> None:
     assert new_lease("node-a", "leases", "NodeHealthCheck-x", 11 * MINUTE, NOW, OWNER) == {
         "apiVersion": "coordination.k8s.io/v1",
@@ -87,6 +90,7 @@ def test_duration_is_written_in_whole_seconds(duration: timedelta, expected: int
     assert spec["leaseDurationSeconds"] == expected
 
 
+@pytest.mark.rule("NHC 2.5/obtain/expired")
 def test_takeover_counts_and_is_conditional() -> None:
     patch = taken_over(lease("x", renewed=20 * MINUTE, version=7), "me", MINUTE, NOW, OWNER)
 
@@ -101,6 +105,7 @@ def test_takeover_counts_and_is_conditional() -> None:
     }
 
 
+@pytest.mark.rule("NHC 2.5/obtain/ours")
 def test_renewal_keeps_the_time_of_acquisition_and_is_conditional() -> None:
     assert renewed(lease("me", version=7), MINUTE, NOW) == {
         "metadata": {"resourceVersion": "7"},
@@ -108,6 +113,7 @@ def test_renewal_keeps_the_time_of_acquisition_and_is_conditional() -> None:
     }
 
 
+@pytest.mark.rule("NHC 2.5/obtain/ours")
 def test_renewal_sets_a_missing_time_of_acquisition() -> None:
     spec = renewed(lease("me", acquired=None), MINUTE, NOW)["spec"]
 
@@ -121,5 +127,6 @@ def test_lease_that_is_given_back_has_no_holder() -> None:
     assert patch["spec"]["holderIdentity"] == ""
 
 
+@pytest.mark.rule("NHC 1.8/name")
 def test_name_is_in_lower_case() -> None:
     assert name_for_node("Worker-1.Example.COM") == "node-worker-1.example.com"

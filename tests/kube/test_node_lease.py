@@ -29,6 +29,7 @@ def _asked(server: ApiServer) -> list[str]:
     return [f"{asked.method} {asked.path.removeprefix(ALL)}" for asked in server.asked]
 
 
+@pytest.mark.rule("NHC 1.8/duration", "NHC 1.8/name", "NHC 1.8/owner", "NHC 2.5/obtain/missing")
 async def test_free_lease_costs_one_request(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("POST", ALL, CREATED)
 
@@ -47,6 +48,7 @@ async def test_free_lease_costs_one_request(server: ApiServer, leases: NodeLease
     assert _asked(server) == ["POST "]
 
 
+@pytest.mark.rule("NHC 2.5/obtain/foreign")
 async def test_lease_of_another_is_left_to_it(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("another")))
@@ -57,6 +59,7 @@ async def test_lease_of_another_is_left_to_it(server: ApiServer, leases: NodeLea
     assert _asked(server) == ["POST ", "GET /node-a"]
 
 
+@pytest.mark.rule("NHC 2.5/obtain/ours")
 async def test_lease_that_is_ours_is_kept(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("me")))
@@ -65,6 +68,7 @@ async def test_lease_that_is_ours_is_kept(server: ApiServer, leases: NodeLeases)
     assert _asked(server) == ["POST ", "GET /node-a"]
 
 
+@pytest.mark.rule("NHC 2.5/obtain/ours")
 async def test_lease_that_is_ours_and_would_end_early_is_renewed(
     server: ApiServer, leases: NodeLeases
 ) -> None:
@@ -78,6 +82,7 @@ async def test_lease_that_is_ours_and_would_end_early_is_renewed(
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 
+@pytest.mark.rule("NHC 2.5/obtain/expired")
 async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("another", renewed=timedelta(minutes=12), version=7)))
@@ -90,6 +95,7 @@ async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: NodeLea
     assert (patch["spec"]["holderIdentity"], patch["spec"]["leaseTransitions"]) == ("me", 5)
 
 
+@pytest.mark.rule("NHC 2.5/obtain/foreign")
 async def test_takeover_that_another_was_faster_with_is_its(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer(
@@ -121,6 +127,7 @@ async def test_lease_that_keeps_changing_is_given_up(server: ApiServer, leases: 
     assert _asked(server).count("PATCH /node-a") == 3
 
 
+@pytest.mark.rule("NHC 1.8/namespace", "NHC 2.1/2")
 @pytest.mark.parametrize("answer", [said({}, 201), refused(409, "AlreadyExists", "leases")])
 async def test_missing_namespace_is_created(server: ApiServer, leases: NodeLeases, answer: Answer) -> None:
     server.answer("POST", ALL, NO_NAMESPACE, CREATED)
@@ -140,6 +147,7 @@ async def test_api_without_leases_gets_no_namespace(server: ApiServer, leases: N
     assert _asked(server) == ["POST "]
 
 
+@pytest.mark.rule("NHC 2.5/manage/renew")
 async def test_renewal_of_a_lease_that_lasts_writes_nothing(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("GET", ONE, said(lease_object("me")))
 
@@ -158,6 +166,7 @@ async def test_renewal_that_meets_a_change_looks_again(server: ApiServer, leases
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 
+@pytest.mark.rule("NHC 2.5/manage/not ours")
 @pytest.mark.parametrize("answer", [GONE, said(lease_object("another"))], ids=["gone", "of another"])
 async def test_lease_that_is_not_ours_any_more_is_not_renewed(
     server: ApiServer, leases: NodeLeases, answer: Answer
@@ -168,6 +177,7 @@ async def test_lease_that_is_not_ours_any_more_is_not_renewed(
     assert _asked(server) == ["GET /node-a"]
 
 
+@pytest.mark.rule("NHC 2.5/release", "decision 2/preconditions")
 async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: NodeLeases) -> None:
     server.answer("GET", ONE, said(lease_object("me", version=7)))
     server.answer("DELETE", ONE, said({}))

@@ -107,6 +107,7 @@ async def test_reflector_follows_a_node(transport: Transport, client: Client, no
             await running
 
 
+@pytest.mark.rule("NHC 2.5/obtain/foreign")
 async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> None:
     leases, uid, ten = NodeLeases(client, "tests-kube-leases"), node["metadata"]["uid"], timedelta(minutes=10)
 
@@ -124,6 +125,7 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
     assert (await client.get(NAMESPACES, "tests-kube-leases"))["metadata"]["name"] == "tests-kube-leases"
 
 
+@pytest.mark.rule("decision 15")
 async def test_event_is_told_once(client: Client, node: Object) -> None:
     regarding = ObjectReference("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
     note = EventNote("seed", "Normal", "Tested", "It was tested.", regarding)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.next_move import Outcome
+    from health.moves import Outcome
     from health.observation import Observation
     from workflows.messages import WORKFLOW, RemediationInput
 

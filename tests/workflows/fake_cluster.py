@@ -5,29 +5,34 @@ with the time of the workflow's own clock. `violations` says what must be true o
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio import activity
 
+from health.marks import with_marks
 from health.observation import Hold, Observation
 from health.references import RequestReference
+from health.request_sight import RequestSight
 from tests.workflows.sights import expired
 from workflows.contracts import (
     ACT,
     CLEAN_UP,
     FRESH,
+    MARK,
     OBSERVE,
     RENEW,
     ActInput,
     ActResult,
     CleanUpInput,
     CleanUpResult,
+    MarkInput,
     ObserveInput,
     RenewInput,
+    RenewResult,
 )
 
 BUSIEST = 8
@@ -66,20 +71,27 @@ class Gate:
 class FakeCluster:
     """The script and the log of one incident."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], Awaitable[datetime]]) -> None:
+        self._clock = clock
+        """The workflow's own time, which a test moves."""
         self.sight = expired()
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
+        self.failing: Counter[str] = Counter()
+        """How many of the next attempts of an activity raise."""
         self.lateness: deque[timedelta] = deque()
         """How old the next answers are when they arrive."""
         self.wakings = 0
         """How often a test woke the incident in a row, as fast as it answered."""
         self.has_finalizer = False
-        self.requests: dict[str, RequestReference] = {}
+        self.requests: dict[str, RequestSight] = {}
         self.is_leased = False
         self.log: list[Entry] = []
         self.acts: list[ActInput] = []
-        self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW)}
+        """Acts that came to their end."""
+        self.attempts: list[ActInput] = []
+        self.marks: list[dict[str, str | None]] = []
+        self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, MARK)}
 
     def times(self, what: str) -> list[datetime]:
         return [entry.when for entry in self.log if entry.what == what]
@@ -90,13 +102,18 @@ class FakeCluster:
     def note(self, what: str, when: datetime, *, is_admitted: bool = False) -> None:
         self.log.append(Entry(what, when, is_admitted))
 
-    def put_request(self) -> RequestReference:
+    def put_request(self, created: datetime | None = None, template: str = "") -> RequestSight:
         """A request of the incident, as an earlier run of it or the reference operator left it."""
         uid = f"request-{self.count('created') + 1}"
-        request = RequestReference(
-            api_version="example.com/v1", kind="Reboot", namespace="ns", name="node-1", uid=uid
+        reference = RequestReference(
+            api_version="example.com/v1",
+            kind="Reboot",
+            namespace="ns",
+            name="node-1",
+            uid=uid,
+            template=template,
         )
-        self.requests[uid] = request
+        self.requests[uid] = request = RequestSight(reference=reference, created=created or datetime.now(UTC))
         self.is_leased = True
         return request
 
@@ -109,7 +126,7 @@ class FakeCluster:
 
     @property
     def hands(self) -> list[Callable[..., Any]]:
-        return [self.act, self.clean_up, self.renew]
+        return [self.act, self.clean_up, self.renew, self.mark]
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:  # noqa: ARG002  there is but one incident
@@ -121,20 +138,27 @@ class FakeCluster:
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
+        self.attempts.append(asked)
         when = await self._begin(ACT.name)
         self.acts.append(asked)
         if self.refusals:
             return ActResult(hold=self.refusals.popleft())
+        name = asked.step.template.name
         for request in self.requests.values():
-            return ActResult(request=request)
-        request = self.put_request()
+            if request.reference.template in ("", name):
+                return ActResult(request=request)
+        if asked.known:
+            return ActResult(is_lost=True)
+        request = self.put_request(when, name)
         self.note("created", when)
-        return ActResult(request=request)
+        return ActResult(request=request, lease_acquired_at=when)
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         when = await self._begin(CLEAN_UP.name)
-        remaining = tuple(self._delete(request) for request in asked.requests if request.uid in self.requests)
+        remaining = tuple(request for request in asked.requests if request.uid in self.requests)
+        for request in remaining:
+            self._delete(request)
         if self.has_finalizer and remaining:
             return CleanUpResult(remaining=remaining)
         for request in remaining:
@@ -144,23 +168,35 @@ class FakeCluster:
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> None:  # noqa: ARG002  there is but one incident
+    async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  there is but one incident
         await self._begin(RENEW.name)
+        return RenewResult()
+
+    @activity.defn(name=MARK.name)
+    async def mark(self, asked: MarkInput) -> None:
+        await self._begin(MARK.name)
+        self.marks += [mark.annotations for mark in asked.marks]
+        marked = with_marks(self.requests.values(), asked.marks)
+        self.requests = {request.uid: request for request in marked}
 
     def remove_finalizer(self) -> None:
         """What hung on it goes, as in a real cluster."""
         self.has_finalizer = False
         self.requests = {uid: r for uid, r in self.requests.items() if not r.is_being_deleted}
 
-    def _delete(self, request: RequestReference) -> RequestReference:
-        deleted = request.model_copy(update={"is_being_deleted": True})
+    def _delete(self, request: RequestReference) -> None:
+        deleted = self.requests[request.uid].model_copy(update={"is_being_deleted": True})
         self.requests[request.uid] = deleted
-        return deleted
 
     async def _begin(self, name: str) -> datetime:
-        when = activity.info().started_time
+        info = activity.info()
+        # Of a local activity the server knows nothing; what starts it is the real clock of the worker.
+        when = await self._clock() if info.is_local else info.started_time
         self.note(name, when)
         await self.gates[name].pass_through()
+        if self.failing[name]:
+            self.failing[name] -= 1
+            raise ConnectionError("the API server is away")
         return when
 
 

@@ -1,30 +1,39 @@
 """IncidentDriver: one incident as detector, operators and a test see it, with its workers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.sdk.v1 import WorkflowMetadata
+from temporalio.api.update.v1 import UpdateRef
+from temporalio.api.workflowservice.v1 import PollWorkflowExecutionUpdateRequest
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
+from temporalio.worker import Interceptor, Worker
 
 from detector.incident_calls import IncidentCalls
-from health.next_move import Memory, Outcome, Phase
+from health.memory import Memory
+from health.moves import Outcome, Phase
 from health.observation import Observation
 from tests.workflows.fake_cluster import FakeCluster
+from tests.workflows.sandbox import workflow_runner
 from tests.workflows.sights import incident_reference
-from worker.worker import workflow_runner
 from workflows.contracts import eyes_queue, hands_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 15
 POLL_SECONDS = 0.02
-_SUMMARIZED = (EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, EventType.EVENT_TYPE_TIMER_STARTED)
+_SUMMARIZED = (
+    EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+    EventType.EVENT_TYPE_MARKER_RECORDED,
+    EventType.EVENT_TYPE_TIMER_STARTED,
+)
 
 
 class IncidentDriver:
@@ -33,11 +42,12 @@ class IncidentDriver:
     def __init__(self, environment: WorkflowEnvironment, cluster_name: str) -> None:
         self.environment = environment
         self.client = environment.client
-        self.cluster = FakeCluster()
+        self.cluster = FakeCluster(self.now)
         self.name = cluster_name
         self.reference = incident_reference(cluster_name)
         self._calls = IncidentCalls(self.client, cluster_name)
         self._runs: set[str] = set()
+        self._orders = 0
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
@@ -84,21 +94,47 @@ class IncidentDriver:
         await self._calls.look(self.reference)
 
     async def abort(self, *order: AbortOrder | dict[str, object]) -> str:
-        answer: str = await self.handle.execute_update("abort", *order)
+        answer = await self._order("abort", *order)
         if not order or AbortOrder.model_validate(order[0]).for_seconds is None:
             self.cluster.note("abort", await self.now())
         return answer
 
     async def hold(self, *order: HoldOrder | dict[str, object]) -> str:
-        answer: str = await self.handle.execute_update("hold", *order)
+        answer = await self._order("hold", *order)
         if not order or HoldOrder.model_validate(order[0]).for_seconds is None:
             self.cluster.note("hold", await self.now())
         return answer
 
     async def resume(self, *order: object) -> str:
         self.cluster.note("resume", await self.now())
-        answer: str = await self.handle.execute_update("resume", *order)
+        return await self._order("resume", *order)
+
+    async def sends(self, order: Coroutine[None, None, str]) -> asyncio.Task[str]:
+        """Give an order; return when Temporal has it, though the incident may be too busy to answer."""
+        number, giving = self._orders + 1, asyncio.create_task(order)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await self._has_order(number):  # noqa: ASYNC110  nothing signals it
+                await asyncio.sleep(POLL_SECONDS)
+        return giving
+
+    async def _order(self, name: str, *order: object) -> str:
+        self._orders += 1
+        answer: str = await self.handle.execute_update(name, *order, id=f"order-{self._orders}")
         return answer
+
+    async def _has_order(self, number: int) -> bool:
+        execution = WorkflowExecution(workflow_id=self.reference.workflow_id)
+        asked = PollWorkflowExecutionUpdateRequest(
+            namespace=self.client.namespace,
+            update_ref=UpdateRef(workflow_execution=execution, update_id=f"order-{number}"),
+        )
+        try:
+            await self.client.workflow_service.poll_workflow_execution_update(asked)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
 
     async def now(self) -> datetime:
         """The workflow's own time; ours, where nobody moved it."""
@@ -122,6 +158,14 @@ class IncidentDriver:
             converter.from_payload(event.user_metadata.summary, str)
             for event in (await self.handle.fetch_history()).events
             if event.event_type in _SUMMARIZED
+        ]
+
+    async def queued(self) -> list[str]:
+        """The activities that went through Temporal's queues."""
+        return [
+            event.activity_task_scheduled_event_attributes.activity_type.name
+            for event in (await self.handle.fetch_history()).events
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
         ]
 
     async def reaches(self, phase: Phase) -> State:
@@ -160,13 +204,16 @@ class IncidentDriver:
             yield
 
     @asynccontextmanager
-    async def hands(self, max_cached_workflows: int = 1000) -> AsyncIterator[None]:
+    async def hands(
+        self, max_cached_workflows: int = 1000, interceptors: Sequence[Interceptor] = ()
+    ) -> AsyncIterator[None]:
         """A worker."""
         async with Worker(
             self.client,
             task_queue=hands_queue(self.name),
             workflows=[Remediation],
             activities=self.cluster.hands,
+            interceptors=interceptors,
             workflow_runner=workflow_runner(),
             max_cached_workflows=max_cached_workflows,
         ):

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from health.next_move import Phase
+from health.moves import Phase
 from health.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, held, hold, unknown, waiting

@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from health.next_move import Memory, Phase
+from health.memory import Memory
+from health.moves import Phase
 from health.observation import HoldReason
 from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
 from tests.workflows.phases import Bring, act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
@@ -122,6 +123,7 @@ async def lease_renewed(incident: IncidentDriver) -> None:
     for times in (1, 2):
         await incident.pass_time(TEN_MINUTES + MINUTE / 2)
         await incident.happens("renew", times)
+        await rests(incident, Phase.REMEDIATING)
     await recover(incident)
 
 
@@ -213,8 +215,9 @@ async def aborted_while_acting(incident: IncidentDriver) -> None:
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    await incident.abort()
+    aborting = await incident.sends(incident.abort())
     gate.open()
+    await aborting
     await rests(incident, Phase.LEFT_ALONE)
     await recover(incident)
 
@@ -335,7 +338,9 @@ async def cancelled_while_cleaning_up(incident: IncidentDriver) -> None:
 
 async def carried_on_from_an_earlier_run(incident: IncidentDriver) -> None:
     request = incident.cluster.put_request()
-    await incident.carry_on(Memory(requests=(request,), has_acted=True, may_hold_lease=True), expired())
+    await incident.carry_on(
+        Memory(requests=(request.reference,), has_acted=True, may_hold_lease=True), expired()
+    )
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
 

@@ -1,12 +1,15 @@
+import asyncio
 from datetime import timedelta
 
 import pytest
 
-from health.next_move import Outcome, Phase
+from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
 from tests.workflows.sights import expired, healthy, waiting
 from workflows.messages import AbortOrder
+
+pytestmark = pytest.mark.rule("decision 40")
 
 MINUTE = timedelta(minutes=1)
 POWER_WORK = AbortOrder(reason="power work")
@@ -93,9 +96,10 @@ async def test_abort_while_an_act_is_in_flight_lets_it_finish_and_cleans_up(inci
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    await incident.abort()
+    aborting = await incident.sends(incident.abort())
     assert incident.cluster.count("clean_up") == 0
     gate.open()
+    assert "Node/node-1" in await aborting
     await incident.reaches(Phase.LEFT_ALONE)
     assert incident.cluster.count("created") == 1
     assert incident.cluster.count("deleted") == 1
@@ -137,7 +141,7 @@ async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(
     await act(incident)
     incident.cluster.has_finalizer = True
     await incident.abort(order)
-    await incident.happens("clean_up")
+    await incident.reaches(Phase.CLEANING_UP)
     await incident.look()
     await incident.pass_time(timedelta(seconds=150))
     assert (await incident.state()).phase is Phase.CLEANING_UP
@@ -173,10 +177,11 @@ async def test_recovery_during_the_clean_up_of_an_abort_ends_the_incident(incide
     gate = incident.cluster.gates["clean_up"]
     await act(incident)
     gate.close()
-    await incident.abort()
+    aborting = await incident.sends(incident.abort())
     await gate.entered.wait()
     await incident.sees(healthy())
     gate.open()
+    await aborting
     assert await incident.outcome() is Outcome.RECOVERED
 
 
@@ -186,11 +191,12 @@ async def test_resume_during_the_clean_up_of_an_abort_asks_before_it_acts(incide
     await incident.sees(expired())
     await incident.happens("observe")
     gate.close()
-    await incident.abort()
+    aborting = await incident.sends(incident.abort())
     await gate.entered.wait()
     incident.cluster.sight = waiting()
-    await incident.resume()
+    resuming = await incident.sends(incident.resume())
     gate.open()
+    await asyncio.gather(aborting, resuming)
     await incident.reaches(Phase.WAITING)
     assert incident.cluster.count("act") == 1
 

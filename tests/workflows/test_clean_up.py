@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.next_move import Outcome, Phase
+from health.moves import Outcome, Phase
 from health.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import hang_on_a_finalizer
@@ -16,6 +16,7 @@ ENDINGS = [
 HANGING = timedelta(minutes=1, seconds=1)
 
 
+@pytest.mark.rule("decision 10", "decision 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 @pytest.mark.parametrize("before", [pytest.param(waiting(), id="waiting"), pytest.param(held(), id="held")])
 async def test_incident_without_a_request_ends_with_its_target(
@@ -27,6 +28,7 @@ async def test_incident_without_a_request_ends_with_its_target(
     assert incident.cluster.count("clean_up") == 0
 
 
+@pytest.mark.rule("decision 10", "decision 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 async def test_request_is_cleaned_up_when_its_target_ends(
     incident: IncidentDriver, ending: Observation, outcome: Outcome
@@ -38,6 +40,7 @@ async def test_request_is_cleaned_up_when_its_target_ends(
     assert incident.cluster.count("deleted") == 1
 
 
+@pytest.mark.rule("decision 10", "decision 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 async def test_target_that_ends_while_an_act_is_in_flight_is_cleaned_up(
     incident: IncidentDriver, ending: Observation, outcome: Outcome
@@ -52,6 +55,7 @@ async def test_target_that_ends_while_an_act_is_in_flight_is_cleaned_up(
     assert incident.cluster.count("deleted") == 1
 
 
+@pytest.mark.rule("decision 10", "decision 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 async def test_target_that_ends_while_it_is_left_alone_ends_the_incident(
     incident: IncidentDriver, ending: Observation, outcome: Outcome
@@ -64,6 +68,7 @@ async def test_target_that_ends_while_it_is_left_alone_ends_the_incident(
     assert await incident.outcome() is outcome
 
 
+@pytest.mark.rule("NHC 2.1/13")
 async def test_incident_that_is_started_for_a_request_of_a_recovered_node_cleans_it_up(
     incident: IncidentDriver,
 ) -> None:
@@ -73,6 +78,7 @@ async def test_incident_that_is_started_for_a_request_of_a_recovered_node_cleans
     assert incident.cluster.count("observe") == 0
 
 
+@pytest.mark.rule("NHC 2.7/finalizer")
 async def test_request_that_hangs_on_a_finalizer_is_waited_for(incident: IncidentDriver) -> None:
     await hang_on_a_finalizer(incident)
     state = await incident.reaches(Phase.CLEANING_UP)
@@ -90,6 +96,7 @@ async def test_finalizer_is_looked_at_each_minute_without_being_told(incident: I
     for times in (2, 3):
         await incident.pass_time(HANGING)
         await incident.happens("clean_up", times)
+        await incident.reaches(Phase.CLEANING_UP)
     incident.cluster.remove_finalizer()
     await incident.pass_time(HANGING)
     assert await incident.outcome() is Outcome.REMEDIATED

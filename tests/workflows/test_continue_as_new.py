@@ -1,4 +1,5 @@
-from health.next_move import Memory, Outcome, Phase
+from health.memory import Memory
+from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, held
 from workflows.messages import AbortOrder, HoldOrder
@@ -42,7 +43,7 @@ async def test_hold_is_kept_over_runs(long_incident: IncidentDriver) -> None:
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:
     request = incident.cluster.put_request()
     incident.cluster.requests.clear()
-    memory = Memory(requests=(request,), has_acted=True, may_hold_lease=True)
+    memory = Memory(requests=(request.reference,), has_acted=True, may_hold_lease=True)
     await incident.carry_on(memory, healthy())
     assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.count("clean_up") == 1

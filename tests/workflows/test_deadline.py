@@ -1,6 +1,8 @@
 from datetime import timedelta
 
-from health.next_move import Outcome, Phase
+import pytest
+
+from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import FIVE_MINUTES, expired, healthy, waiting
 
@@ -14,6 +16,7 @@ async def test_expired_node_is_acted_on_with_what_the_start_carried(incident: In
     assert incident.cluster.count("created") == 1
 
 
+@pytest.mark.rule("decision 4")
 async def test_what_the_start_carried_is_not_acted_on_when_it_grew_old(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.eyes():
@@ -26,6 +29,7 @@ async def test_what_the_start_carried_is_not_acted_on_when_it_grew_old(bare_inci
     assert incident.cluster.count("act") == 0
 
 
+@pytest.mark.rule("NHC 2.0/deadline", "decision 1")
 async def test_node_is_left_alone_until_its_deadline_and_then_acted_on_once(incident: IncidentDriver) -> None:
     await incident.start(waiting())
     await incident.pass_time(FIVE_MINUTES - A_BIT)

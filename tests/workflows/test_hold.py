@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from health.next_move import Outcome, Phase
+from health.moves import Outcome, Phase
 from health.observation import HoldReason, Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, held, hold, unknown
@@ -11,6 +11,7 @@ from tests.workflows.sights import expired, healthy, held, hold, unknown
 MINUTE = timedelta(minutes=1)
 
 
+@pytest.mark.rule("decision 3")
 @pytest.mark.parametrize("sight", [pytest.param(held(), id="held"), pytest.param(unknown(), id="unknown")])
 async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
     incident: IncidentDriver, sight: Observation
@@ -29,6 +30,7 @@ async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
     assert incident.cluster.count("act") == 1
 
 
+@pytest.mark.rule("decision 6")
 async def test_held_incident_does_not_ask_before_its_time(incident: IncidentDriver) -> None:
     await incident.start(held(again=20 * MINUTE))
     await incident.reaches(Phase.HELD)
@@ -36,6 +38,7 @@ async def test_held_incident_does_not_ask_before_its_time(incident: IncidentDriv
     assert incident.cluster.count("observe") == 0
 
 
+@pytest.mark.rule("NHC 2.0/deadline")
 async def test_held_incident_asks_again_by_itself_when_its_time_is_over(incident: IncidentDriver) -> None:
     await incident.start(held(again=20 * MINUTE))
     await incident.reaches(Phase.HELD)
@@ -53,6 +56,7 @@ async def test_held_node_that_recovers_was_never_touched(incident: IncidentDrive
     assert [entry.what for entry in incident.cluster.log] == ["answered", "observe", "answered"]
 
 
+@pytest.mark.rule("decision 2")
 async def test_act_that_found_something_else_asks_again_and_does_not_loop_hot(
     incident: IncidentDriver,
 ) -> None:
@@ -90,6 +94,7 @@ async def test_look_that_arrives_while_an_act_is_in_flight_is_answered(incident:
     assert await incident.outcome() is Outcome.REMEDIATED
 
 
+@pytest.mark.rule("decision 4")
 async def test_admission_that_arrives_late_is_asked_for_again(incident: IncidentDriver) -> None:
     incident.cluster.sight = held()
     await incident.start(held())

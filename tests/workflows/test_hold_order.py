@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.next_move import Outcome, Phase
+from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, wait
 from tests.workflows.sights import FIVE_MINUTES, expired, healthy, waiting
@@ -123,8 +123,10 @@ async def test_hold_while_an_act_is_in_flight_lets_it_finish_and_keeps_the_reque
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    await incident.hold()
+    holding = await incident.sends(incident.hold())
     gate.open()
+    assert "Node/node-1" in await holding
+    await incident.tells("held by a person")
     state = await incident.reaches(Phase.REMEDIATING)
     assert "held by a person" in state.details
     assert incident.cluster.count("created") == 1

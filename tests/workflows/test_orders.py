@@ -1,7 +1,8 @@
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
-from health.next_move import Memory, Phase
+from health.memory import Memory
+from health.moves import Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import held
 from workflows.messages import AbortOrder, ResumeOrder

@@ -15,8 +15,8 @@ from temporalio.workflow import NondeterminismError
 
 from tests.histories.files import HERE, RECORDER, files_of, read
 from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
+from tests.workflows.sandbox import workflow_runner
 from tests.workflows.scenarios import LONG_SCENARIOS, SCENARIOS
-from worker.worker import workflow_runner
 from workflows.contracts import ACT
 from workflows.remediation import Remediation
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.next_move import Outcome, Phase
+from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.sights import FIVE_MINUTES, expired, healthy, held, waiting
@@ -10,6 +10,7 @@ from tests.workflows.sights import FIVE_MINUTES, expired, healthy, held, waiting
 CACHES = [pytest.param(1000, id="cached"), pytest.param(0, id="every-task-replays")]
 
 
+@pytest.mark.rule("NHC 2.7/restart", "decision 1")
 @pytest.mark.parametrize("cached", CACHES)
 async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
     bare_incident: IncidentDriver, cached: int
@@ -46,6 +47,7 @@ async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
     assert incident.cluster.count("created") == 2
 
 
+@pytest.mark.rule("decision 1")
 async def test_deadline_that_passes_while_no_worker_runs_is_kept(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.eyes():
@@ -59,6 +61,7 @@ async def test_deadline_that_passes_while_no_worker_runs_is_kept(bare_incident: 
     assert incident.cluster.count("created") == 1
 
 
+@pytest.mark.rule("NHC 2.4/4")
 async def test_terminated_incident_that_is_started_again_adopts_its_request(incident: IncidentDriver) -> None:
     await act(incident)
     await incident.handle.terminate()

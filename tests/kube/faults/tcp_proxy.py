@@ -64,6 +64,8 @@ class TcpProxy:
         """Answer on every connection with RST."""
         for writer in list(self._writers):
             connection = writer.get_extra_info("socket")
+            if connection.fileno() == -1:  # the other side closed it, and its task has yet to notice
+                continue
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
             writer.transport.abort()
 

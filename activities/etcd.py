@@ -1,0 +1,45 @@
+"""Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
+
+from activities.held import Held
+from health.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
+from health.observation import HoldReason
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import KindUnknown
+from kube.resource import Resource
+
+ASK_AGAIN_SECONDS = 60.0
+"""As the reference's requeue."""
+_OPENSHIFT = ("config.openshift.io/v1", "ClusterVersion")
+_BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
+_PODS = Resource("v1", "Pod", "pods", namespaced=True)
+
+
+class Etcd:
+    """The etcd of one cluster."""
+
+    def __init__(self, client: Client, discovery: Discovery) -> None:
+        self._client = client
+        self._discovery = discovery
+
+    async def refuse_loss(self, node_name: str) -> None:
+        """Do nothing if the node can go; a cluster that is no OpenShift has no such rule.
+
+        Raises:
+            Held: it must stay.
+            KubernetesError: the API server could not be asked.
+
+        """
+        try:
+            await self._discovery.resource(*_OPENSHIFT)
+        except KindUnknown:
+            return
+        budgets = await self._client.list(_BUDGETS, NAMESPACE)
+        pods = await self._client.list(_PODS, NAMESPACE)
+        why = objection(
+            node_name,
+            [DisruptionBudget.model_validate(budget) for budget in budgets],
+            [GuardPod.model_validate(pod) for pod in pods],
+        )
+        if why:
+            raise Held.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)

@@ -1,0 +1,29 @@
+"""Source: what a reflector says of itself, whatever it reads."""
+
+from datetime import timedelta
+from typing import Protocol
+
+
+class Source(Protocol):
+    """What a reflector says of itself."""
+
+    @property
+    def synced(self) -> bool:
+        """Whether it was ever complete."""
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the API server serves the kind."""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it, "" if nothing is."""
+
+    def age(self) -> timedelta | None:
+        """Time since its last sign of life."""
+
+    async def wait_synced(self) -> None:
+        """Return when it is complete."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""

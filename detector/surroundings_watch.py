@@ -1,0 +1,95 @@
+"""SurroundingsWatch: what the cluster around all checks says, watched as long as the process lives.
+
+MachineHealthChecks and ClusterVersions are OpenShift's: where they are not served there are none, and they
+may come later. The global stop is an annotation on the namespace of the Leases.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from detector.source import Source
+from health.global_stop import LeaseNamespace, Stop
+from health.machine_health_check_conflict import MachineHealthCheck, machine_health_checks
+from health.surroundings import Surroundings
+from health.upgrade import NEVER_UPGRADED, ClusterVersion, Upgrade, UpgradePhase, upgrade
+from kube.reflector import Reflector
+from kube.resource import NAMESPACES, Resource
+from kube.transport import Transport
+
+MACHINE_HEALTH_CHECKS = Resource(
+    "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
+)
+CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
+
+NOT_YET = "not read completely yet"
+LOOK_AGAIN_SECONDS = 0.05
+
+
+class SurroundingsWatch:
+    """The reflectors, and what follows from them."""
+
+    def __init__(self, transport: Transport, lease_namespace: str, changed: Callable[[], None]) -> None:
+        self._machine_health_checks = Reflector(
+            transport, MACHINE_HEALTH_CHECKS, MachineHealthCheck, notify=lambda _: changed()
+        )
+        self._cluster_versions = Reflector(
+            transport, CLUSTER_VERSIONS, ClusterVersion, notify=lambda _: changed()
+        )
+        self._lease_namespace = Reflector(
+            transport,
+            NAMESPACES,
+            LeaseNamespace,
+            label_selector=f"kubernetes.io/metadata.name={lease_namespace}",
+            notify=lambda _: changed(),
+        )
+
+        self.sources: dict[str, Source] = {
+            "lease namespace": self._lease_namespace,
+            "MachineHealthCheck": self._machine_health_checks,
+            "ClusterVersion": self._cluster_versions,
+        }
+
+    @property
+    def served(self) -> dict[str, Source]:
+        """The sources of what the API server serves; what it does not has nothing to show, however old."""
+        return {part: source for part, source in self.sources.items() if source.is_served}
+
+    async def wait_tried(self) -> None:
+        """Return when each was read completely, is not served, or could not be read."""
+        for source in self.sources.values():
+            while not source.synced and not source.problem:  # noqa: ASYNC110  nothing signals a problem
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    def unread(self, limit: timedelta) -> str:
+        """Why it is not known well enough what is around all checks; "" if it is."""
+        for part, source in self.served.items():
+            if not source.synced:
+                return f"{part}: {source.problem or NOT_YET}"
+            age = source.age()
+            if age is None or age > limit:
+                return f"{part}: {source.problem or 'without a sign of life for too long'}"
+        return ""
+
+    def now(self) -> Surroundings:
+        """What is around all checks now."""
+        others = self._machine_health_checks
+        return Surroundings(
+            machine_health_checks(tuple(others.store.values()), unreadable=len(others.broken)),
+            self._upgrade(),
+            self._stop(),
+        )
+
+    def _upgrade(self) -> Upgrade:
+        versions = self._cluster_versions
+        if not versions.is_served:
+            return NEVER_UPGRADED
+        if not versions.synced:
+            return Upgrade(UpgradePhase.UNKNOWN, why_unknown=versions.problem or NOT_YET)
+        return upgrade(tuple(versions.store.values()), unreadable=versions.broken.values())
+
+    def _stop(self) -> Stop | None:
+        for namespace in self._lease_namespace.store.values():
+            metadata = namespace.metadata
+            return Stop.of(metadata.annotations, metadata.resource_version)
+        return None

@@ -1,0 +1,63 @@
+"""What matters of one target beyond its verdict, read off the picture: who else holds it, and its turn."""
+
+from datetime import datetime
+
+from detector.picture import Picture
+from health.node import Node
+from health.references import CheckReference
+from health.remediation_request import holder_of
+from health.target_hold import Rival, TargetFacts
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid, name_for_node
+
+
+def target_facts(picture: Picture, check: CheckReference, node: Node, now: datetime) -> TargetFacts:
+    """The facts of `node` as a target of `check`."""
+    name = node.metadata.name
+    return TargetFacts(
+        is_excluded=node.is_excluded,
+        earlier_request=_earlier_request(picture, check, node),
+        rival=_request_of_another(picture, check, name)
+        or _holder(picture.leases.get(name_for_node(name)), holder_of(check), now),
+        turn=_turn(picture, check, name, now) if node.is_control_plane else None,
+    )
+
+
+def acquired_at(picture: Picture, check: CheckReference, node: Node) -> datetime | None:
+    """Since when `check` holds the Lease of `node`; None if it does not."""
+    lease = picture.leases.get(name_for_node(node.metadata.name))
+    if lease is None or lease.spec.holder_identity != holder_of(check):
+        return None
+    return lease.spec.acquire_time
+
+
+def _earlier_request(picture: Picture, check: CheckReference, node: Node) -> str:
+    for entry in picture.requests.of(check, node.metadata.name):
+        if entry.request.target_uid not in ("", node.metadata.uid):
+            return str(entry.reference)
+    return ""
+
+
+def _request_of_another(picture: Picture, check: CheckReference, name: str) -> Rival | None:
+    """Another's request, unless its remediator was told to stop (decision 13)."""
+    for entry in picture.requests.for_target(name):
+        if entry.owner != check and entry.sight.timed_out_at is None:
+            return Rival(f"{entry.owner or 'another owner'} by request {entry.reference}")
+    return None
+
+
+def _turn(picture: Picture, check: CheckReference, name: str, now: datetime) -> Rival | None:
+    """Another node of the control plane, by any request for it (semantics 2.4/1), else by the Lease."""
+    turns = [entry for entry in picture.requests.all() if entry.sight.is_of_control_plane]
+    if any(entry.request.target_name == name for entry in turns):
+        return None
+    if turns:
+        return Rival(f"{turns[0].request.target_name} by request {turns[0].reference}")
+    sign = f"{holder_of(check)}/{name}"
+    return _holder(picture.leases.get(CONTROL_PLANE_TURN), sign, now)
+
+
+def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> Rival | None:
+    if lease is None or not holder_is_valid(lease, now) or lease.spec.holder_identity == we:
+        return None
+    ends = expiry(lease) or now
+    return Rival(f"{lease.spec.holder_identity} by its Lease", (ends - now).total_seconds())

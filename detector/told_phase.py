@@ -1,0 +1,42 @@
+"""ToldPhase: where an open incident stands, by what it was told last.
+
+What the detector can say truthfully and for nothing: it keeps what it answered each incident, and whether
+that would still be no news. It does not know of orders of people, nor of what an act met with: an incident
+that is left alone is `Admitted` or `Held` here.
+"""
+
+from enum import StrEnum
+
+from health.observation import ENDED, HoldReason, Observation, TargetState
+
+
+class ToldPhase(StrEnum):
+    """Where an open incident stands."""
+
+    WAITING = "Waiting"
+    HELD = "Held"
+    ADMITTED = "Admitted"
+    """It may act, and there is no request yet."""
+    REQUESTED = "Requested"
+    CLEANING_UP = "CleaningUp"
+    UNKNOWN = "Unknown"
+    """It could not be started yet, or another detector answered it."""
+
+
+def told_phase(told: Observation | None) -> ToldPhase | None:
+    """Where an incident stands that was told this; None where nothing is left to do for it."""
+    if told is None:
+        return ToldPhase.UNKNOWN
+    if told.state in ENDED:
+        return ToldPhase.CLEANING_UP if told.requests else None
+    if told.requests:
+        return ToldPhase.REQUESTED
+    if told.state is TargetState.WAITING:
+        return ToldPhase.WAITING
+    return ToldPhase.ADMITTED if told.hold is None else ToldPhase.HELD
+
+
+def told_hold(told: Observation | None) -> HoldReason | None:
+    """What holds an incident that was told this; None where nothing does."""
+    is_held = told_phase(told) is ToldPhase.HELD
+    return told.hold.reason if is_held and told is not None and told.hold is not None else None

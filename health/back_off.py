@@ -1,0 +1,83 @@
+"""BackOff: how long a remediation waits that follows the end of an earlier one of its target (decision 14).
+
+The n-th in a row waits none, 1, 2, 4, … minutes from the end of the one before, up to a limit; a limit of 0
+turns it off. The count begins anew when the target was healthy for as long as the limit before it failed.
+Targets that fail side by side do not wait for each other. What is gone while the failure that it was made for
+goes on is no earlier incident: the incident that lost it waits by itself.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from health.observation import Hold, HoldReason
+
+FIRST = timedelta(minutes=1)
+_MOST_DOUBLINGS = 40
+"""Far over any limit; more of them no duration can hold."""
+UNREAD_ASK_AGAIN_SECONDS = 10.0
+
+
+def delay(earlier: int, limit: timedelta) -> timedelta:
+    """How long a remediation waits that comes after `earlier` ones in a row."""
+    if earlier < 1:
+        return timedelta()
+    doublings = min(earlier - 1, _MOST_DOUBLINGS)
+    return timedelta(seconds=min(FIRST.total_seconds() * 2**doublings, limit.total_seconds()))
+
+
+@dataclass(frozen=True)
+class EndedAttempt:
+    """A remediation that has ended, whatever became of its target."""
+
+    number: int
+    """Which one in a row it was; the first is 1."""
+    ended: datetime
+    requested: datetime | None = None
+    """When its request was made; None where its incident is known to have ended, too."""
+
+
+@dataclass(frozen=True)
+class BackOff:
+    """What is known of the latest remediation of one target."""
+
+    limit: timedelta
+    latest: EndedAttempt | None = None
+    unread: str = ""
+    """Why it is not known what there was."""
+
+    def earlier(self, failed: datetime) -> int:
+        """Remediations in a row before the incident of a target that is unhealthy since `failed`.
+
+        A failure that is no younger than the latest request, in whole seconds, is the one it was made for.
+        """
+        if self.latest is None or failed - self.latest.ended >= self.limit:
+            return 0
+        is_another_failure = self.latest.requested is None or failed > self.latest.requested
+        return self.latest.number if is_another_failure else 0
+
+    def hold(self, failed: datetime, now: datetime) -> Hold | None:
+        """Why that incident may not make its first request at `now`."""
+        if not self.limit:
+            return None
+        if self.unread:
+            return _hold(self.unread, UNREAD_ASK_AGAIN_SECONDS)
+        earlier = self.earlier(failed)
+        if self.latest is None or not earlier:
+            return None
+        due = self.latest.ended + delay(earlier, self.limit)
+        if now >= due:
+            return None
+        words = f"{_ordinal(earlier + 1)} remediation in a row, due at {due:%Y-%m-%dT%H:%M:%SZ}"
+        return _hold(words, (due - now).total_seconds())
+
+
+NO_BACK_OFF = BackOff(timedelta())
+
+
+def _hold(message: str, ask_again_seconds: float) -> Hold:
+    return Hold(reason=HoldReason.BACK_OFF, message=message, ask_again_seconds=ask_again_seconds)
+
+
+def _ordinal(number: int) -> str:
+    is_teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

@@ -1,0 +1,68 @@
+"""Closing: what an incident does when its target is healthy, gone or released.
+
+Requests of a healthy target are kept for the check's healthyDelay (semantics 2.6); those of a node whose end
+their remediator expects, until it reports success (2.1/12). Then everything goes, and the incident ends.
+"""
+
+from datetime import datetime
+
+from health.healthy_delay import Delay
+from health.marks import healthy, old
+from health.memory import Memory
+from health.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew
+from health.observation import Observation, TargetState
+from health.request_sight import RequestSight
+from health.resting import rest, seconds_until
+
+
+def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
+    """The next move of an incident with nothing to remediate any more."""
+    if not memory.left_alone:
+        kept = _kept_by_delay(seen, now)
+        if kept:
+            return _delayed(seen, kept, memory, now)
+        if _is_end_of_node_expected(seen):
+            return rest(Phase.REMEDIATING, f"{seen.reason}; its remediator expects that, and is not done yet")
+    if memory.owns_something or seen.requests or seen.is_confirmed:
+        return CleanUp(seen.reason)
+    return End(_outcome(seen.state, memory), seen.reason)
+
+
+def _kept_by_delay(seen: Observation, now: datetime) -> list[RequestSight]:
+    if seen.state is not TargetState.HEALTHY:
+        return []
+    delay = _delay(seen)
+    return [one for one in seen.requests if not one.is_being_deleted and delay.is_running(one, now)]
+
+
+def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: datetime) -> Move:
+    delay = _delay(seen)
+    details = f"{seen.reason}; {delay}"
+    news = () if delay.is_for_good else (healthy(one, now) for one in kept)
+    marks = tuple(mark for mark in (*news, *(old(one, now) for one in kept)) if mark is not None)
+    if marks:
+        return MarkRequests(marks, Phase.HEALTHY_DELAY, details)
+    renewal = seconds_until(memory.renew_at, now) if memory.may_hold_lease else None
+    if renewal == 0:
+        return Renew(Phase.HEALTHY_DELAY, details)
+    waits = [delay.remaining(one, now) for one in kept]
+    ends = [wait.total_seconds() for wait in waits if wait is not None]
+    return rest(Phase.HEALTHY_DELAY, details, max(ends, default=None), renewal)
+
+
+def _delay(seen: Observation) -> Delay:
+    return Delay(seen.healthy_delay_seconds, seen.is_confirmed)
+
+
+def _is_end_of_node_expected(seen: Observation) -> bool:
+    if seen.state is not TargetState.GONE:
+        return False
+    return any(one.is_node_deletion_expected and not one.succeeded for one in seen.requests)
+
+
+def _outcome(state: TargetState, memory: Memory) -> Outcome:
+    if state is TargetState.GONE:
+        return Outcome.GONE
+    if state is TargetState.RELEASED:
+        return Outcome.RELEASED
+    return Outcome.REMEDIATED if memory.has_acted and not memory.left_alone else Outcome.RECOVERED

@@ -1,0 +1,208 @@
+"""Memory: what an incident knows that the cluster does not show (yet), and how a look adds to it. Pure."""
+
+from datetime import datetime
+from types import MappingProxyType
+from typing import Self
+
+from health.escalation import CLASSIC_LEASE, Plan, lease_duration
+from health.frozen import Frozen
+from health.marks import added, with_marks
+from health.moves import RequestMark
+from health.observation import Observation, TargetState
+from health.references import RequestReference, Step, TemplateReference
+from health.request_sight import RequestSight
+
+NOT_LEFT_ALONE = MappingProxyType({"left_alone": False, "left_alone_reason": "", "left_alone_until": None})
+NOT_HELD = MappingProxyType({"held": False, "held_reason": "", "held_until": None})
+"""What a Memory knows once such an order has ended."""
+
+
+class Memory(Frozen):
+    """What an incident remembers."""
+
+    requests: tuple[RequestReference, ...] = ()
+    """Requests that it made or adopted and has not seen removed."""
+    has_acted: bool = False
+    may_hold_lease: bool = False
+    """True from the moment an act was ordered: what an act that broke off left behind is given back too."""
+    has_given_back: bool = False
+    """The Lease, because the remediation was overdue; the next act takes it anew."""
+    is_of_control_plane: bool = False
+    """Whether it may hold the control plane's turn too."""
+    lease_seconds: float = CLASSIC_LEASE.total_seconds()
+    """How long the Lease of the target is taken for: as the step that runs says."""
+    lease_acquired_at: datetime | None = None
+    lease_sighted_at: datetime | None = None
+    """What the detector last saw of that, where it was something else."""
+    made_under: datetime | None = None
+    """When the Lease was acquired under which it made its latest request; None if it found that one."""
+    renew_at: datetime | None = None
+    """When the Lease of the target is to be renewed next."""
+    spent: tuple[TemplateReference, ...] = ()
+    """Templates whose turn is over, whether their requests still exist or not."""
+    marks: tuple[RequestMark, ...] = ()
+    """What it wrote on requests; the detector's sight may be a moment older."""
+    lost: int = 0
+    """Requests that somebody deleted while the target was unhealthy: each counts as an attempt."""
+    lost_at: datetime | None = None
+    attempt: int = 0
+    """Which remediation of the target in a row its latest request is of; 0 before there was one."""
+    skips_back_off: bool = False
+    """By order of a person, until the next act."""
+    starts_over: bool = False
+    """By order of a person: all requests go, then the steps are taken anew from `first_step`."""
+    first_step: str = ""
+    """The name of a template; "" for the first one."""
+    left_alone: bool = False
+    left_alone_reason: str = ""
+    left_alone_until: datetime | None = None
+    held: bool = False
+    """By a person: nothing new is done, what exists is kept."""
+    held_reason: str = ""
+    held_until: datetime | None = None
+
+    @property
+    def hold_in_words(self) -> str:
+        """That and why a person holds it; "" where nobody does."""
+        return f"held by a person: {self.held_reason}" if self.held else ""
+
+    @property
+    def holds_lease(self) -> bool:
+        """Whether the Lease of the target was surely taken, and not given back."""
+        return self.may_hold_lease and self.lease_acquired_at is not None
+
+    @property
+    def may_hold_turn(self) -> bool:
+        """Whether it may hold the control plane's turn: an act that broke off does not say."""
+        return self.is_of_control_plane or not self.has_acted
+
+    @property
+    def owns_something(self) -> bool:
+        """Whether something in the cluster must go before the incident may end."""
+        return bool(self.requests) or self.may_hold_lease
+
+    def attempt_of(self, seen: Observation) -> int:
+        """Which remediation of the target in a row a request is of that is made or exists now."""
+        return max(self.attempt, seen.earlier_attempts + self.lost + 1)
+
+    def at(self, now: datetime) -> Self:
+        """The same at `now`: an order for a time ends when the time is over."""
+        over: dict[str, object] = {}
+        if self.left_alone_until is not None and now >= self.left_alone_until:
+            over |= NOT_LEFT_ALONE
+        if self.held_until is not None and now >= self.held_until:
+            over |= NOT_HELD
+        return self.model_copy(update=over) if over else self
+
+    def complete(self, seen: Observation) -> Observation:
+        """What was seen, with the marks that were written and may not be seen yet."""
+        if not self.marks or not seen.requests:
+            return seen
+        return seen.model_copy(update={"requests": with_marks(seen.requests, self.marks)})
+
+    def after(self, seen: Observation, now: datetime) -> "Memory":
+        """The same after a look: what the cluster shows of ours is kept, and cleaned up, whoever made it."""
+        adopted = _checking_lease(_adopting(self, seen, now), seen, now)
+        return _starting_over(_spending(adopted, seen, now), seen)
+
+    def having_acted(
+        self, step: Step, request: RequestSight, acquired: datetime | None, now: datetime
+    ) -> Self:
+        """The same once the request of `step` exists."""
+        others = tuple(known for known in self.requests if known.uid != request.uid)
+        duration = lease_duration(step)
+        changes: dict[str, object] = {
+            "requests": (*others, request.reference),
+            "is_of_control_plane": request.is_of_control_plane,
+            "has_acted": True,
+            "has_given_back": False,
+            "lease_seconds": duration.total_seconds(),
+            "lease_acquired_at": acquired or self.lease_acquired_at,
+            "made_under": acquired or self.lease_acquired_at,
+            "renew_at": now + duration,
+            "skips_back_off": False,
+        }
+        return self.model_copy(update=changes)
+
+    def having_lost(self, gone: tuple[RequestReference, ...], now: datetime) -> Self:
+        """The same once the API server said that these requests of ours are gone."""
+        uids = {request.uid for request in gone}
+        left = tuple(known for known in self.requests if known.uid not in uids)
+        return self.model_copy(update={"requests": left, "lost": self.lost + 1, "lost_at": now})
+
+    def having_marked(self, marks: tuple[RequestMark, ...]) -> Self:
+        """The same once these annotations were written."""
+        return self.model_copy(update={"marks": added(self.marks, marks)})
+
+    def having_given_back(self) -> Self:
+        """The same once the Lease was given back, while the requests stay."""
+        changes = {"may_hold_lease": False, "has_given_back": True, "lease_acquired_at": None}
+        return self.model_copy(update=changes)
+
+    def having_cleaned_up(self, remaining: tuple[RequestReference, ...]) -> Self:
+        """The same once all requests were deleted but those that a finalizer keeps."""
+        changes: dict[str, object] = {
+            "requests": remaining,
+            "may_hold_lease": bool(remaining),
+            "renew_at": None,
+            "lease_acquired_at": None,
+        }
+        if not remaining:
+            changes |= {"spent": (), "marks": (), "has_given_back": False}
+        return self.model_copy(update=changes)
+
+
+def _adopting(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    if not seen.requests:
+        return memory
+    known = {request.uid: request for request in memory.requests}
+    known |= {request.uid: request.reference for request in seen.requests}
+    changes: dict[str, object] = {
+        "requests": tuple(known.values()),
+        "has_acted": True,
+        "attempt": memory.attempt_of(seen),
+        "may_hold_lease": memory.may_hold_lease or not memory.has_given_back,
+        "is_of_control_plane": memory.is_of_control_plane
+        or any(request.is_of_control_plane for request in seen.requests),
+        "lease_seconds": _lease_seconds(seen) or memory.lease_seconds,
+        # Of a request that was adopted nobody knows yet until when its Lease runs.
+        "renew_at": memory.renew_at or now,
+    }
+    return memory.model_copy(update=changes)
+
+
+def _checking_lease(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    """A Lease whose time is another than we know is read again; what was sighted may itself be old."""
+    sighted = seen.lease_acquired_at
+    if sighted is None or sighted in (memory.lease_acquired_at, memory.lease_sighted_at):
+        return memory
+    return memory.model_copy(update={"lease_sighted_at": sighted, "renew_at": now})
+
+
+def _lease_seconds(seen: Observation) -> float | None:
+    """How long the Lease is taken for while the latest request runs; None: the check does not list it."""
+    plan = Plan(seen.steps)
+    step = plan.step_of(plan.latest(seen.requests).reference)
+    return None if step is None else lease_duration(step).total_seconds()
+
+
+def _spending(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    if seen.state is not TargetState.EXPIRED:
+        return memory
+    plan = Plan(seen.steps, memory.spent)
+    over = {plan.step_of(request.reference) for request in plan.course(seen.requests, now).over}
+    # A classic remediation has no turn that could be over: a request that somebody deletes is made anew.
+    steps = [step for step in seen.steps if step in over and step.timeout_seconds is not None]
+    new = tuple(step.template for step in steps if step.template not in memory.spent)
+    return memory.model_copy(update={"spent": (*memory.spent, *new)}) if new else memory
+
+
+def _starting_over(memory: Memory, seen: Observation) -> Memory:
+    if not memory.starts_over or not seen.steps or memory.owns_something or seen.requests:
+        return memory
+    names = [step.template.name for step in seen.steps]
+    first = names.index(memory.first_step) if memory.first_step in names else 0
+    before = tuple(step.template for step in seen.steps[:first])
+    return memory.model_copy(
+        update={"spent": before, "marks": (), "starts_over": False, "first_step": "", "lost": 0}
+    )

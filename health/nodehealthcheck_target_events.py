@@ -1,0 +1,83 @@
+"""Events of a NodeHealthCheck about one Node: why it is skipped, and what became of its requests.
+
+Texts are the reference's (semantics 1.5) where it has one; each is told once for each failure of the Node
+(decision 15). What holds the check as a whole is told of the check alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from health.announcement import Severity
+from health.check_sight import TargetSight
+from health.observation import HoldReason
+
+SKIPPED = "RemediationSkipped"
+_SKIPPED = {
+    HoldReason.EXCLUDED: "Remediation skipped on node {name}: node has Exclude from Remediation label",
+    HoldReason.CONTROL_PLANE: (
+        "Skipping remediation of {name} for preventing control plane / etcd quorum loss, "
+        "going to retry in a minute"
+    ),
+    HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken",
+}
+
+
+@dataclass(frozen=True)
+class TargetNote:
+    """What to tell of a Node; equal seeds are one Event."""
+
+    severity: Severity
+    reason: str
+    message: str
+    seed: tuple[str, ...]
+
+
+def target_notes(check: str, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    """What became so of a Node that is unhealthy, or was just now."""
+    yield from _skipped(before, after)
+    yield from _mislabelled(before, after)
+    yield from _exhausted(check, before, after)
+    yield from _failed(before, after)
+
+
+def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    if after.hold is None or after.hold.reason not in _SKIPPED:
+        return
+    if before is not None and before.hold is not None and before.hold.reason is after.hold.reason:
+        return
+    message = _SKIPPED[after.hold.reason].format(name=after.name)
+    yield _note(after, SKIPPED, message, after.hold.reason)
+
+
+def _mislabelled(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    if not after.has_empty_exclusion or (before is not None and before.has_empty_exclusion):
+        return
+    message = (
+        f"Node {after.name} has exclude-from-remediation label with empty value, label will be ignored. "
+        "Set value to 'true' to exclude node from remediation"
+    )
+    yield _note(after, "InvalidNodeLabel", message)
+
+
+def _exhausted(check: str, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    if not after.is_exhausted or (before is not None and before.is_exhausted):
+        return
+    message = (
+        "Remediation timed out, and no template left to try. "
+        f"didn't find a template to use for NHC {check} and node {after.name}"
+    )
+    yield _note(after, "NoTemplateLeft", message, after.requests[-1].uid)
+
+
+def _failed(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    """What the reference does not tell: a remediator that gave up (decision 22)."""
+    known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
+    for request in after.requests:
+        if request.succeeded is False and request.uid not in known:
+            kind, name = request.reference.kind, request.reference.name
+            message = f"Remediation of node {after.name} failed: {kind} {name} reports Succeeded=False"
+            yield _note(after, "RemediationFailed", message, request.uid)
+
+
+def _note(target: TargetSight, reason: str, message: str, *seed: str) -> TargetNote:
+    return TargetNote(Severity.WARNING, reason, message, (target.uid, str(target.verdict.fact), *seed))

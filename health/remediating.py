@@ -1,0 +1,144 @@
+"""Remediating: what an incident does while requests of it exist, or steps of it were tried.
+
+Chores come first, whatever else holds the incident (decision 7): tell the remediator of a request that is
+over to stop, give the Lease back when the remediation is overdue, else keep it. Then a request that runs is
+given its time; when it is over the next step is a new act, which must be admitted as the first one was. While
+only a timer runs nothing escalates: nothing is told to stop, and only the Lease is kept (semantics 2.1/13).
+Without a template left the incident waits for `resume`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from health.escalation import Course, Plan
+from health.marks import OLD, old, timed_out, unhealthy
+from health.memory import Memory
+from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, RequestMark, Rest
+from health.new_step import new_step
+from health.observation import Observation, TargetState
+from health.overdue import overdue_at
+from health.request_sight import RequestSight
+from health.resting import hold, rest, seconds_until, seconds_until_after
+
+
+def remediating(seen: Observation, memory: Memory, now: datetime) -> Move:
+    """The next move of an incident in the middle of a remediation."""
+    return _Remediation(seen, memory, now).move()
+
+
+@dataclass(frozen=True)
+class _Remediation:
+    seen: Observation
+    memory: Memory
+    now: datetime
+
+    def move(self) -> Move:
+        if not self._can_tell:
+            return self._keep_lease() or self._in_time(self._blind())
+        return self._marks() or self._give_back() or self._keep_lease() or self._go_on()
+
+    def _blind(self) -> Rest:
+        """What the detector cannot tell is no reason to disturb a remediator."""
+        held = seconds_until(self.memory.held_until, self.now) if self.memory.held else None
+        if not self.seen.requests:
+            return Rest(Phase.HELD, self._details, held) if self.memory.held else hold(self.seen)
+        if self.seen.hold is None:
+            return rest(Phase.REMEDIATING, self._details, held)
+        details = f"{self._details}; {self.seen.hold}"
+        return rest(Phase.REMEDIATING, details, self.seen.hold.ask_again_seconds, held)
+
+    def _go_on(self) -> Move:
+        if self._course.running is not None:
+            until = seconds_until_after(self._course.until, self.now)
+            held = self.memory.held_until if self.memory.held else None
+            return self._in_time(rest(self._phase, self._details, until, seconds_until(held, self.now)))
+        if self._course.next_step is None:
+            return self._in_time(Rest(Phase.EXHAUSTED, f"{self._details}; no template left to try"))
+        if self.memory.held:
+            waits = seconds_until(self.memory.held_until, self.now)
+            return self._in_time(Rest(Phase.HELD, self._details, waits))
+        if self.seen.state is TargetState.WAITING:
+            return self._in_time(Rest(Phase.WAITING, self._details, self.seen.remaining_seconds))
+        move = new_step(self._course.next_step, self.seen, self.memory, self.now)
+        return self._in_time(move) if isinstance(move, Rest) else move
+
+    def _marks(self) -> Move | None:
+        marks = tuple(mark for one in self.seen.requests for mark in self._marks_of(one) if mark is not None)
+        return MarkRequests(marks, self._phase, self._details) if marks else None
+
+    def _marks_of(self, request: RequestSight) -> tuple[RequestMark | None, ...]:
+        is_over = self._is_overdue or self._plan.is_over(request, self.now)
+        return (
+            timed_out(request, self.now) if is_over and self._is_unhealthy else None,
+            unhealthy(request),
+            old(request, self.now),
+        )
+
+    def _give_back(self) -> Move | None:
+        if not self._is_overdue or not self.memory.may_hold_lease:
+            return None
+        return GiveBack(self._phase, f"{self._details}; overdue")
+
+    def _keep_lease(self) -> Move | None:
+        if not self._keeps_lease:
+            return None
+        if self.memory.renew_at is None or self.now >= self.memory.renew_at:
+            return Renew(self._phase, self._details)
+        return None
+
+    def _in_time(self, rest_: Rest) -> Rest:
+        """Rest, but not longer than until the next chore."""
+        renewal = seconds_until(self.memory.renew_at, self.now) if self._keeps_lease else None
+        overdue = seconds_until_after(self._overdue_at, self.now) if self.memory.may_hold_lease else None
+        timer = self.seen.remaining_seconds if self.seen.state is TargetState.WAITING else None
+        return rest(rest_.phase, rest_.details, rest_.seconds, renewal, overdue, timer, *self._grow_old())
+
+    def _grow_old(self) -> list[float | None]:
+        young = [one for one in self.seen.requests if not one.is_flagged_as_old]
+        return [seconds_until(one.created + OLD, self.now) for one in young if self._can_tell]
+
+    @property
+    def _keeps_lease(self) -> bool:
+        is_over = self._can_tell and self._course.is_exhausted
+        return bool(self.seen.requests) and self.memory.may_hold_lease and not is_over
+
+    @property
+    def _can_tell(self) -> bool:
+        return self.seen.state is not TargetState.UNKNOWN
+
+    @property
+    def _is_unhealthy(self) -> bool:
+        return self.seen.state is TargetState.EXPIRED
+
+    @property
+    def _plan(self) -> Plan:
+        return Plan(self.seen.steps, self.memory.spent)
+
+    @property
+    def _course(self) -> Course:
+        return self._plan.course(self.seen.requests, self.now)
+
+    @property
+    def _overdue_at(self) -> datetime | None:
+        if not self.seen.requests or not self._is_unhealthy:
+            return None
+        latest = self._plan.latest(self.seen.requests)
+        duration = timedelta(seconds=self.memory.lease_seconds)
+        acquired, made_under = self.memory.lease_acquired_at, self.memory.made_under
+        return overdue_at(self._plan, latest, acquired, duration, made_under=made_under)
+
+    @property
+    def _is_overdue(self) -> bool:
+        ends = self._overdue_at
+        return ends is not None and self.now > ends
+
+    @property
+    def _phase(self) -> Phase:
+        if not self._can_tell or self._course.running is not None:
+            return Phase.REMEDIATING
+        return Phase.EXHAUSTED if self._course.next_step is None else Phase.HELD
+
+    @property
+    def _details(self) -> str:
+        parts = [self.seen.reason, ", ".join(map(str, self.seen.requests)), self.memory.hold_in_words]
+        return "; ".join(part for part in parts if part)

@@ -1,0 +1,78 @@
+"""TargetHold: why one target must be left alone now, whatever its check as a whole allows. Pure.
+
+The rules stand in a table, the first that objects wins (semantics 2.1/17, 2.4, decisions 11, 13, 21).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from health.observation import Hold, HoldReason
+
+RIVAL_ASK_AGAIN_SECONDS = 60.0
+"""As the reference's requeue, where a rival's hold does not end by itself."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Somebody else who holds the target, or the control plane's turn."""
+
+    name: str
+    seconds: float = RIVAL_ASK_AGAIN_SECONDS
+    """When that hold runs out by itself."""
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """What matters of one target, at one moment."""
+
+    is_excluded: bool = False
+    earlier_request: str = ""
+    """A request for an earlier target of this name that still exists."""
+    rival: Rival | None = None
+    turn: Rival | None = None
+    """Who has the control plane's turn, where the target is a node of it."""
+
+
+NO_FACTS = TargetFacts()
+
+
+def target_hold(facts: TargetFacts) -> Hold | None:
+    """Why nothing new may be done for the target; None if nothing of its own holds it."""
+    for rule in _RULES:
+        hold = rule(facts)
+        if hold is not None:
+            return hold
+    return None
+
+
+def _excluded(facts: TargetFacts) -> Hold | None:
+    if not facts.is_excluded:
+        return None
+    return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
+
+
+def _earlier_request(facts: TargetFacts) -> Hold | None:
+    if not facts.earlier_request:
+        return None
+    message = f"{facts.earlier_request} of an earlier target of this name is still there"
+    return Hold(reason=HoldReason.EARLIER_REQUEST, message=message)
+
+
+def _taken(facts: TargetFacts) -> Hold | None:
+    if facts.rival is None:
+        return None
+    return _hold_of(facts.rival, HoldReason.TAKEN, f"held by {facts.rival.name}")
+
+
+def _turn(facts: TargetFacts) -> Hold | None:
+    if facts.turn is None:
+        return None
+    message = f"one control-plane node at a time: {facts.turn.name} has the turn"
+    return _hold_of(facts.turn, HoldReason.CONTROL_PLANE, message)
+
+
+def _hold_of(rival: Rival, reason: HoldReason, message: str) -> Hold:
+    return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, rival.seconds))
+
+
+_RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (_excluded, _earlier_request, _taken, _turn)

@@ -1,0 +1,134 @@
+"""Whether the templates of a check can be used (semantics 1.3, 2.1/5, decision 18).
+
+In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
+of that kind in the cluster says that its remediator can be asked several times for one node.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple, Protocol
+
+from pydantic import BeforeValidator, Field
+
+from health.check_problem import CheckProblem
+from health.frozen import FrozenObject
+from health.references import TemplateReference
+from health.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_contents
+
+METAL3 = "Metal3RemediationTemplate"
+METAL3_NAMESPACE = "openshift-machine-api"
+
+
+class TemplateMetadata(FrozenObject):
+    """Identity and annotations of a template."""
+
+    name: str
+    namespace: str = ""
+    uid: str
+    resource_version: str = ""
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class Template(FrozenObject):
+    """A remediation template: what it would put into a request is left out, it is read anew for each."""
+
+    metadata: TemplateMetadata
+    has_contents: Annotated[bool, BeforeValidator(lambda spec: contents_of(spec) is not None)] = Field(
+        default=False, alias="spec"
+    )
+
+    @property
+    def supports_multiple(self) -> bool:
+        """Whether several requests may be made for one node."""
+        return MULTIPLE_TEMPLATES in self.metadata.annotations
+
+
+class Place(NamedTuple):
+    """Where a template lives."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True)
+class TemplateKind:
+    """What is known of the templates of one kind."""
+
+    templates: Mapping[Place, Template] = field(default_factory=dict)
+    unreadable: Mapping[Place, str] = field(default_factory=dict)
+    """Those that exist and cannot be read, with what is wrong."""
+    is_namespaced: bool = True
+    refusal: str = ""
+    """What the API server said where it does not serve the kind, or does not let us read it."""
+
+
+class TemplateKinds(Protocol):
+    """What is known of all kinds."""
+
+    def __call__(self, api_version: str, kind: str) -> TemplateKind | None:
+        """What is known of this kind; None before anything is."""
+
+
+def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
+    for template in templates:
+        kind = kinds(template.api_version, template.kind)
+        problem = kind and _problem(template, kind)
+        if problem:
+            return problem
+    return _duplicate(templates, kinds)
+
+
+def not_found(why: str) -> CheckProblem:
+    """A template, or its kind, is not there."""
+    return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
+
+
+def invalid(why: str) -> CheckProblem:
+    """A template is there and cannot be used."""
+    return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
+
+
+def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | None:
+    if kind.refusal:
+        return not_found(kind.refusal)
+    if kind.is_namespaced and not template.namespace:
+        return not_found(f"{template} not found: its kind is namespaced, and the check names no namespace")
+    place = Place(template.namespace if kind.is_namespaced else "", template.name)
+    if place in kind.unreadable:
+        return invalid(f"{template} cannot be read: {kind.unreadable[place]}")
+    found = kind.templates.get(place)
+    if found is None:
+        return not_found(f"{template} not found")
+    if not found.has_contents:
+        return invalid(without_contents(template))
+    return _misplaced_metal3(template)
+
+
+def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
+    if template.kind != METAL3 or template.namespace == METAL3_NAMESPACE:
+        return None
+    message = (
+        f"{METAL3} must be in the {METAL3_NAMESPACE} namespace. "
+        f"It is configured to be in namespace: {template.namespace}"
+    )
+    return CheckProblem("RemediationTemplateInvalid", message)
+
+
+def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    names = [template.kind for template in templates]
+    for template in templates:
+        if names.count(template.kind) == 1:
+            continue
+        kind = kinds(template.api_version, template.kind)
+        if kind is not None and not _supports_multiple(kind):
+            message = (
+                "Using multiple templates of same kind is not supported for this template: "
+                f"duplicate template kind: {template.kind}"
+            )
+            return CheckProblem("RemediationTemplateInvalid", message)
+    return None
+
+
+def _supports_multiple(kind: TemplateKind) -> bool:
+    return not kind.unreadable and all(template.supports_multiple for template in kind.templates.values())

@@ -1,0 +1,65 @@
+"""Each act looks whether a person stopped everything, whatever the detector has seen."""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from uuid import uuid4
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from health.global_stop import STOP
+from health.observation import HoldReason
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import LEASES, NAMESPACES
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.activities.world import LEASE_NAMESPACE, World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 42", "decision 42/without Temporal")]
+
+
+async def _annotate(client: Client, reason: str | None) -> None:
+    patch = {"metadata": {"annotations": {STOP: reason}}}
+    await client.merge_patch(NAMESPACES, LEASE_NAMESPACE, patch)
+
+
+@pytest.fixture
+async def stopped(world: World) -> AsyncIterator[None]:
+    """The annotation is there; it is taken off whatever happens."""
+    await _annotate(world.client, "power work")
+    yield
+    await _annotate(world.client, None)
+
+
+@pytest.mark.usefixtures("stopped")
+async def test_act_makes_nothing_while_the_annotation_is_there(world: World, hands: Hands) -> None:
+    result = await hands.act(world.order())
+
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.STOPPED
+    assert result.hold.message == "stopped in the whole cluster: power work"
+    assert await world.request() is None
+    assert await world.lease() is None
+
+
+async def test_namespace_that_is_not_there_stops_nobody(world: World, control_plane: ControlPlane) -> None:
+    namespace = f"leases-{uuid4().hex[:8]}"
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        result = await Hands(transport, namespace).act(world.order())
+
+    assert result.hold is None
+    assert result.request is not None
+    with suppress(NotFound):
+        await world.client.delete(LEASES, f"node-{world.name}", namespace)
+        await world.client.delete(NAMESPACES, namespace)
+
+
+async def test_namespace_that_cannot_be_read_holds(world: World, control_plane: ControlPlane) -> None:
+    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
+        result = await Hands(transport, "kube-public").act(world.order())
+
+    assert result.request is None
+    assert result.hold is not None
+    assert "forbidden" in result.hold.message
+    assert await world.request() is None

@@ -1,0 +1,85 @@
+"""What the incident made before, and the detector does not see: never a second one."""
+
+import pytest
+
+from health.observation import HoldReason
+from health.references import RequestReference
+from health.remediation_request import TEMPLATE_NAME
+from tests.activities.hands import Hands
+from tests.activities.world import DEMO, NAMESPACE, World
+
+pytestmark = pytest.mark.cluster
+
+
+def other(world: World, **changes: str) -> RequestReference:
+    known = RequestReference(
+        api_version=DEMO, kind="PowerCycleRemediation", namespace=NAMESPACE, name=world.name, uid="other"
+    )
+    return known.model_copy(update=changes)
+
+
+async def test_request_that_is_still_there_is_the_answer(world: World, hands: Hands) -> None:
+    made = (await hands.act(world.order())).request
+    assert made is not None
+    result = await hands.act(world.order(known=(other(world), made.reference), run_id="run-2"))
+    assert result.request == made
+    assert not result.is_lost
+
+
+@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="no such request"),
+        pytest.param({"kind": "UnheardOf"}, id="no such kind"),
+        pytest.param({"api_version": "nowhere.example.com/v1"}, id="no such group"),
+    ],
+)
+async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once(
+    world: World, hands: Hands, changes: dict[str, str]
+) -> None:
+    result = await hands.act(world.order(known=(other(world, **changes),)))
+    assert result.is_lost
+    assert result.request is None
+    assert result.hold is None
+    assert await world.request() is None
+    assert await world.lease() is None
+
+
+@pytest.mark.rule("decision 9", "decision 14/deleted request")
+async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
+    world: World, hands: Hands
+) -> None:
+    await world.make_request()
+    assert (await hands.act(world.order(known=(other(world),)))).is_lost
+
+
+@pytest.mark.rule("decision 10/steps")
+async def test_request_of_an_earlier_template_under_the_same_name_is_waited_for(
+    world: World, hands: Hands
+) -> None:
+    await world.make_request(annotations={TEMPLATE_NAME: "an-earlier-template"})
+    result = await hands.act(world.order())
+    assert result.request is None
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.EARLIER_REQUEST
+    assert "earlier template" in result.hold.message
+
+
+async def test_refusal_leaves_the_lease_to_an_incident_that_held_it(world: World, hands: Hands) -> None:
+    made = (await hands.act(world.order())).request
+    assert made is not None
+    await world.set_condition("True")
+    assert (await hands.act(world.order(holds_lease=True))).hold is not None
+    assert await world.lease() is not None
+
+
+@pytest.mark.rule("decision 13/blocked")
+@pytest.mark.parametrize("holds_lease", [True, False])
+async def test_lease_that_was_taken_for_nothing_is_given_back(
+    world: World, hands: Hands, *, holds_lease: bool
+) -> None:
+    times = iter([0.0, 5.1])
+    order = world.order(holds_lease=holds_lease)
+    assert (await hands.act(order, monotonic=lambda: next(times))).hold is not None
+    assert (await world.lease() is not None) is holds_lease

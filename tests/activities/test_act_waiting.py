@@ -1,0 +1,70 @@
+"""How long an act has waited, as a worker tells it: in a queue of Temporal, or for a slot of the worker."""
+
+import asyncio
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from temporalio import activity, workflow
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from health.observation import HoldReason
+from tests.activities.hands import Hands
+from tests.workflows.sights import FACT, STEP, incident_reference
+from workflows.calls import once
+from workflows.contracts import ACT, ActInput, ActResult
+
+pytestmark = pytest.mark.rule("decision 4")
+
+PATIENCE = timedelta(seconds=0.5)
+
+
+@workflow.defn
+class ActOnce:
+    @workflow.run
+    async def run(self, asked: ActInput) -> ActResult:
+        return await once(ACT, asked, ActResult, summary="acts")
+
+
+class BusyWorker:
+    """A worker with one slot, which the first act keeps for as long as a test wants."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self.is_busy = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    @activity.defn(name=ACT.name)
+    async def act(self, asked: ActInput) -> ActResult:
+        if self.is_busy.is_set():
+            info = activity.info()
+            return await self._hands.act(asked, waited=info.started_time - info.scheduled_time)
+        self.is_busy.set()
+        await self.goes_on.wait()
+        return ActResult()
+
+
+async def test_act_that_waited_too_long_for_a_slot_of_the_worker_is_refused(
+    time_skipping: WorkflowEnvironment, hands_in_the_dark: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.act.FRESH", PATIENCE)
+    client, queue, busy = time_skipping.client, f"queue-{uuid4()}", BusyWorker(hands_in_the_dark)
+    asked = ActInput(incident=incident_reference("test"), run_id="run-1", step=STEP, fact=FACT, generation=1)
+    async with Worker(
+        client,
+        task_queue=queue,
+        workflows=[ActOnce],
+        activities=[busy.act],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        max_concurrent_local_activities=1,
+    ):
+        first = await client.start_workflow(ActOnce.run, asked, id=str(uuid4()), task_queue=queue)
+        await busy.is_busy.wait()
+        second = await client.start_workflow(ActOnce.run, asked, id=str(uuid4()), task_queue=queue)
+        asyncio.get_running_loop().call_later(3 * PATIENCE.total_seconds(), busy.goes_on.set)
+        await first.result()
+        hold = (await second.result()).hold
+    assert hold is not None
+    assert hold.reason is HoldReason.NOT_TRUE
+    assert "old at attempt 1" in hold.message

@@ -1,0 +1,53 @@
+"""In which order clean_up writes, told by a server that counts: the person's mark goes before the Lease."""
+
+from pathlib import Path
+
+import pytest
+
+from health.references import CheckReference, IncidentReference, TargetReference
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.kube.api_server import Answer, ApiServer, refused, said
+from workflows.contracts import CleanUpInput
+
+INCIDENT = IncidentReference(
+    cluster="test",
+    check=CheckReference(kind="NodeHealthCheck", name="workers"),
+    target=TargetReference(kind="Node", name="node-1", uid="node-uid"),
+)
+ORDER = CleanUpInput(incident=INCIDENT, requests=(), is_confirmed=True)
+NODE = "/api/v1/nodes/node-1"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-node-1"
+OURS = {
+    "metadata": {
+        "name": "node-node-1",
+        "namespace": "medik8s-leases",
+        "uid": "lease-uid",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-03-01T12:00:00Z",
+    },
+    "spec": {"holderIdentity": "NodeHealthCheck-workers"},
+}
+
+
+async def clean_up(directory: Path, mark: Answer) -> list[tuple[str, str]]:
+    """What was written, in its order."""
+    async with ApiServer(directory) as server:
+        server.answer("PATCH", NODE, mark)
+        server.answer("GET", LEASE, said(OURS))
+        server.answer("DELETE", LEASE, said({}))
+        async with await Transport.connect(str(server.kubeconfig)) as transport:
+            await Hands(transport).clean_up(ORDER)
+        return [(asked.method, asked.path) for asked in server.asked if asked.method != "GET"]
+
+
+@pytest.mark.rule("NHC 1.7/manually-confirmed-healthy", "NHC 2.6/confirmed")
+async def test_persons_mark_goes_before_the_lease(tmp_path: Path) -> None:
+    assert await clean_up(tmp_path, said({})) == [("PATCH", NODE), ("DELETE", LEASE)]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (422, "Invalid")])
+async def test_mark_that_may_not_be_taken_off_does_not_keep_the_lease(
+    tmp_path: Path, code: int, reason: str
+) -> None:
+    assert ("DELETE", LEASE) in await clean_up(tmp_path, refused(code, reason))

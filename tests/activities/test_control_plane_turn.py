@@ -1,0 +1,166 @@
+"""One control-plane node at a time: the Lease that two of them compete for."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.observation import HoldReason
+from kube.lease import CONTROL_PLANE_TURN
+from tests.activities.hands import Hands
+from tests.activities.world import World
+from workflows.contracts import ActResult, CleanUpInput, RenewInput
+
+pytestmark = pytest.mark.cluster
+
+CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
+
+
+def sign(world: World) -> str:
+    """Two nodes of one check must not share the turn."""
+    return f"NodeHealthCheck-{world.name}/{world.name}"
+
+
+def clean_up(world: World, acted: ActResult | None = None) -> CleanUpInput:
+    requests = (acted.request.reference,) if acted and acted.request else ()
+    return CleanUpInput(incident=world.incident, requests=requests, is_of_control_plane=True)
+
+
+def renewal(world: World) -> RenewInput:
+    return RenewInput(incident=world.incident, duration_seconds=600, is_of_control_plane=True)
+
+
+async def holder(world: World) -> str:
+    turn = await world.turn()
+    return "" if turn is None else turn["holderIdentity"]
+
+
+@pytest.fixture
+async def first(world: World) -> World:
+    """A node of the control plane."""
+    await world.patch_node(labels=CONTROL_PLANE)
+    return world
+
+
+@pytest.fixture
+async def second(world: World) -> AsyncIterator[World]:
+    """Another one, of another check."""
+    other = World(world.client, f"{world.name}-2")
+    await other.make()
+    await other.patch_node(labels=CONTROL_PLANE)
+    yield other
+    await other.remove()
+
+
+@pytest.mark.rule("NHC 1.7/node-role", "decision 21")
+async def test_control_plane_node_takes_the_turn_for_as_long_as_its_own_lease(
+    first: World, hands: Hands
+) -> None:
+    assert (await hands.act(first.order())).request is not None
+    turn, lease = await first.turn(), await first.lease()
+    assert turn is not None
+    assert lease is not None
+    assert turn["holderIdentity"] == sign(first)
+    assert turn["leaseDurationSeconds"] == lease["leaseDurationSeconds"] == 660
+
+
+async def test_other_nodes_need_no_turn(world: World, hands: Hands) -> None:
+    await hands.act(world.order())
+    assert await world.turn() is None
+
+
+@pytest.mark.rule("decision 21", "NHC 2.4/1")
+async def test_second_control_plane_node_waits_and_leaves_its_node_to_others(
+    first: World, second: World, hands: Hands
+) -> None:
+    await hands.act(first.order())
+    result = await hands.act(second.order())
+    assert result.request is None
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.CONTROL_PLANE
+    assert sign(first) in result.hold.message
+    assert await second.request() is None
+    assert await second.lease() is None
+    assert await holder(first) == sign(first)
+
+
+async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_for_the_turn(
+    first: World, second: World, hands: Hands
+) -> None:
+    await second.make_lease(second.holder, datetime.now(UTC))
+    await hands.act(first.order())
+    result = await hands.act(second.order(holds_lease=True))
+    assert result.hold is not None
+    assert await second.lease() is not None
+
+
+@pytest.mark.rule("decision 21")
+async def test_next_step_of_the_same_node_keeps_the_turn(first: World, hands: Hands) -> None:
+    await hands.act(first.order())
+    before = await first.turn()
+    assert before is not None
+    assert (await hands.act(first.order())).request is not None
+    turn = await first.turn()
+    assert turn is not None
+    assert turn["acquireTime"] == before["acquireTime"]
+
+
+@pytest.mark.rule("decision 21", "NHC 2.5/release")
+async def test_turn_is_given_back_with_the_lease_and_the_second_node_goes_on(
+    first: World, second: World, hands: Hands
+) -> None:
+    acted = await hands.act(first.order())
+    await hands.clean_up(clean_up(first, acted))
+    assert await first.turn() is None
+    assert (await hands.act(second.order())).request is not None
+    assert await holder(second) == sign(second)
+
+
+@pytest.mark.rule("NHC 2.7/finalizer", "decision 21")
+async def test_request_that_hangs_on_a_finalizer_keeps_the_turn(first: World, hands: Hands) -> None:
+    acted = await hands.act(first.order())
+    await first.set_finalizer()
+    await hands.clean_up(clean_up(first, acted))
+    assert await holder(first) == sign(first)
+
+
+async def test_turn_of_another_node_is_not_given_back(first: World, second: World, hands: Hands) -> None:
+    await hands.act(first.order())
+    await hands.clean_up(clean_up(second))
+    assert await holder(first) == sign(first)
+
+
+async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(first: World, hands: Hands) -> None:
+    times = iter([0.0, 5.1])
+    result = await hands.act(first.order(), monotonic=lambda: next(times))
+    assert result.hold is not None
+    assert await first.turn() is None
+
+
+@pytest.mark.rule("decision 7/lease")
+async def test_turn_is_renewed_with_the_lease(first: World, hands: Hands) -> None:
+    before = datetime.now(UTC) - timedelta(minutes=5)
+    await first.make_lease(first.holder, before)
+    await first.make_lease(sign(first), before, CONTROL_PLANE_TURN)
+    result = await hands.renew(renewal(first))
+    assert result.acquired_at == before
+    for lease in (await first.lease(), await first.turn()):
+        assert lease is not None
+        assert datetime.fromisoformat(lease["renewTime"]) > before + timedelta(minutes=4)
+        assert datetime.fromisoformat(lease["acquireTime"]) == before
+
+
+async def test_turn_of_another_node_is_not_renewed(first: World, second: World, hands: Hands) -> None:
+    await hands.act(first.order())
+    before = await first.turn()
+    await second.make_lease(second.holder, datetime.now(UTC) - timedelta(minutes=5))
+    await hands.renew(renewal(second))
+    assert await first.turn() == before
+
+
+async def test_turn_that_ran_out_is_taken_over(first: World, hands: Hands) -> None:
+    await first.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11), CONTROL_PLANE_TURN)
+    assert (await hands.act(first.order())).request is not None
+    turn = await first.turn()
+    assert turn is not None
+    assert (turn["holderIdentity"], turn["leaseTransitions"]) == (sign(first), 1)

@@ -1,0 +1,134 @@
+"""Whether etcd of an OpenShift cluster can spare a control-plane node, asked right before an act."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+
+from devcluster import assets, manifests
+from devcluster import control_plane as control_planes
+from devcluster.control_plane import ControlPlane
+from health.observation import HoldReason
+from kube.client import Client
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.activities.openshift import Openshift
+from tests.activities.world import World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "decision 21")]
+
+CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
+
+
+@pytest.fixture(scope="module")
+async def openshift_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+    """A control plane that looks like OpenShift."""
+    directory = tmp_path_factory.mktemp("openshift")
+    async with control_planes.control_plane(directory, assets.find()) as running:
+        await manifests.install(running.kubeconfig)
+        async with await Transport.connect(str(running.kubeconfig)) as transport:
+            openshift = Openshift(Client(transport))
+            await openshift.make()
+            await openshift.grant()
+        yield running
+
+
+@pytest.fixture
+async def world(openshift_cluster: ControlPlane) -> AsyncIterator[World]:
+    """An unhealthy node of the control plane."""
+    async with await Transport.connect(str(openshift_cluster.kubeconfig)) as transport:
+        world = World(Client(transport), f"test-{uuid4().hex[:8]}")
+        await world.make()
+        await world.patch_node(labels=CONTROL_PLANE)
+        yield world
+        await world.remove()
+
+
+@pytest.fixture
+async def etcd(world: World) -> AsyncIterator[Openshift]:
+    openshift = Openshift(world.client)
+    yield openshift
+    await openshift.empty()
+
+
+@pytest.fixture
+async def hands(openshift_cluster: ControlPlane) -> AsyncIterator[Hands]:
+    async with await Transport.connect(str(openshift_cluster.worker_kubeconfig)) as transport:
+        yield Hands(transport)
+
+
+async def is_held(world: World, hands: Hands, words: str) -> None:
+    result = await hands.act(world.order())
+    assert result.request is None
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.CONTROL_PLANE
+    assert words in result.hold.message
+    assert result.hold.ask_again_seconds == 60
+    assert await world.request() is None
+    assert await world.lease() is None
+    assert await world.turn() is None
+
+
+async def test_node_goes_while_etcd_allows_a_disruption(world: World, etcd: Openshift, hands: Hands) -> None:
+    await etcd.make_budget("guard", allowed=1)
+    await etcd.make_guard(world.name, "True")
+    assert (await hands.act(world.order())).request is not None
+
+
+async def test_node_stays_while_another_one_is_disrupted(world: World, etcd: Openshift, hands: Hands) -> None:
+    await etcd.make_budget("guard", allowed=0)
+    await etcd.make_guard(world.name, "True")
+    await is_held(world, hands, "etcd allows no disruption now")
+
+
+async def test_node_that_is_disrupted_itself_goes(world: World, etcd: Openshift, hands: Hands) -> None:
+    await etcd.make_budget("guard", allowed=0)
+    await etcd.make_guard(world.name, "False")
+    assert (await hands.act(world.order())).request is not None
+
+
+async def test_node_goes_without_a_guard_where_others_have_one(
+    world: World, etcd: Openshift, hands: Hands
+) -> None:
+    await etcd.make_budget("guard", allowed=0)
+    await etcd.make_guard("another-node", "True")
+    assert (await hands.act(world.order())).request is not None
+
+
+@pytest.mark.parametrize("names", [(), ("guard", "another")], ids=["none", "two"])
+async def test_node_stays_unless_there_is_one_budget(
+    world: World, etcd: Openshift, hands: Hands, names: tuple[str, ...]
+) -> None:
+    for name in names:
+        await etcd.make_budget(name, allowed=1)
+    await is_held(world, hands, f"{len(names)} disruption budgets in openshift-etcd")
+
+
+@pytest.mark.rule("NHC 2.4/1")
+async def test_next_step_of_a_node_that_etcd_has_spared_asks_no_budget(
+    world: World, etcd: Openshift, hands: Hands
+) -> None:
+    await etcd.make_budget("guard", allowed=0)
+    await etcd.make_guard(world.name, "True")
+    assert (await hands.act(world.order(is_under_way=True))).request is not None
+
+
+async def test_other_nodes_ask_no_budget(world: World, hands: Hands) -> None:
+    await world.patch_node(labels=dict.fromkeys(CONTROL_PLANE))
+    assert (await hands.act(world.order())).request is not None
+
+
+@pytest.mark.rule("decision 3")
+async def test_node_stays_while_the_budgets_may_not_be_read(
+    world: World, etcd: Openshift, hands: Hands
+) -> None:
+    await etcd.make_budget("guard", allowed=1)
+    await etcd.revoke()
+    try:
+        result = await hands.act(world.order())
+    finally:
+        await etcd.grant()
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.REFUSED
+    assert "poddisruptionbudgets" in result.hold.message
+    assert await world.request() is None

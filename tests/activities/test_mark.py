@@ -1,0 +1,104 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from health.moves import RequestMark
+from health.references import RequestReference
+from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
+from kube.errors import Unreachable
+from kube.resource import Resource
+from tests.activities.hands import Hands
+from tests.activities.world import DEMO, NAMESPACE, World
+from workflows.contracts import MarkInput
+
+pytestmark = pytest.mark.cluster
+
+WHEN = "2026-03-01T12:00:00Z"
+CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
+
+
+def order(world: World, *marks: tuple[RequestReference, dict[str, str | None]]) -> MarkInput:
+    written = tuple(RequestMark(request=request, annotations=texts) for request, texts in marks)
+    return MarkInput(incident=world.incident, marks=written)
+
+
+async def annotations(world: World) -> dict[str, str]:
+    found = await world.request()
+    assert found is not None
+    texts: dict[str, str] = found["metadata"].get("annotations") or {}
+    return texts
+
+
+@pytest.fixture
+async def config_map(world: World) -> AsyncIterator[RequestReference]:
+    """Something that the worker may not write."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": world.name}}
+    created = await world.client.create(CONFIG_MAPS, body, NAMESPACE)
+    uid = created["metadata"]["uid"]
+    yield RequestReference(api_version="v1", kind="ConfigMap", namespace=NAMESPACE, name=world.name, uid=uid)
+    await world.client.delete(CONFIG_MAPS, world.name, NAMESPACE)
+
+
+@pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 1.7/healthy-delay", "NHC 1.7/old-remediation-cr-flag")
+async def test_marks_are_written_beside_what_is_there(world: World, hands: Hands) -> None:
+    request = await world.make_request(annotations={NODE_NAME: world.name})
+    marks: dict[str, str | None] = {TIMED_OUT: WHEN, HEALTHY_DELAY: WHEN, GREW_OLD: GREW_OLD_FLAG}
+    await hands.mark(order(world, (request, marks)))
+    assert await annotations(world) == {NODE_NAME: world.name, **marks}
+
+
+@pytest.mark.rule("decision 19")
+async def test_mark_that_is_no_longer_true_is_taken_away(world: World, hands: Hands) -> None:
+    request = await world.make_request(annotations={NODE_NAME: world.name, HEALTHY_DELAY: WHEN})
+    await hands.mark(order(world, (request, {HEALTHY_DELAY: None})))
+    assert await annotations(world) == {NODE_NAME: world.name}
+
+
+async def test_mark_that_is_written_again_changes_nothing(world: World, hands: Hands) -> None:
+    request = await world.make_request()
+    await hands.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    before = await world.request()
+    await hands.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    assert await world.request() == before
+
+
+async def test_request_that_somebody_made_anew_is_not_marked(world: World, hands: Hands) -> None:
+    ours = await world.make_request()
+    await world.remove_request(world.name)
+    await world.make_request()
+    await hands.mark(order(world, (ours, {TIMED_OUT: WHEN})))
+    assert await annotations(world) == {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"name": "no-such-request"}, id="gone"),
+        pytest.param({"kind": "UnheardOf"}, id="kind gone"),
+        pytest.param({"api_version": "nowhere.example.com/v1"}, id="group gone"),
+    ],
+)
+async def test_request_that_is_gone_keeps_no_other_from_being_marked(
+    world: World, hands: Hands, changes: dict[str, str]
+) -> None:
+    request = await world.make_request()
+    gone = request.model_copy(update=changes)
+    await hands.mark(order(world, (gone, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    assert await annotations(world) == {TIMED_OUT: WHEN}
+
+
+@pytest.mark.rule("decision 8")
+async def test_request_that_may_not_be_written_stops_neither_the_others_nor_the_incident(
+    world: World, hands: Hands, config_map: RequestReference
+) -> None:
+    request = await world.make_request()
+    await hands.mark(order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    assert await annotations(world) == {TIMED_OUT: WHEN}
+
+
+async def test_mark_is_tried_again_while_the_api_server_is_away(
+    world: World, hands_in_the_dark: Hands
+) -> None:
+    request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
+    with pytest.raises(Unreachable):
+        await hands_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))

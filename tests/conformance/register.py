@@ -1,0 +1,35 @@
+"""All rules of NodeHealthCheck: by section and row of the contract, and by decision."""
+
+from tests.conformance import (
+    behaviour_of_detection,
+    behaviour_of_life,
+    behaviour_of_remediation,
+    contract_of_the_events,
+    contract_of_the_signs,
+    contract_of_the_spec,
+    contract_of_the_status,
+    decisions_on_nodes,
+    decisions_on_safety,
+)
+
+SECTIONS = (
+    *contract_of_the_spec.SECTIONS,
+    *contract_of_the_status.SECTIONS,
+    *contract_of_the_events.SECTIONS,
+    *contract_of_the_signs.SECTIONS,
+    *behaviour_of_detection.SECTIONS,
+    *behaviour_of_remediation.SECTIONS,
+    *behaviour_of_life.SECTIONS,
+    *decisions_on_safety.SECTIONS,
+    *decisions_on_nodes.SECTIONS,
+)
+RULES = tuple(rule for section in SECTIONS for rule in section.rules())
+BY_ID = {rule.id: rule for rule in RULES}
+
+
+def complaint(rule_id: object) -> str:
+    """Return why a test cannot prove this rule, "" if it can."""
+    if rule_id not in BY_ID:
+        return f"there is no rule {rule_id!r}; the rules stand in tests/conformance"
+    reason = BY_ID[str(rule_id)].not_applicable
+    return f"rule {rule_id!r} does not apply: {reason}" if reason else ""

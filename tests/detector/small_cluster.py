@@ -1,0 +1,103 @@
+"""SmallCluster: a real picture, filled as the reflectors fill it, for tests of what is read off it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from detector.open_incidents import OpenIncidents
+from detector.picture import Picture
+from detector.records import CheckRecord
+from health.kinds import NODE_HEALTH_CHECK
+from health.node import Node
+from health.observation import Observation
+from health.references import CheckReference, IncidentReference, TargetReference
+from health.remediation_request import (
+    ATTEMPT,
+    GREW_OLD,
+    GREW_OLD_FLAG,
+    NODE_NAME,
+    TARGET_UID,
+    RemediationRequest,
+)
+from tests.health.samples import NOW, check_object, condition, node_object, stamp
+
+CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
+REQUEST_KIND = ("example.com/v1", "Reboot")
+
+
+class SmallCluster:
+    """One check over nodes with the label role=worker, due 5 minutes after Ready is Unknown."""
+
+    def __init__(self) -> None:
+        self.picture = Picture("main-0a1b")
+        self.open = OpenIncidents()
+        self.now = NOW
+
+    def check(self, *, phase: str = "Enabled", **spec: Any) -> None:
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]
+        body = check_object(unhealthyConditions=conditions, **spec) | {"status": {"phase": phase}}
+        self.picture.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+
+    def delete_check(self) -> None:
+        self.picture.check_changed(NODE_HEALTH_CHECK, CHECK, None)
+
+    def node(
+        self, name: str, *, ready: str = "True", since: datetime = NOW, uid: str = "", **metadata: Any
+    ) -> None:
+        made = node_object(
+            condition("Ready", ready, since),
+            labels={"role": "worker"},
+            **{"name": name, "uid": uid or f"uid-{name}", **metadata},
+        )
+        self.picture.node_changed(name, Node.model_validate(made))
+
+    def delete_node(self, name: str) -> None:
+        self.picture.node_changed(name, None)
+
+    def request(  # noqa: PLR0913  each is a mark of the request
+        self,
+        target: str,
+        *,
+        uid: str = "",
+        age: timedelta = timedelta(0),
+        old: bool = False,
+        owner: str = "",
+        attempt: int = 1,
+    ) -> None:
+        self._request(target, uid, age, exists=True, old=old, owner=owner, attempt=attempt)
+
+    def delete_request(self, target: str, *, uid: str = "", age: timedelta = timedelta(0)) -> None:
+        self._request(target, uid, age, exists=False)
+
+    def answered(self, name: str, observation: Observation | None) -> None:
+        target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
+        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+        self.open.put(incident, observation, self.now)
+
+    def _request(  # noqa: PLR0913  each is a mark of the request
+        self,
+        target: str,
+        uid: str,
+        age: timedelta,
+        *,
+        exists: bool,
+        old: bool = False,
+        owner: str = "",
+        attempt: int = 1,
+    ) -> None:
+        owned_by = {
+            "apiVersion": NODE_HEALTH_CHECK.api_version,
+            "kind": owner or CHECK.kind,
+            "name": CHECK.name,
+            "uid": "check-uid",
+        }
+        marks = {ATTEMPT: str(attempt)} | ({GREW_OLD: GREW_OLD_FLAG} if old else {})
+        metadata = {
+            "name": f"{target}-{uid}" if uid else target,
+            "namespace": "remediators",
+            "uid": uid or f"request-{target}",
+            "creationTimestamp": stamp(self.now - age),
+            "annotations": {NODE_NAME: target, TARGET_UID: f"uid-{target}"} | marks,
+            "ownerReferences": [owned_by],
+        }
+        made = RemediationRequest.model_validate({"metadata": metadata})
+        self.picture.request_changed(*REQUEST_KIND, made, exists=exists)

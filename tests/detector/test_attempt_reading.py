@@ -1,0 +1,169 @@
+"""What ended before the detector watched is read from the incidents that Temporal keeps."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from detector.attempt_reading import AttemptReading
+from detector.attempts import NOT_READ, Attempts
+from detector.incident_calls import IncidentCalls
+from detector.picture import Picture
+from devcluster.polling import until
+from devcluster.temporal import TemporalServer, temporal_server
+from health.back_off import EndedAttempt
+from health.references import CheckReference, IncidentReference, TargetReference
+from runtime import search_attributes
+from runtime.problems import Problems
+from tests.kube.eventually import eventually
+from tests.ports import free_port
+from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
+
+pytestmark = pytest.mark.rule("decision 14")
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+LIMIT = timedelta(minutes=30)
+MINUTE = timedelta(minutes=1)
+
+
+class Reader:
+    """A detector that takes the lead of a cluster of its own."""
+
+    def __init__(self, client: Client, limit: timedelta = LIMIT) -> None:
+        self.client = client
+        self.cluster = f"main-{uuid4().hex[:4]}"
+        self.problems = Problems()
+        picture = Picture(self.cluster)
+        self.attempts = Attempts(limit, picture.requests, lambda: NOW)
+        calls = IncidentCalls(client, self.cluster)
+        self.reading = AttemptReading(calls, self.attempts, picture, self.problems)
+        self._task: asyncio.Task[None] | None = None
+
+    def incident(self, name: str) -> IncidentReference:
+        check = CheckReference(kind="NodeHealthCheck", name="workers")
+        target = TargetReference(kind="Node", name=name, uid=uuid4().hex)
+        return IncidentReference(cluster=self.cluster, check=check, target=target)
+
+    async def ended(self, name: str, number: int, at: datetime) -> None:
+        """An incident that noted how it ended; no worker is there to carry it out."""
+        incident = self.incident(name)
+        noted: list[SearchAttributePair[Any]] = [
+            SearchAttributePair(ATTEMPT, number),
+            SearchAttributePair(ATTEMPT_ENDED, at),
+        ]
+        handle = await self.client.start_workflow(
+            WORKFLOW,
+            RemediationInput(incident=incident),
+            id=incident.workflow_id,
+            task_queue=f"nobody-{self.cluster}",
+            memo={INCIDENT_MEMO: incident},
+            search_attributes=TypedSearchAttributes(
+                [*search_attributes.of_incident(incident).search_attributes, *noted]
+            ),
+        )
+        await handle.terminate("it is only listed")
+
+    async def until_listed(self, count: int) -> None:
+        calls = IncidentCalls(self.client, self.cluster)
+
+        async def all_are_listed() -> bool:
+            return len(await calls.ended_attempts(NOW - 9 * LIMIT)) == count
+
+        await until(all_are_listed, within=timedelta(seconds=20), otherwise="not all are listed")
+
+    def lead(self) -> None:
+        self._task = asyncio.create_task(self.reading.lead())
+
+    def latest(self, name: str) -> EndedAttempt | None:
+        return self.attempts.before(TargetReference(kind="Node", name=name, uid="whichever")).latest
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+
+@pytest.fixture
+async def client(temporal_server: TemporalServer) -> Client:
+    return await Client.connect(
+        temporal_server.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
+    )
+
+
+@pytest.fixture
+async def reader(client: Client) -> AsyncIterator[Reader]:
+    made = Reader(client)
+    yield made
+    await made.stop()
+
+
+async def test_latest_end_of_each_target_is_known_after_a_restart(reader: Reader) -> None:
+    await reader.ended("node-1", 2, NOW - 5 * MINUTE)
+    await reader.ended("node-1", 1, NOW - 20 * MINUTE)
+    await reader.ended("node-2", 7, NOW - 59 * MINUTE)
+    await reader.until_listed(3)
+
+    reader.lead()
+    await reader.reading.wait_tried()
+    await eventually(lambda: not reader.attempts.unread)
+
+    assert reader.latest("node-1") == EndedAttempt(2, NOW - 5 * MINUTE)
+    assert reader.latest("node-2") == EndedAttempt(7, NOW - 59 * MINUTE)
+
+
+async def test_what_cannot_matter_any_more_and_other_clusters_are_left_out(
+    reader: Reader, client: Client
+) -> None:
+    other = Reader(client)
+    await other.ended("node-1", 1, NOW - MINUTE)
+    await other.until_listed(1)
+    await reader.ended("node-2", 1, NOW - 2 * LIMIT - MINUTE)
+    await reader.until_listed(1)
+
+    reader.lead()
+    await eventually(lambda: not reader.attempts.unread)
+
+    assert reader.latest("node-1") is None
+    assert reader.latest("node-2") is None
+
+
+@pytest.mark.rule("decision 3")
+async def test_until_temporal_answers_it_is_not_known_and_that_is_said(tmp_path: Path) -> None:
+    async with temporal_server(tmp_path) as server:
+        client = await Client.connect(
+            server.address, namespace=server.namespace, data_converter=pydantic_data_converter
+        )
+        await search_attributes.register(client, server.namespace)
+    reader = Reader(client)
+    reader.lead()
+    try:
+        await reader.reading.wait_tried()
+        await eventually(lambda: bool(reader.problems.sentences))
+        assert reader.attempts.unread == NOT_READ
+        assert reader.problems.sentences[0].startswith("ended remediations: ")
+
+        async with temporal_server(tmp_path):
+            await eventually(lambda: not reader.attempts.unread, 20)
+            assert not reader.problems.sentences
+    finally:
+        await reader.stop()
+
+
+@pytest.mark.rule("decision 14/limit")
+async def test_nothing_is_read_where_back_off_is_off() -> None:
+    nobody = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True)
+    reader = Reader(nobody, limit=timedelta())
+
+    await reader.reading.lead()
+    await reader.reading.wait_tried()
+
+    assert not reader.problems.sentences

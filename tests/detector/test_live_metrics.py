@@ -1,0 +1,136 @@
+"""What the picture shows at a scrape, and that it shows nothing else."""
+
+from datetime import timedelta
+from math import inf
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from detector.live_metrics import LiveMetrics
+from health.observation import Hold, HoldReason, Observation, TargetState
+from tests.detector.small_cluster import SmallCluster
+from tests.samples_of_metrics import Series, named, scrape, series
+
+ONGOING = "nodehealthcheck_ongoing_remediation"
+EXPIRED = Observation(state=TargetState.EXPIRED, reason="Ready is Unknown")
+HELD = EXPIRED.model_copy(update={"hold": Hold(reason=HoldReason.THRESHOLD, message="too many")})
+CHECK = "NodeHealthCheck/workers"
+
+
+def ongoing(name: str) -> Series:
+    return series(ONGOING, name=name, namespace="remediators", remediation="Reboot")
+
+
+def incidents(phase: str) -> Series:
+    return series("paramedic_open_incidents", check=CHECK, phase=phase)
+
+
+class Detector:
+    """A detector as its metrics see it."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallCluster()
+        self.ages: dict[str, timedelta | None] = {"nodes": timedelta(seconds=2.5)}
+        self.is_leader = True
+        self._registry = CollectorRegistry()
+        self._registry.register(
+            LiveMetrics(
+                self.cluster.picture, lambda: self.ages, self.cluster.open.all, lambda: self.is_leader
+            )
+        )
+
+    def scrape(self) -> dict[Series, float]:
+        return scrape(self._registry)
+
+
+@pytest.fixture
+def detector() -> Detector:
+    return Detector()
+
+
+@pytest.mark.rule("NHC 1.6/nodehealthcheck_ongoing_remediation")
+def test_remediation_is_ongoing_while_its_request_exists(detector: Detector) -> None:
+    detector.cluster.check()
+    detector.cluster.node("node-1", ready="Unknown")
+    assert named(detector.scrape(), ONGOING) == {}
+
+    detector.cluster.request("node-1")
+    assert named(detector.scrape(), ONGOING) == {ongoing("node-1"): 1}
+
+    detector.cluster.delete_request("node-1")
+    assert named(detector.scrape(), ONGOING) == {}
+
+
+def test_two_requests_of_one_kind_for_one_node_are_one_series(detector: Detector) -> None:
+    detector.cluster.request("node-1", uid="a")
+    detector.cluster.request("node-1", uid="b")
+    detector.cluster.request("node-2")
+    assert named(detector.scrape(), ONGOING) == {ongoing("node-1"): 1, ongoing("node-2"): 1}
+
+
+def test_request_of_somebody_else_is_no_remediation_of_a_check(detector: Detector) -> None:
+    detector.cluster.request("node-1", owner="SomethingElse")
+    assert named(detector.scrape(), ONGOING) == {}
+
+
+def test_incidents_are_counted_by_check_and_phase(detector: Detector) -> None:
+    detector.cluster.check()
+    detector.cluster.answered("node-1", EXPIRED)
+    detector.cluster.answered("node-2", HELD)
+    detector.cluster.answered("node-3", HELD)
+    detector.cluster.answered("node-4", Observation(state=TargetState.HEALTHY, reason="it recovered"))
+    assert named(detector.scrape(), "paramedic_open_incidents") == {
+        incidents("Waiting"): 0,
+        incidents("Held"): 2,
+        incidents("Admitted"): 1,
+        incidents("Requested"): 0,
+        incidents("CleaningUp"): 0,
+        incidents("Unknown"): 0,
+    }
+
+
+def test_holds_are_counted_by_reason(detector: Detector) -> None:
+    detector.cluster.answered("node-1", HELD)
+    detector.cluster.answered("node-2", HELD)
+    detector.cluster.answered("node-3", EXPIRED)
+    assert named(detector.scrape(), "paramedic_holds") == {
+        series("paramedic_holds", check=CHECK, reason="Threshold"): 2
+    }
+
+
+@pytest.mark.rule("decision 16")
+def test_series_of_a_check_end_with_it(detector: Detector) -> None:
+    detector.cluster.check()
+    assert incidents("Waiting") in detector.scrape()
+
+    detector.cluster.delete_check()
+    shown = detector.scrape()
+    assert named(shown, "paramedic_open_incidents") == {}
+    assert named(shown, "paramedic_checks") == {}
+
+
+def test_checks_are_counted_by_the_phase_that_their_status_tells(detector: Detector) -> None:
+    detector.cluster.check(phase="Remediating")
+    checks = named(detector.scrape(), "paramedic_checks")
+    assert checks == {series("paramedic_checks", kind="NodeHealthCheck", phase="Remediating"): 1}
+
+
+def test_sight_has_an_age_by_source_and_none_that_was_never_read_is_young(detector: Detector) -> None:
+    detector.ages["leases"] = None
+    assert named(detector.scrape(), "paramedic_sight_age_seconds") == {
+        series("paramedic_sight_age_seconds", source="nodes"): 2.5,
+        series("paramedic_sight_age_seconds", source="leases"): inf,
+    }
+
+
+def test_standby_tells_of_itself_alone(detector: Detector) -> None:
+    detector.cluster.check()
+    detector.cluster.request("node-1")
+    detector.cluster.answered("node-1", EXPIRED)
+    detector.is_leader = False
+    assert detector.scrape() == {
+        series("paramedic_leader"): 0,
+        series("paramedic_sight_age_seconds", source="nodes"): 2.5,
+    }
+    detector.is_leader = True
+    assert detector.scrape()[series("paramedic_leader")] == 1

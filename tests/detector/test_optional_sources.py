@@ -1,0 +1,132 @@
+"""Kinds of OpenShift that need not be served: without them nothing is stale, unreadable ones hold."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import pytest
+
+from detector.glance import Sight
+from detector.picture import Picture
+from detector.sources import Sources
+from detector.surroundings_watch import CLUSTER_VERSIONS, MACHINE_HEALTH_CHECKS
+from health.references import CheckReference
+from health.upgrade import NEVER_UPGRADED, UpgradePhase
+from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
+from kube.transport import Transport
+from runtime.problems import Problems
+from tests.kube.api_server import CORE, NOT_SERVED, Answer, ApiServer, lines, refused, said
+from tests.kube.conftest import server, transport
+from tests.kube.eventually import eventually
+
+__all__ = ["server", "transport"]
+
+CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
+NAMESPACE = "leases"
+EMPTY = said({"metadata": {"resourceVersion": "10"}, "items": []})
+VERSIONS, OTHERS = CLUSTER_VERSIONS.path(), MACHINE_HEALTH_CHECKS.path()
+
+
+class Eyes:
+    """Sources over a scripted API server."""
+
+    def __init__(self, server: ApiServer, transport: Transport) -> None:
+        self._server = server
+        self.problems = Problems()
+        self.picture = Picture("test")
+        self.sources = Sources(transport, self.picture, NAMESPACE, self.problems)
+        server.answer("GET", "/api/v1", CORE)
+        for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES):
+            self.answer(resource.path(), EMPTY)
+        self.answer(LEASES.path(NAMESPACE), EMPTY)
+
+    def answer(self, path: str, *answers: Answer) -> None:
+        self._server.answer("GET", path, *answers)
+        self._server.watch(path, lines(then="silent"))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(self.sources.run())
+        yield
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+    async def until_settled(self) -> None:
+        async with asyncio.timeout(10):
+            await self.sources.wait_settled()
+
+    @property
+    def sight(self) -> Sight:
+        return self.sources.sight(CHECK, timedelta(minutes=1))
+
+
+@pytest.fixture
+def eyes(server: ApiServer, transport: Transport) -> Eyes:
+    return Eyes(server, transport)
+
+
+@pytest.mark.rule("decision 36")
+async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unready(eyes: Eyes) -> None:
+    eyes.answer(VERSIONS, NOT_SERVED)
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+
+        assert eyes.sight.unread_surroundings == ""
+        assert "ClusterVersion" not in eyes.sources.ages()
+        assert eyes.picture.surroundings.upgrade == NEVER_UPGRADED
+        await eventually(lambda: eyes.problems.sentences == (), 5)
+
+
+@pytest.mark.rule("decision 3")
+@pytest.mark.parametrize(("unreadable", "other"), [(VERSIONS, OTHERS), (OTHERS, VERSIONS)])
+async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_the_nodes(
+    eyes: Eyes, unreadable: str, other: str
+) -> None:
+    eyes.answer(unreadable, refused(403, "Forbidden"))
+    eyes.answer(other, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+
+        assert "Forbidden" in eyes.sight.unread_surroundings
+        assert eyes.sight.age is not None
+        await eventually(lambda: any("Forbidden" in sentence for sentence in eyes.problems.sentences), 5)
+
+
+@pytest.mark.rule("decision 36", "decision 3")
+async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_can_tell(eyes: Eyes) -> None:
+    eyes.answer(VERSIONS, EMPTY)
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+
+        assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
+        assert eyes.sight.unread_surroundings == ""
+
+
+@pytest.mark.rule("decision 3")
+async def test_kind_that_is_served_and_has_no_sign_of_life_holds(eyes: Eyes) -> None:
+    eyes.answer(VERSIONS, EMPTY)
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+        sight = eyes.sources.sight(CHECK, timedelta())
+
+        assert sight.unread_surroundings in (
+            "lease namespace: without a sign of life for too long",
+            "ClusterVersion: without a sign of life for too long",
+        )
+
+
+@pytest.mark.rule("decision 3", "decision 36")
+async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(eyes: Eyes) -> None:
+    eyes.answer(VERSIONS, refused(403, "Forbidden"))
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+
+        upgrade = eyes.picture.surroundings.upgrade
+        assert upgrade.phase is UpgradePhase.UNKNOWN
+        assert "Forbidden" in upgrade.why_unknown

@@ -1,0 +1,177 @@
+"""What counts of the life of a request, and how long its series live."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from detector.failure_to_request import FailureToRequest
+from detector.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
+from detector.request_ledger import RequestLedger
+from runtime.exposition import in_text
+from tests.detector.small_cluster import SmallCluster
+from tests.health.samples import NOW
+from tests.samples_of_metrics import Series, named, scrape, series
+
+DUE = timedelta(minutes=5)
+LABELS = {"name": "node-1", "namespace": "remediators", "remediation": "Reboot"}
+COUNT = series(f"{DURATIONS}_count", **LABELS)
+OLD_AS_PARSED = f"{OLD_REQUESTS}_total"
+"""The parser makes OpenMetrics of what it reads, here of the reference as well."""
+OLD = series(OLD_AS_PARSED, name="node-1", namespace="")
+LATE = "paramedic_failure_to_request_seconds"
+LATE_COUNT = series(f"{LATE}_count", check_kind="NodeHealthCheck")
+LATE_SUM = series(f"{LATE}_sum", check_kind="NodeHealthCheck")
+
+
+class Leader:
+    """A detector that leads since an hour, and what it counts."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.check()
+        self.leads_since: datetime | None = NOW - timedelta(hours=1)
+        self.registry = CollectorRegistry()
+        nodes = NodeSeries(self.cluster.picture)
+        self.registry.register(nodes)
+        latency = FailureToRequest(self.cluster.picture, self.registry)
+        ledger = RequestLedger(nodes, latency, lambda: self.leads_since, lambda: self.cluster.now)
+        self.cluster.picture.witness_requests(ledger.witness)
+
+    def scrape(self) -> dict[Series, float]:
+        return scrape(self.registry)
+
+    def text(self) -> bytes:
+        return in_text(list(self.registry.collect()))
+
+    def fail(self, node: str, ago: timedelta) -> None:
+        self.cluster.node(node, ready="Unknown", since=NOW - ago)
+
+
+@pytest.fixture
+def leader() -> Leader:
+    return Leader()
+
+
+@pytest.mark.rule("NHC 1.6/nodehealthcheck_unhealthy_node_duration_seconds")
+def test_end_of_a_request_is_counted_with_the_time_that_it_lasted(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1", age=timedelta(seconds=60))
+    leader.cluster.delete_request("node-1", age=timedelta(seconds=60))
+    shown = leader.scrape()
+    assert shown[COUNT] == 1
+    assert shown[series(f"{DURATIONS}_sum", **LABELS)] == 60
+    buckets = {
+        dict(labels)["le"]: value for (_, labels), value in named(shown, f"{DURATIONS}_bucket").items()
+    }
+    assert buckets == {str(bound): bound >= 60 for bound in BOUNDS} | {"+Inf": 1}
+    assert b"# TYPE nodehealthcheck_unhealthy_node_duration_seconds histogram\n" in leader.text()
+
+
+def test_each_request_of_a_node_is_counted(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    for uid, age in (("a", timedelta(seconds=10)), ("b", timedelta(hours=2))):
+        leader.cluster.request("node-1", uid=uid, age=age)
+        leader.cluster.delete_request("node-1", uid=uid, age=age)
+    shown = leader.scrape()
+    assert shown[COUNT] == 2
+    assert shown[series(f"{DURATIONS}_bucket", **LABELS, le="3600")] == 1
+    assert shown[series(f"{DURATIONS}_bucket", **LABELS, le="+Inf")] == 2
+
+
+@pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr", "decision 23")
+def test_request_that_is_marked_as_old_is_counted_once(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1")
+    assert named(leader.scrape(), OLD_AS_PARSED) == {}
+
+    leader.cluster.request("node-1", old=True)
+    leader.cluster.request("node-1", old=True)
+    assert named(leader.scrape(), OLD_AS_PARSED) == {OLD: 1}
+    text = leader.text()
+    assert b"# TYPE nodehealthcheck_old_remediation_cr counter\n" in text
+    assert b'\nnodehealthcheck_old_remediation_cr{name="node-1",namespace=""} 1.0\n' in text
+
+
+def test_request_that_was_marked_before_it_was_seen_is_not_counted_again(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1", old=True)
+    assert named(leader.scrape(), OLD_AS_PARSED) == {}
+
+
+@pytest.mark.rule("decision 16", "decision 11")
+def test_series_of_a_node_end_with_the_node(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1")
+    leader.cluster.request("node-1", old=True)
+    leader.cluster.delete_request("node-1")
+    assert {COUNT, OLD} <= leader.scrape().keys()
+
+    leader.cluster.delete_node("node-1")
+    assert leader.scrape() == {}
+
+
+def test_alert_of_a_request_outlives_its_node_as_long_as_the_request_is_there(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1")
+    leader.cluster.delete_node("node-1")
+    leader.cluster.request("node-1", old=True)
+    assert leader.scrape()[OLD] == 1
+
+    leader.cluster.delete_request("node-1")
+    assert leader.scrape() == {}
+
+
+@pytest.mark.rule("decision 11")
+def test_node_that_is_made_anew_between_two_scrapes_begins_at_nothing(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1")
+    leader.cluster.delete_request("node-1")
+    leader.cluster.delete_node("node-1")
+    leader.cluster.node("node-1", uid="another")
+    assert leader.scrape() == {}
+
+
+def test_standby_counts_nothing(leader: Leader) -> None:
+    leader.leads_since = None
+    leader.fail("node-1", DUE + timedelta(seconds=9))
+    leader.cluster.request("node-1")
+    leader.cluster.request("node-1", old=True)
+    leader.cluster.delete_request("node-1")
+    assert leader.scrape() == {}
+
+
+def test_time_from_the_deadline_to_the_request_is_counted(leader: Leader) -> None:
+    leader.fail("node-1", DUE + timedelta(seconds=9))
+    leader.cluster.request("node-1", age=timedelta(seconds=2))
+    shown = leader.scrape()
+    assert shown[LATE_COUNT] == 1
+    assert shown[LATE_SUM] == 7
+
+
+def test_request_in_the_second_of_the_deadline_is_not_before_it(leader: Leader) -> None:
+    leader.fail("node-1", DUE + timedelta(seconds=1))
+    leader.cluster.request("node-1", age=timedelta(seconds=2))
+    assert leader.scrape()[LATE_SUM] == 0
+
+
+def test_request_that_another_leader_saw_come_is_not_counted(leader: Leader) -> None:
+    leader.leads_since = NOW
+    leader.fail("node-1", DUE + timedelta(minutes=1))
+    leader.cluster.request("node-1", age=timedelta(seconds=30))
+    assert leader.scrape() == {}
+
+
+def test_next_step_of_an_escalation_is_not_late(leader: Leader) -> None:
+    leader.fail("node-1", DUE + timedelta(seconds=9))
+    leader.cluster.request("node-1", uid="first", age=timedelta(seconds=8))
+    leader.cluster.request("node-1", uid="second")
+    assert leader.scrape()[LATE_COUNT] == 1
+
+
+def test_request_for_a_node_that_has_recovered_meanwhile_says_nothing(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.cluster.request("node-1")
+    leader.fail("node-2", timedelta(minutes=1))
+    leader.cluster.request("node-2")
+    assert leader.scrape() == {}

@@ -1,0 +1,106 @@
+"""The end of a storm wakes the incidents that it held, in the order of their deadlines."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from detector.dispatch import Dispatch
+from detector.glance import Glance, Sight
+from detector.incident_calls import IncidentCalls
+from detector.records import CheckRecord
+from detector.storms import Storms
+from health.kinds import NODE_HEALTH_CHECK
+from health.observation import HoldReason, Observation
+from health.references import IncidentReference
+from health.storm import Storm
+from health.storm_conditions import storm_conditions
+from runtime.problems import Problems
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.health.samples import check_object
+from tests.kube.eventually import eventually
+
+LIMIT = timedelta(seconds=5)
+NAMES = ["node-2", "node-0", "node-1"]
+"""In the order in which they failed."""
+
+
+class NotedCalls(IncidentCalls):
+    """What would be called in Temporal; nothing is open at the start."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, HoldReason | None]] = []
+
+    async def start(self, incident: IncidentReference, observation: Observation) -> None:
+        hold = observation.hold
+        self.started.append((incident.target.name, hold.reason if hold else None))
+
+    async def running(self) -> list[IncidentReference]:
+        return []
+
+
+class Detector:
+    """The parts of a detector that a storm goes through, by the real clock."""
+
+    def __init__(self, cooldown: str) -> None:
+        self.cluster = SmallCluster()
+        self.storms = Storms(self.cluster.picture, lambda _: True, self.now)
+        self.calls = NotedCalls()
+        self.dispatch = Dispatch(
+            self.calls,
+            self.cluster.picture,
+            self.observe,
+            is_leader=lambda: True,
+            now=self.now,
+            problems=Problems(),
+        )
+        self.fill(cooldown)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def observe(self, incident: IncidentReference) -> Observation:
+        sight = Sight(timedelta(0), LIMIT)
+        hold = self.storms.hold(incident.check)
+        return Glance(self.cluster.picture, incident, sight, self.now(), hold).observation()
+
+    def fill(self, cooldown: str) -> None:
+        """Three nodes failed one after the other, and the cooldown of a storm begins now."""
+        now = self.now().replace(microsecond=0)
+        for minutes, name in enumerate(NAMES):
+            self.cluster.node(name, ready="Unknown", since=now - timedelta(minutes=20 - minutes))
+        storm = Storm(is_active=True, turned=now, is_cooling=True, cooldown_turned=now)
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]
+        spec: dict[str, Any] = {"minHealthy": 0, "unhealthyConditions": conditions}
+        body = check_object(**spec, stormCooldownDuration=cooldown)
+        body["status"] = {"conditions": storm_conditions(storm)}
+        self.cluster.picture.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+
+
+@pytest.fixture
+async def detector() -> AsyncIterator[Detector]:
+    """One that leads, and has started the incidents of the nodes."""
+    made = Detector("1s")
+    tasks = [asyncio.create_task(part.lead()) for part in (made.storms, made.dispatch)]
+    await eventually(lambda: len(made.calls.started) == len(NAMES))
+    yield made
+    for task in tasks:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.mark.rule("NHC 2.3/6", "decision 6")
+async def test_incidents_that_a_storm_held_are_woken_once_when_it_ends_by_their_deadlines(
+    detector: Detector,
+) -> None:
+    assert detector.calls.started == [(name, HoldReason.STORM) for name in NAMES]
+    detector.calls.started.clear()
+
+    await eventually(lambda: len(detector.calls.started) == len(NAMES))
+    assert detector.calls.started == [(name, None) for name in NAMES]
+    await asyncio.sleep(0)
+    assert len(detector.calls.started) == len(NAMES)

@@ -1,0 +1,350 @@
+"""Storms in the memory of the detector that leads: what begins, turns and ends them, and who is told."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from detector.records import CheckRecord
+from detector.storms import Storms
+from health.kinds import NODE_HEALTH_CHECK
+from health.machine_health_check_conflict import MachineHealthChecks
+from health.observation import HoldReason
+from health.references import CheckReference
+from health.storm import Storm
+from health.storm_conditions import storm_conditions
+from health.surroundings import Surroundings
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.health.samples import NOW, check_object
+from tests.kube.eventually import eventually
+
+MINUTE = timedelta(minutes=1)
+EXPIRED = NOW - 6 * MINUTE
+"""Longer ago than a condition may last."""
+COOLING = Storm(is_active=True, turned=NOW - 10 * MINUTE, is_cooling=True, cooldown_turned=NOW - MINUTE)
+RAGING = replace(COOLING, is_cooling=False)
+BEGUN = Storm(is_active=True, turned=NOW, is_cooling=False, cooldown_turned=NOW)
+
+
+class Cluster(SmallCluster):
+    """Four nodes, two of which must be healthy; its storms, and a clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_seen = True
+        self.told_of: list[tuple[CheckReference, str | None]] = []
+        self.storms = Storms(self.picture, lambda _: self.is_seen, lambda: self.now)
+        self.picture.subscribe(lambda check, target: self.told_of.append((check, target)))
+        for number in range(4):
+            self.node(f"node-{number}")
+
+    def storm_check(self, *, stored: Storm | None = None, uid: str = "check-uid", **spec: Any) -> None:
+        """Store the check, with a cooldown of five minutes unless `spec` says otherwise."""
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]
+        fields = {"minHealthy": 2, "unhealthyConditions": conditions, "stormCooldownDuration": "5m"} | spec
+        body = check_object(**fields) | {"status": {"conditions": storm_conditions(stored)}}
+        self.generation += 1
+        body["metadata"] |= {"uid": uid, "generation": self.generation}
+        self.picture.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+
+    generation = 3
+
+    def fail(self, *numbers: int, since: datetime = EXPIRED) -> None:
+        for number in numbers:
+            self.node(f"node-{number}", ready="Unknown", since=since)
+
+    def recover(self, *numbers: int) -> None:
+        for number in numbers:
+            self.node(f"node-{number}", since=self.now)
+
+    @property
+    def storm(self) -> Storm | None:
+        return self.storms.of(CHECK)
+
+    @asynccontextmanager
+    async def leading(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.storms.lead())
+        await asyncio.sleep(0)
+        yield
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+async def leader(cluster: Cluster) -> AsyncIterator[Cluster]:
+    """One whose detector leads; nothing is the matter."""
+    cluster.storm_check()
+    async with cluster.leading():
+        yield cluster
+
+
+@pytest.mark.rule("NHC 2.3/2", "NHC 2.3/4")
+async def test_shortest_breach_of_the_threshold_is_a_storm(leader: Cluster) -> None:
+    leader.fail(0, 1)
+    assert leader.storm is None
+
+    leader.fail(2)
+    leader.recover(2)
+
+    assert leader.storm == replace(BEGUN, is_cooling=True)
+
+
+@pytest.mark.rule("NHC 2.3/3")
+async def test_shortest_breach_during_the_cooldown_restarts_it(cluster: Cluster) -> None:
+    cluster.storm_check(stored=COOLING)
+    async with cluster.leading():
+        cluster.fail(0, 1, 2)
+        cluster.recover(2)
+
+        assert cluster.storm == replace(COOLING, cooldown_turned=NOW)
+
+
+@pytest.mark.rule("NHC 2.3/1")
+async def test_nodes_that_fail_above_the_threshold_are_no_storm(leader: Cluster) -> None:
+    leader.fail(0, 1)
+
+    assert leader.storm is None
+    assert leader.storms.hold(CHECK) is None
+
+
+@pytest.mark.rule("NHC 2.3/conditions")
+async def test_without_a_cooldown_in_the_spec_a_breach_is_no_storm(leader: Cluster) -> None:
+    leader.storm_check(stormCooldownDuration=None)
+    leader.fail(0, 1, 2, 3)
+
+    assert leader.storm is None
+
+
+@pytest.mark.rule("decision 20/removed")
+async def test_storm_is_forgotten_when_the_cooldown_leaves_the_spec(leader: Cluster) -> None:
+    leader.fail(0, 1, 2)
+    assert leader.storm == BEGUN
+
+    leader.storm_check(stored=BEGUN, stormCooldownDuration=None)
+
+    assert leader.storm is None
+    assert leader.storms.hold(CHECK) is None
+
+
+@pytest.mark.rule("NHC 2.3/2")
+async def test_timers_that_run_break_the_threshold_and_are_no_storm_yet(leader: Cluster) -> None:
+    leader.fail(0, 1, 2, since=NOW)
+    assert leader.storm is None
+
+    leader.now += 5 * MINUTE
+    assert leader.storm is None
+    leader.now += timedelta(seconds=1)
+    assert leader.storm == replace(BEGUN, turned=leader.now, cooldown_turned=leader.now)
+
+
+@pytest.mark.rule("NHC 2.3/2")
+async def test_earlier_deadline_of_a_node_that_fails_later_counts(leader: Cluster) -> None:
+    leader.fail(0, 1, 2, since=NOW)
+    leader.fail(3, since=NOW - 3 * MINUTE)
+    leader.now += 2 * MINUTE + timedelta(seconds=1)
+
+    assert leader.storm is not None
+
+
+async def test_deadline_of_a_node_that_recovered_begins_no_storm(leader: Cluster) -> None:
+    leader.fail(0, since=NOW - 4 * MINUTE)
+    leader.fail(1, 2, 3, since=NOW)
+    leader.recover(0)
+    leader.now += 2 * MINUTE
+
+    assert leader.storm is None
+
+
+@pytest.mark.rule("NHC 2.1/11", "NHC 2.3/2")
+@pytest.mark.parametrize("held", ["paused", "disabled"])
+async def test_no_storm_begins_while_the_check_holds_all_its_nodes_by_itself(
+    leader: Cluster, held: str
+) -> None:
+    if held == "paused":
+        leader.storm_check(pauseRequests=["update"])
+    else:
+        leader.picture.surround(Surroundings(machine_health_checks=MachineHealthChecks.CONFLICTING))
+    leader.fail(0, 1, 2)
+    assert leader.storm is None
+
+    leader.storm_check()
+    leader.picture.surround(Surroundings())
+    assert leader.storm == BEGUN
+
+
+async def test_storm_of_a_check_that_is_paused_goes_on_by_its_numbers(cluster: Cluster) -> None:
+    cluster.storm_check(stored=RAGING, pauseRequests=["update"])
+    async with cluster.leading():
+        assert cluster.storm == replace(COOLING, cooldown_turned=NOW)
+        cluster.fail(0, 1, 2)
+        assert cluster.storm == replace(RAGING, cooldown_turned=NOW)
+
+
+@pytest.mark.rule("NHC 2.7/restart", "decision 39")
+async def test_leader_goes_on_from_the_stored_conditions(cluster: Cluster) -> None:
+    cluster.storm_check(stored=COOLING)
+    async with cluster.leading():
+        assert cluster.storm == COOLING
+        hold = cluster.storms.hold(CHECK)
+        assert hold is not None
+        assert hold.reason is HoldReason.STORM
+
+
+@pytest.mark.rule("decision 39")
+async def test_check_that_is_first_seen_later_brings_its_storm(cluster: Cluster) -> None:
+    async with cluster.leading():
+        cluster.storm_check(stored=COOLING)
+
+        assert cluster.storm == COOLING
+
+
+async def test_memory_of_the_leader_wins_over_what_is_stored_meanwhile(leader: Cluster) -> None:
+    leader.fail(0, 1, 2)
+    leader.storm_check(stored=None)
+
+    assert leader.storm == BEGUN
+
+
+async def test_memory_ends_with_the_lead(cluster: Cluster) -> None:
+    cluster.storm_check()
+    async with cluster.leading():
+        cluster.fail(0, 1, 2)
+        assert cluster.storm == BEGUN
+    cluster.recover(0, 1, 2)
+    assert cluster.storm is None
+
+    async with cluster.leading():
+        assert cluster.storm is None
+
+
+async def test_standby_holds_by_what_is_stored(cluster: Cluster) -> None:
+    cluster.storm_check(stored=COOLING)
+    cluster.now += timedelta(hours=1)
+
+    assert cluster.storm == COOLING
+    assert cluster.storms.hold(CHECK) is not None
+
+
+async def test_check_of_the_same_name_has_no_storm_of_its_predecessor(leader: Cluster) -> None:
+    leader.fail(0, 1, 2)
+    assert leader.storm == BEGUN
+    leader.recover(0, 1, 2)
+    leader.delete_check()
+    assert leader.storm is None
+    leader.storm_check()
+    assert leader.storm is None
+
+    leader.fail(0, 1, 2)
+    leader.recover(0, 1, 2)
+    leader.storm_check(uid="another")
+    assert leader.storm is None
+
+
+async def test_check_that_cannot_be_read_keeps_its_storm(leader: Cluster) -> None:
+    leader.fail(0, 1, 2)
+    leader.storm_check(minHealthy=-1)
+    leader.recover(0, 1, 2)
+
+    assert leader.storm == BEGUN
+
+
+@pytest.mark.rule("decision 3")
+async def test_nothing_begins_or_ends_while_the_cluster_is_not_seen(cluster: Cluster) -> None:
+    cluster.storm_check(stored=COOLING)
+    async with cluster.leading():
+        cluster.is_seen = False
+        cluster.now += timedelta(hours=1)
+        assert cluster.storm == COOLING
+
+        cluster.is_seen = True
+        assert cluster.storm == Storm(
+            is_active=False, turned=cluster.now, is_cooling=False, cooldown_turned=cluster.now
+        )
+        cluster.is_seen = False
+        cluster.fail(0, 1, 2)
+        assert cluster.storm is not None
+        assert not cluster.storm.is_active
+
+
+@pytest.fixture
+async def live(cluster: Cluster) -> AsyncIterator[Cluster]:
+    """A detector that leads, by the real clock."""
+    cluster.storms = Storms(cluster.picture, lambda _: True, lambda: datetime.now(UTC))
+    async with cluster.leading():
+        yield cluster
+
+
+@pytest.mark.rule("NHC 2.3/6", "decision 20")
+async def test_all_nodes_of_a_check_are_told_when_its_storm_ends_with_time(live: Cluster) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    live.fail(0, 1, since=now - 6 * MINUTE)
+    live.storm_check(stored=replace(COOLING, cooldown_turned=now), stormCooldownDuration="1s")
+    await asyncio.sleep(0)
+    live.told_of.clear()
+
+    await eventually(lambda: (CHECK, None) in live.told_of)
+    assert live.storm is not None
+    assert not live.storm.is_active
+    assert {(CHECK, "node-0"), (CHECK, "node-1")} <= set(live.told_of)
+
+
+@pytest.mark.rule("NHC 2.3/6", "NHC 2.7/restart")
+async def test_storm_that_is_found_at_the_start_ends_with_time_though_nothing_changes(
+    cluster: Cluster,
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    cluster.storm_check(stored=replace(COOLING, cooldown_turned=now), stormCooldownDuration="0s")
+    cluster.storms = Storms(cluster.picture, lambda _: True, lambda: datetime.now(UTC))
+    cluster.told_of.clear()
+    async with cluster.leading():
+        await eventually(lambda: (CHECK, None) in cluster.told_of)
+
+
+@pytest.mark.rule("decision 3")
+async def test_storm_that_was_over_while_the_cluster_was_not_seen_ends_soon_after(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detector.storms._BLIND", timedelta(milliseconds=20))
+    cluster.storm_check(stored=COOLING)
+    cluster.storms = Storms(cluster.picture, lambda _: cluster.is_seen, lambda: datetime.now(UTC))
+    cluster.is_seen = False
+    cluster.told_of.clear()
+    async with cluster.leading():
+        await asyncio.sleep(0.1)
+        assert cluster.told_of == []
+
+        cluster.is_seen = True
+        await eventually(lambda: (CHECK, None) in cluster.told_of)
+
+
+@pytest.mark.rule("NHC 2.3/2")
+async def test_storm_begins_when_the_first_deadline_is_over_and_is_told(live: Cluster) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    live.storm_check()
+    live.fail(0, 1, 2, since=now - 5 * MINUTE + timedelta(seconds=2))
+    await asyncio.sleep(0)
+    live.told_of.clear()
+
+    await eventually(lambda: (CHECK, None) in live.told_of)
+    assert live.storm is not None
+    assert live.storm.is_active
+
+
+async def test_storm_that_stands_still_tells_nobody(live: Cluster) -> None:
+    live.storm_check()
+    live.fail(0, 1, 2, since=datetime.now(UTC) - 6 * MINUTE)
+    await asyncio.sleep(0.1)
+    live.told_of.clear()
+    await asyncio.sleep(0.5)
+
+    assert live.told_of == []

@@ -1,0 +1,96 @@
+"""Escalation: a check of a test that tries one template after the other, and the requests that come of it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from health.remediation_request import NODE_NAME, TEMPLATE_NAME, TIMED_OUT
+from kube.record import ChangeKind
+from kube.resource import Object
+from tests.end_to_end.world import REQUESTS, World
+
+
+class Escalation:
+    """The steps of one world; a step is named by the suffix of its template."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def add(self, *steps: str, each: str = "1h", multiple: bool = True, **spec: Any) -> None:
+        """The templates, and a check that tries them in this order, `each` for so long."""
+        for step in steps:
+            await self._world.add_template(step, multiple=multiple)
+        await self._world.add_check(escalatingRemediations=self.steps(*steps, each=each), **spec)
+
+    def steps(self, *steps: str, each: str = "1h") -> list[Object]:
+        """What a check says to try these steps in this order: the last stands first."""
+        return [
+            {"remediationTemplate": self._world.template(step), "order": 10 * number, "timeout": each}
+            for number, step in reversed(list(enumerate(steps)))
+        ]
+
+    async def requests(self, node: str) -> dict[str, Object]:
+        """The requests of a node, by their steps."""
+        return {
+            self._suffix(request["metadata"]["annotations"][TEMPLATE_NAME]): request
+            for request in await self._world.client.list(REQUESTS, "default")
+            if request["metadata"]["annotations"].get(NODE_NAME) == node
+        }
+
+    def taken(self, node: str) -> list[str]:
+        """Every step of a node that there ever was a request of, in the order of the API server."""
+        entries = self._world.requests.entries
+        return [self._suffix(e.template) for e in entries if e.target == node and e.kind is ChangeKind.ADDED]
+
+    async def until_steps(self, node: str, *steps: str) -> dict[str, Object]:
+        """Return when a node has the requests of these steps and no others, with them."""
+
+        async def are_there() -> bool:
+            return set(await self.requests(node)) == set(steps)
+
+        await self._world.until(are_there, f"{node} never had requests of the steps {steps}")
+        return await self.requests(node)
+
+    async def until_timed_out(self, node: str, step: str) -> Object:
+        """Return when the remediator of a step was told to stop, with its request."""
+
+        async def is_told() -> bool:
+            return timed_out(await self.request(node, step)) != ""
+
+        await self._world.until(is_told, f"the step {step} of {node} never timed out")
+        return await self.request(node, step)
+
+    async def request(self, node: str, step: str) -> Object:
+        """The request of a step."""
+        return (await self.requests(node))[step]
+
+    async def report(self, node: str, step: str, succeeded: str) -> None:
+        """What the remediator of a step says: Succeeded is "True" or "False"."""
+        condition = {
+            "type": "Succeeded",
+            "status": succeeded,
+            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "reason": "Test",
+            "message": "",
+        }
+        name = (await self.request(node, step))["metadata"]["name"]
+        patch = {"status": {"conditions": [condition]}}
+        await self._world.client.merge_patch(REQUESTS, name, patch, "default", subresource="status")
+
+    async def in_status(self, node: str) -> dict[str, Object]:
+        """What the status of the check says of the requests of a node, by their steps."""
+        nodes = (await self._world.status()).get("unhealthyNodes", ())
+        entries = [entry for one in nodes if one["name"] == node for entry in one.get("remediations", ())]
+        return {self._suffix(entry["templateName"]): entry for entry in entries}
+
+    def _suffix(self, template: str) -> str:
+        return template.removeprefix(f"{self._world.name}-")
+
+
+def created(request: Object) -> datetime:
+    """When a request was created."""
+    return datetime.fromisoformat(request["metadata"]["creationTimestamp"])
+
+
+def timed_out(request: Object) -> str:
+    """When the remediator of a request was told to stop, "" if it was not."""
+    return str(request["metadata"]["annotations"].get(TIMED_OUT, ""))

@@ -1,0 +1,47 @@
+"""What the audit log of kube-apiserver says: nothing that happened is missing there, also after an outage."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.world import REQUESTS
+
+OK, CREATED = 200, 201
+DETECTOR = "system:serviceaccount:paramedic-system:paramedic-detector"
+ONE_OBJECT = "limit=1"
+"""How a page is asked for that is no list: it tells whether the server answers, and its version."""
+
+
+def created_requests(audit_log: Path) -> list[str]:
+    """The name of each remediation request that was ever created, in order."""
+    return [
+        event["objectRef"]["name"]
+        for event in _events(audit_log, "create", CREATED)
+        if event["objectRef"]["resource"] == REQUESTS.plural
+    ]
+
+
+def lists_of_detectors(audit_log: Path, since: datetime) -> dict[str, list[datetime]]:
+    """When each kind was listed by detectors since then."""
+    lists: dict[str, list[datetime]] = {}
+    for event in _events(audit_log, "list", OK):
+        received = datetime.fromisoformat(event["requestReceivedTimestamp"])
+        is_ours = event["user"]["username"] == DETECTOR
+        if (
+            is_ours
+            and received >= since
+            and ONE_OBJECT not in event["requestURI"].partition("?")[2].split("&")
+        ):
+            lists.setdefault(event["objectRef"]["resource"], []).append(received)
+    return lists
+
+
+def _events(audit_log: Path, verb: str, code: int) -> Iterator[dict[str, Any]]:
+    for line in audit_log.read_text().splitlines():
+        # A server that is killed may leave half a line behind.
+        if line.startswith("{") and line.endswith("}"):
+            event = json.loads(line)
+            if event["verb"] == verb and event["responseStatus"].get("code") == code and "objectRef" in event:
+                yield event

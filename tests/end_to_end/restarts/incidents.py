@@ -1,0 +1,207 @@
+"""Incidents: one in each phase, what happens to each while something is away, and what must be so afterwards.
+
+The facts of all of them change during the outage, and what must be so afterwards follows from the facts
+alone: it is the same whatever was away, however, and for how long.
+"""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from health.node import EXCLUDE_LABEL
+from kube.resource import NODES
+from tests.end_to_end.restarts.audit import created_requests
+from tests.end_to_end.restarts.crew import Crew
+from tests.end_to_end.slow_create import SlowCreate, slow_create
+from tests.end_to_end.world import REQUESTS, World
+
+DURATION = timedelta(minutes=5)
+"""Of the check. Each node fails so long ago that its deadline comes when the test wants it."""
+
+LONG_AGO = timedelta(minutes=-1)
+LATEST = timedelta(seconds=5)
+"""How late an incident may act on a deadline that passes when all is well again."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What becomes of one incident."""
+
+    before: str
+    """Its phase when the outage begins."""
+    after: str
+    """Its outcome, or the phase that it stays in, by the facts as they are then."""
+    requests: int
+    """How many requests there ever are for it."""
+
+
+COURSES = {
+    "runs-out": Course("Waiting", "Remediating", 1),  # the timer runs out during the outage
+    "waits": Course("Waiting", "Remediating", 1),  # the timer runs on, to a deadline after the outage
+    "recovers": Course("Waiting", "Recovered", 0),
+    "is-held": Course("Held", "Remediating", 1),  # what holds it goes
+    "is-acted-on": Course("Acting", "Remediating", 1),
+    "is-mended": Course("Remediating", "Remediated", 1),
+    "stays-down": Course("Remediating", "Remediating", 1),
+    "hangs": Course("CleaningUp", "Remediated", 1),  # the finalizer goes
+    "is-left-alone": Course("LeftAlone", "LeftAlone", 0),  # and its timer runs out
+}
+OPEN = {role: course for role, course in COURSES.items() if course.after in ("Remediating", "LeftAlone")}
+REMEDIATED = [role for role, course in OPEN.items() if course.after == "Remediating"]
+
+
+class Incidents:
+    """The incidents of one test."""
+
+    def __init__(
+        self, world: World, crew: Crew, audit_log: Path, runs_out_in: timedelta, waits_for: timedelta
+    ) -> None:
+        self._world = world
+        self._crew = crew
+        self._audit_log = audit_log
+        self._runs_out_in = runs_out_in
+        self._waits_for = waits_for
+        self._nodes: dict[str, str] = {}
+        self._failed_at: dict[str, datetime] = {}
+
+    @asynccontextmanager
+    async def begun(self, directory: Path) -> AsyncIterator[SlowCreate]:
+        """Each incident is in its phase; the create of one is in flight until it is let go."""
+        world = self._world
+        self._nodes = await world.add_named_nodes(*COURSES)
+        await world.add_check(duration=f"{DURATION.total_seconds():g}s")
+        await world.until_status(observedNodes=len(COURSES), healthyNodes=len(COURSES))
+        await self._begin_remediations()
+        await self._begin_timers()
+        async with slow_create(world.client, self._nodes["is-acted-on"], directory) as create:
+            await self._fail("is-acted-on", LONG_AGO)
+            await create.until_in_flight()
+            for role, course in COURSES.items():
+                assert (await world.state(self._nodes[role])).phase == course.before, role
+            yield create
+
+    async def _begin_remediations(self) -> None:
+        world, nodes = self._world, self._nodes
+        await self._exclude("is-held", value="true")
+        for role in ("is-held", "is-mended", "stays-down", "hangs"):
+            await self._fail(role, LONG_AGO)
+        for role in ("is-held", "is-mended", "stays-down"):
+            await world.until_phase(nodes[role], COURSES[role].before)
+        await world.until_requested(nodes["hangs"])
+        await world.set_finalizers(nodes["hangs"], ["example.com/keep"])
+        await world.recover(nodes["hangs"])
+        await world.until_phase(nodes["hangs"], "CleaningUp")
+
+    async def _begin_timers(self) -> None:
+        world, nodes = self._world, self._nodes
+        await self._fail("runs-out", self._runs_out_in)
+        await self._fail("is-left-alone", self._runs_out_in)
+        await self._fail("waits", self._waits_for)
+        await self._fail("recovers", self._waits_for)
+        for role in ("runs-out", "is-left-alone", "waits", "recovers"):
+            await world.until_phase(nodes[role], "Waiting")
+        await (await world.workflow(nodes["is-left-alone"])).execute_update("abort")
+        await world.until_phase(nodes["is-left-alone"], "LeftAlone")
+
+    async def _fail(self, role: str, deadline_in: timedelta) -> None:
+        since = (datetime.now(UTC) + deadline_in - DURATION).replace(microsecond=0)
+        self._failed_at[role] = since
+        await self._world.set_ready(self._nodes[role], "Unknown", since)
+
+    async def _exclude(self, role: str, *, value: str | None) -> None:
+        patch = {"metadata": {"labels": {EXCLUDE_LABEL: value}}}
+        await self._world.client.merge_patch(NODES, self._nodes[role], patch)
+
+    def _deadline(self, role: str) -> datetime:
+        return self._failed_at[role] + DURATION
+
+    async def change(self, create: SlowCreate) -> None:
+        """Let the facts of every incident change that does not go on as it was."""
+        world, nodes = self._world, self._nodes
+        create.let_go()
+        await world.recover(nodes["recovers"], nodes["is-mended"])
+        await self._exclude("is-held", value=None)
+        await world.set_finalizers(nodes["hangs"], None)
+
+    async def must_have_gone_on(self) -> None:
+        """Each incident becomes what the facts say, and the status of the check tells the same."""
+        world, nodes = self._world, self._nodes
+        for role, course in COURSES.items():
+            if course.after in ("Recovered", "Remediated"):
+                assert await world.outcome(nodes[role]) == course.after, role
+                await world.until_clean(nodes[role])
+            else:
+                await world.until_phase(nodes[role], course.after)
+        await self._requests_must_be(REMEDIATED)
+        for role in REMEDIATED:
+            assert await world.lease(nodes[role]) is not None, role
+        await self._times_must_be_kept()
+        await self._status_must_be_true()
+
+    async def _requests_must_be(self, roles: Collection[str]) -> None:
+        """These have a request and no others; and there were never more than there should be."""
+        nodes = self._nodes
+        found = {
+            request["metadata"]["name"] for request in await self._world.client.list(REQUESTS, "default")
+        }
+        assert {role for role, node in nodes.items() if node in found} == set(roles)
+        created = created_requests(self._audit_log)
+        assert {role: created.count(node) for role, node in nodes.items()} == {
+            role: course.requests for role, course in COURSES.items()
+        }
+
+    async def _times_must_be_kept(self) -> None:
+        for role in OPEN:
+            node = await self._world.client.get(NODES, self._nodes[role])
+            (ready,) = node["status"]["conditions"]
+            assert _time(ready["lastTransitionTime"]) == self._failed_at[role], role
+        assert await self._lateness("runs-out") >= timedelta()
+        assert timedelta() <= await self._lateness("waits") <= LATEST
+
+    async def _lateness(self, role: str) -> timedelta:
+        request = await self._world.request(self._nodes[role])
+        return _time(request["metadata"]["creationTimestamp"]) - self._deadline(role)
+
+    async def _status_must_be_true(self) -> None:
+        world, nodes = self._world, self._nodes
+        uids = {nodes[role]: (await world.request(nodes[role]))["metadata"]["uid"] for role in REMEDIATED}
+        expected = {nodes["is-left-alone"]: []} | {node: [uid] for node, uid in uids.items()}
+        healthy = len(COURSES) - len(OPEN)
+        await world.until_status(observedNodes=len(COURSES), healthyNodes=healthy, phase="Remediating")
+
+        async def is_told() -> bool:
+            unhealthy = (await world.status())["unhealthyNodes"]
+            return expected == {
+                node["name"]: [entry["resource"]["uid"] for entry in node.get("remediations", [])]
+                for node in unhealthy
+            }
+
+        await world.until(is_told, f"the status never told {expected}")
+
+    async def must_end_clean(self) -> None:
+        """After the recovery of all nodes nothing is left, nothing happened twice, no process died."""
+        self._crew.nobody_must_have_died()
+        world, nodes = self._world, self._nodes
+        await world.recover(*(nodes[role] for role in OPEN))
+        for role in OPEN:
+            outcome = "Remediated" if role in REMEDIATED else "Recovered"
+            assert await world.outcome(nodes[role]) == outcome, role
+        await world.until_clean(*nodes.values())
+        await world.until_status(healthyNodes=len(COURSES), phase="Enabled", unhealthyNodes=None)
+        await self._requests_must_be(())
+        await self._workflows_must_be_one_for_each()
+
+    async def _workflows_must_be_one_for_each(self) -> None:
+        temporal, ours = self._world.temporal, f"ParamedicCluster = '{self._world.cluster}'"
+
+        async def all_ended() -> bool:
+            return (await temporal.count_workflows(f"{ours} AND ExecutionStatus = 'Running'")).count == 0
+
+        await self._world.until(all_ended, "a workflow still runs")
+        assert (await temporal.count_workflows(ours)).count == len(COURSES)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)

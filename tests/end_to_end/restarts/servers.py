@@ -1,0 +1,71 @@
+"""OwnServers: a control plane and a Temporal server that a test may kill, start again, freeze and thaw."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from devcluster import assets, control_plane, manifests, temporal
+from devcluster.assets import Servers
+from devcluster.control_plane import API_SERVER, ControlPlane
+from devcluster.layout import Layout, lay_out
+from devcluster.supervisor import Supervisor
+from devcluster.temporal import TemporalServer
+from runtime import search_attributes
+from runtime.temporal import connect
+
+TEMPORAL = "temporal"
+
+
+class OwnServers:
+    """The servers of one file of tests. A server that comes back has the address and the data it had."""
+
+    def __init__(self, supervisor: Supervisor, layout: Layout, servers: Servers) -> None:
+        self._supervisor = supervisor
+        self._layout = layout
+        self._servers = servers
+
+    async def start(self) -> tuple[ControlPlane, TemporalServer]:
+        """Start and set up both."""
+        cluster = await control_plane.start(self._supervisor, self._layout, self._servers)
+        await manifests.install(cluster.kubeconfig)
+        server = await self.start_temporal()
+        address = {"TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": server.namespace}
+        client = await connect(environment=address)
+        await search_attributes.register(client, client.namespace)
+        return cluster, server
+
+    async def start_api_server(self) -> None:
+        """Start kube-apiserver again; returns when it is ready."""
+        await control_plane.start_api_server(self._supervisor, self._layout, self._servers)
+
+    async def start_temporal(self) -> TemporalServer:
+        """Start Temporal, again or for the first time; returns when it is ready."""
+        return await temporal.start(self._supervisor, self._layout)
+
+    async def kill(self, name: str) -> None:
+        """Kill a server with -9; it stays away."""
+        self._send(name, signal.SIGKILL)
+        await self._supervisor.stop(name)
+
+    def freeze(self, name: str) -> None:
+        """Stop the threads of a server where they are; its sockets stay open."""
+        self._send(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let it go on."""
+        self._send(name, signal.SIGCONT)
+
+    def _send(self, name: str, number: signal.Signals) -> None:
+        os.kill(self._supervisor.pids[name], number)
+
+
+@asynccontextmanager
+async def own_servers(directory: Path) -> AsyncIterator[OwnServers]:
+    """Servers on `directory`, not started yet, ended when the block is left."""
+    async with Supervisor() as supervisor:
+        yield OwnServers(supervisor, lay_out(directory), assets.find())
+
+
+__all__ = ["API_SERVER", "TEMPORAL", "OwnServers", "own_servers"]

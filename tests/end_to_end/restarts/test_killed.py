@@ -1,0 +1,81 @@
+"""Whatever dies in whatever phase of an incident: afterwards one request or none, as the facts say."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from tests.end_to_end.restarts.api_server_away import incidents_go_on
+from tests.end_to_end.restarts.crew import (
+    Crew,
+    Outage,
+    detector_killed,
+    leader_killed,
+    standby_killed,
+    temporal_killed,
+    worker_killed,
+)
+from tests.end_to_end.restarts.incidents import Incidents
+from tests.end_to_end.world import World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+
+LASTING = timedelta(seconds=8)
+TO_TAKE_OVER = timedelta(seconds=17)
+"""A standby waits for the Lease of a leader that died to run out: 15 s, and looks every 2 s."""
+
+
+def _incidents(world: World, crew: Crew, control_plane: ControlPlane, takes: timedelta) -> Incidents:
+    world.patience = timedelta(seconds=60)
+    return Incidents(world, crew, control_plane.audit_log, LASTING, LASTING + takes)
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [
+        pytest.param(worker_killed, id="the worker"),
+        pytest.param(detector_killed, id="the detector"),
+        pytest.param(temporal_killed, id="Temporal"),
+    ],
+)
+async def test_incidents_in_every_phase_go_on_when_a_process_that_was_killed_is_started_again(
+    world: World, control_plane: ControlPlane, crew: Crew, tmp_path: Path, outage: Outage
+) -> None:
+    incidents = _incidents(world, crew, control_plane, takes=timedelta(seconds=10))
+    await crew.start()
+    async with incidents.begun(tmp_path) as create:
+        async with outage(crew):
+            await incidents.change(create)
+            await asyncio.sleep(LASTING.total_seconds())
+        await incidents.must_have_gone_on()
+    await incidents.must_end_clean()
+
+
+async def test_incidents_in_every_phase_go_on_after_20_seconds_without_an_api_server(
+    world: World, control_plane: ControlPlane, crew: Crew, tmp_path: Path
+) -> None:
+    await incidents_go_on(world, control_plane, crew, tmp_path, timedelta(seconds=20))
+
+
+@pytest.mark.parametrize(
+    ("outage", "leader"),
+    [
+        pytest.param(leader_killed, "standby-of-the-tests", id="the leader"),
+        pytest.param(standby_killed, "detector-of-the-tests", id="the standby"),
+    ],
+)
+async def test_incidents_in_every_phase_go_on_when_one_of_two_detectors_is_killed_for_good(  # noqa: PLR0913  fixtures
+    world: World, control_plane: ControlPlane, crew: Crew, tmp_path: Path, *, outage: Outage, leader: str
+) -> None:
+    incidents = _incidents(world, crew, control_plane, takes=TO_TAKE_OVER)
+    await crew.start()
+    await crew.standby.start_ready()
+    async with incidents.begun(tmp_path) as create:
+        async with outage(crew):
+            await incidents.change(create)
+            await asyncio.sleep(LASTING.total_seconds())
+        await incidents.must_have_gone_on()
+    await incidents.must_end_clean()
+    assert await crew.leader() == leader

@@ -1,0 +1,123 @@
+"""Checks and requests that are deleted, by whomever, in the middle of an incident."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kube.errors import NotFound
+from kube.resource import NODE_HEALTH_CHECKS
+from tests.end_to_end.escalation import Escalation
+from tests.end_to_end.phases import add_phases
+from tests.end_to_end.world import REQUESTS, World
+
+pytestmark = pytest.mark.cluster
+
+WAIT = ["paramedic.test/wait"]
+
+
+@pytest.mark.rule("NHC 1/kind", "NHC 2.1/1", "NHC 2.0/check", "NHC 2.7/check deleted by force", "decision 10")
+async def test_check_that_is_deleted_releases_its_nodes_in_whatever_phase_and_another_begins_anew(
+    world: World,
+) -> None:
+    phases = await add_phases(world)
+    workflows = [await world.workflow(node) for node in phases.all]
+    spec = (await world.check())["spec"]
+
+    await world.delete_check()
+    assert [await workflow.result() for workflow in workflows] == ["Released"] * 4
+    await world.until_clean(*phases.all)
+
+    again = {"apiVersion": NODE_HEALTH_CHECKS.api_version, "kind": NODE_HEALTH_CHECKS.kind, "spec": spec}
+    made = await world.client.create(NODE_HEALTH_CHECKS, again | {"metadata": {"name": world.name}})
+    uid = made["metadata"]["uid"]
+    escalation = Escalation(world)
+    for node in (phases.remediating, phases.escalated):
+        (request,) = (await escalation.until_steps(node, "1")).values()
+        assert request["metadata"]["ownerReferences"][0]["uid"] == uid
+    assert await escalation.requests(phases.waiting) == await escalation.requests(phases.held) == {}
+
+
+@pytest.mark.rule("decision 9", "NHC 2.0/request", "NHC 2.4/6", "NHC 1.2/unhealthyNodes/remediations")
+async def test_request_that_somebody_deletes_is_made_anew_and_status_shows_the_new_one(world: World) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await world.until_status(phase="Remediating")
+    earlier = (await world.request(node))["metadata"]
+    lease = await world.lease(node)
+    assert lease is not None
+    await _until_a_second_later(world, earlier["creationTimestamp"])
+
+    await world.client.delete(REQUESTS, node, "default")
+
+    async def is_shown() -> bool:
+        try:
+            request = (await world.request(node))["metadata"]
+        except NotFound:
+            return False
+        nodes = (await world.status()).get("unhealthyNodes", [{}])
+        entries = nodes[0].get("remediations", ())
+        shown = [(entry["resource"]["uid"], entry["started"]) for entry in entries]
+        return request["uid"] != earlier["uid"] and shown == [(request["uid"], request["creationTimestamp"])]
+
+    await world.until(is_shown, "the status never showed the new request alone")
+    assert (await world.request(node))["metadata"]["creationTimestamp"] > earlier["creationTimestamp"]
+    after = await world.lease(node)
+    assert after is not None
+    assert after["spec"]["holderIdentity"] == lease["spec"]["holderIdentity"]
+    await world.recover(node)
+    await world.until_clean(node)
+    assert world.requests.created(node) == 2
+
+
+async def _until_a_second_later(world: World, time: str) -> None:
+    """So that another creation is told from it: they are written in whole seconds."""
+
+    async def is_later() -> bool:
+        return datetime.now(UTC) >= datetime.fromisoformat(time) + timedelta(seconds=1)
+
+    await world.until(is_later, "the clock stands still")
+
+
+@pytest.mark.rule(
+    "NHC 2.7/finalizer", "NHC 2.2/request left", "NHC 2.1/13", "NHC 2.4/4", "NHC 1.2/healthyNodes"
+)
+async def test_request_that_hangs_on_a_finalizer_counts_and_a_new_one_waits_until_it_is_gone(
+    world: World,
+) -> None:
+    first, second = await world.add_nodes(2)
+    await world.add_check(minHealthy=1)
+    await world.fail(first)
+    await world.until_status(phase="Remediating", healthyNodes=1)
+    await world.set_finalizers(first, WAIT)
+    await world.recover(first)
+    await world.until_phase(first, "CleaningUp")
+    assert "finalizer" in (await world.state(first)).details
+    await world.until_status(phase="Remediating", observedNodes=2, healthyNodes=1)
+    assert await world.lease(first) is not None
+
+    await world.fail(second)
+    await world.until_phase(second, "Held")
+    assert "Threshold" in (await world.state(second)).details
+    await world.set_finalizers(first, None)
+    await world.until_clean(first)
+    await world.until_requested(second)
+
+    # And now the node itself fails again while its request is on its way out.
+    await world.set_finalizers(second, WAIT)
+    uid = (await world.request(second))["metadata"]["uid"]
+    await world.recover(second)
+    await world.until_phase(second, "CleaningUp")
+    await world.fail(second)
+    await world.until_status(healthyNodes=1, phase="Remediating")
+    assert (await world.request(second))["metadata"]["uid"] == uid
+    await world.set_finalizers(second, None)
+
+    async def is_another() -> bool:
+        try:
+            return bool((await world.request(second))["metadata"]["uid"] != uid)
+        except NotFound:
+            return False
+
+    await world.until(is_another, f"{second} never had another request")
+    assert world.requests.created(second) == 2

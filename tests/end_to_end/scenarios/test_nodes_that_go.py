@@ -1,0 +1,132 @@
+"""Nodes that are deleted, and that come back under their name, in the middle of an incident."""
+
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowHandle
+
+from kube.errors import NotFound
+from kube.resource import Object
+from tests.end_to_end.phases import add_phases
+from tests.end_to_end.second_check import events_of
+from tests.end_to_end.world import REQUESTS, World
+
+pytestmark = pytest.mark.cluster
+
+
+async def report(world: World, node: str, **conditions: str) -> None:
+    """What the remediator of a node says."""
+    listed = [
+        {
+            "type": type_,
+            "status": status,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+            "reason": "Test",
+            "message": "",
+        }
+        for type_, status in conditions.items()
+    ]
+    patch = {"status": {"conditions": listed}}
+    await world.client.merge_patch(REQUESTS, node, patch, "default", subresource="status")
+
+
+@pytest.mark.rule(
+    "NHC 2.0/node deleted", "NHC 2.7/node deleted", "NHC 2.7/entry without request", "decision 11"
+)
+async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(world: World) -> None:
+    phases = await add_phases(world)
+    await world.until_status(phase="Remediating", observedNodes=4, healthyNodes=0)
+    workflows = [await world.workflow(node) for node in phases.all]
+
+    for node in phases.all:
+        await world.delete_node(node)
+
+    assert [await _outcome(workflow) for workflow in workflows] == ["Gone"] * 4
+    await world.until_clean(*phases.all)
+    await world.until_status(phase="Enabled", observedNodes=0, healthyNodes=0, unhealthyNodes=None)
+    removed = [event for event in await events_of(world, world.name) if event[1] == "RemediationRemoved"]
+    assert len(removed) == 3
+
+
+async def _outcome(workflow: WorkflowHandle[Any, Any]) -> str:
+    return str(await workflow.result())
+
+
+@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node deleted")
+async def test_request_that_expects_the_end_of_its_node_is_kept_until_it_has_succeeded(world: World) -> None:
+    expected, other = (await world.add_named_nodes("expected", "other")).values()
+    await world.add_check()
+    await world.fail(expected, other)
+    await world.until_requested(expected, other)
+    uid = (await world.request(expected))["metadata"]["uid"]
+    await report(world, expected, PermanentNodeDeletionExpected="True", Processing="True")
+
+    await world.delete_node(expected)
+    await world.delete_node(other)
+    await world.until_clean(other)
+    await world.until_status(phase="Remediating", observedNodes=0, reason="NHC is remediating 1 nodes")
+    (entry,) = (await world.status())["unhealthyNodes"]
+    assert entry["name"] == expected
+    assert (await world.request(expected))["metadata"]["uid"] == uid
+    assert "deletionTimestamp" not in (await world.request(expected))["metadata"]
+
+    await report(world, expected, PermanentNodeDeletionExpected="True", Succeeded="True")
+    await world.until_clean(expected)
+    await world.until_status(phase="Enabled", unhealthyNodes=None)
+
+
+@pytest.mark.rule("NHC 2.7/node recreated", "decision 11/recreated")
+async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_and_then_has_its_own(
+    world: World,
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await world.set_finalizers(node, ["paramedic.test/wait"])
+    earlier, uid = await world.workflow(node), (await world.request(node))["metadata"]["uid"]
+
+    await world.delete_node(node)
+    await world.recreate_node(node, ready="Unknown")
+    await world.until_phase(node, "Held")
+    assert "EarlierRequest" in (await world.state(node)).details
+    await world.until_status(phase="Remediating", observedNodes=1, healthyNodes=0)
+    assert (await world.request(node))["metadata"]["uid"] == uid
+    await world.set_finalizers(node, None)
+
+    assert await earlier.result() == "Gone"
+    await world.until_phase(node, "Remediating")
+    request = await _until_another(world, node, uid)
+    assert "deletionTimestamp" not in request["metadata"]
+    assert await world.lease(node) is not None
+    await world.recover(node)
+    await world.until_clean(node)
+    assert world.requests.created(node) == 2
+
+
+@pytest.mark.rule("decision 11/recreated", "NHC 2.7/node recreated")
+async def test_node_that_comes_back_healthy_under_its_name_has_no_incident_and_no_request(
+    world: World,
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+
+    await world.delete_node(node)
+    await world.recreate_node(node, ready="True")
+    await world.until_clean(node)
+    await world.until_status(phase="Enabled", observedNodes=1, healthyNodes=1, unhealthyNodes=None)
+    assert not await world.has_incident(node)
+    assert world.requests.created(node) == 1
+
+
+async def _until_another(world: World, node: str, uid: str) -> Object:
+    async def is_another() -> bool:
+        try:
+            return bool((await world.request(node))["metadata"]["uid"] != uid)
+        except NotFound:
+            return False
+
+    await world.until(is_another, f"{node} never had another request")
+    return await world.request(node)

@@ -1,0 +1,157 @@
+"""Templates that are missing, broken, edited and back, and kinds of templates that come after our start and go."""
+
+from datetime import datetime
+
+import pytest
+
+from kube.resource import Object
+from tests.end_to_end.other_kind import OtherKind
+from tests.end_to_end.world import REQUESTS, TEMPLATES, World
+
+pytestmark = pytest.mark.cluster
+
+
+def _created(thing: Object) -> datetime:
+    return datetime.fromisoformat(thing["metadata"]["creationTimestamp"])
+
+
+async def _until_requested(world: World, other: OtherKind, node: str) -> None:
+    async def is_requested() -> bool:
+        return await other.names() == [node]
+
+    await world.until(is_requested, f"no request for {node}")
+
+
+@pytest.mark.rule(
+    "NHC 2.1/5",
+    "NHC 2.1/6",
+    "NHC 2.0/template",
+    "NHC 1.3/Disabled/RemediationTemplateNotFound",
+    "NHC 1.5/Disabled/template",
+    "decision 3",
+    "decision 17",
+)
+async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_noticed_within_two_seconds(
+    world: World,
+) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.client.delete(TEMPLATES, world.name, "default")
+    missing = f'Remediation template not found: "{TEMPLATES.kind}/default/{world.name} not found"'
+    await world.until_status(
+        phase="Disabled", reason=f"NHC is disabled: RemediationTemplateNotFound: {missing}", healthyNodes=1
+    )
+    await world.fail(node)
+
+    await world.until_phase(node, "Held")
+    assert f"Disabled: RemediationTemplateNotFound: {missing}" in (await world.state(node)).details
+    await world.until_status(phase="Disabled", observedNodes=1, healthyNodes=0)
+    (condition,) = (await world.status())["conditions"]
+    assert condition["type"] == "Disabled"
+    assert (condition["status"], condition["reason"]) == ("True", "RemediationTemplateNotFound")
+    assert world.requests.created(node) == 0
+    await world.add_template()
+
+    await world.until_requested(node)
+    template = await world.client.get(TEMPLATES, world.name, "default")
+    assert (_created(await world.request(node)) - _created(template)).total_seconds() <= 2
+    await world.until_status(phase="Remediating")
+    told = [event for event in await world.events() if event[1] == "Disabled"]
+    assert told == [
+        (
+            "Warning",
+            "Disabled",
+            f"[remediation] Disabling NHC. Reason: RemediationTemplateNotFound, Message: {missing}",
+        ),
+    ]
+    assert (await world.events())[-1][1] != "Disabled"
+
+
+@pytest.mark.rule("NHC 2.7/template deleted", "NHC 2.4/2", "decision 7", "decision 7/clean-up")
+async def test_remediations_go_on_and_are_cleaned_up_though_their_template_is_gone(world: World) -> None:
+    at_work, later = (await world.add_named_nodes("at-work", "later")).values()
+    await world.add_check()
+    await world.fail(at_work)
+    await world.until_phase(at_work, "Remediating")
+
+    await world.client.delete(TEMPLATES, world.name, "default")
+    await world.until_status(phase="Disabled", observedNodes=2, healthyNodes=1)
+    await world.fail(later)
+    await world.until_phase(later, "Held")
+    assert world.requests.existing(at_work) == 1
+    assert await world.lease(at_work) is not None
+    await world.recover(at_work)
+
+    assert await world.outcome(at_work) == "Remediated"
+    await world.until_clean(at_work)
+    await world.until_status(phase="Disabled", healthyNodes=1, unhealthyNodes=[{"name": later}])
+    assert world.requests.created(later) == 0
+
+
+@pytest.mark.rule("NHC 2.7/template edited", "NHC 2.0/template", "NHC 2.4/3")
+async def test_edited_contents_of_a_template_are_used_for_new_requests_only(world: World) -> None:
+    before, after = (await world.add_named_nodes("before", "after")).values()
+    await world.add_check()
+    await world.fail(before)
+    await world.until_phase(before, "Remediating")
+
+    edited = {"spec": {"template": {"spec": {"powerOffSeconds": 9}}}}
+    await world.client.merge_patch(TEMPLATES, world.name, edited, "default")
+    await world.fail(after)
+    await world.until_requested(after)
+    assert (await world.request(after))["spec"] == {"powerOffSeconds": 9}
+    assert (await world.request(before))["spec"] == {"powerOffSeconds": 7}
+    assert world.requests.created(before) == 1
+    await world.client.delete(REQUESTS, before, "default")
+
+    async def is_made_anew() -> bool:
+        return world.requests.created(before) == 2
+
+    await world.until(is_made_anew, f"the request of {before} was not made anew")
+    assert (await world.request(before))["spec"] == {"powerOffSeconds": 9}
+
+
+@pytest.mark.rule("NHC 2.1/5", "NHC 1.3/Disabled/RemediationTemplateInvalid", "NHC 2.0/template")
+async def test_a_template_without_contents_disables_the_check_until_it_has_some(
+    world: World, other_kind: OtherKind
+) -> None:
+    empty: Object = {"spec": {"template": None}}
+    await world.client.merge_patch(other_kind.templates, "reset", empty, "default")
+    (node,) = await world.add_nodes(1)
+    await world.add_check(remediationTemplate=other_kind.template)
+    await world.fail(node)
+
+    await world.until_status(
+        phase="Disabled",
+        reason="NHC is disabled: RemediationTemplateInvalid: Remediation template is invalid: "
+        '"invalid template default/reset, didn\'t find spec.template.spec"',
+    )
+    await world.until_phase(node, "Held")
+    assert await other_kind.names() == []
+    contents: Object = {"spec": {"template": {"spec": {}}}}
+    await world.client.merge_patch(other_kind.templates, "reset", contents, "default")
+
+    await _until_requested(world, other_kind, node)
+
+
+@pytest.mark.rule("NHC 2.1/5", "NHC 2.1/7", "NHC 2.0/request", "NHC 1.3/Disabled/RemediationTemplateNotFound")
+async def test_kinds_that_are_installed_after_our_start_are_worked_with_and_removed_ones_disable_the_check(
+    world: World,
+) -> None:
+    other = OtherKind(world.client)
+    await other.grant()
+    (node,) = await world.add_nodes(1)
+    await world.add_check(remediationTemplate=other.template)
+    await world.fail(node)
+    unknown = f"the API server serves no kind ResetTemplate in {other.api_version}"
+    disabled = f'NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "{unknown}"'
+    await world.until_status(phase="Disabled", reason=disabled)
+    await world.until_phase(node, "Held")
+
+    await other.install()
+    await _until_requested(world, other, node)
+    await world.until_status(phase="Remediating")
+
+    await other.uninstall()
+    await world.until_status(phase="Disabled", reason=disabled)
+    await world.until_phase(node, "Held")

@@ -1,0 +1,101 @@
+"""The objects of OpenShift that are around all checks, made and removed as a test wants."""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from devcluster.polling import until
+from kube.client import Client
+from kube.errors import AlreadyExists, KubernetesError, NotFound
+from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+
+CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
+MACHINE_HEALTH_CHECKS = Resource(
+    "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
+)
+CRD = "clusterversions.config.openshift.io"
+
+
+class OpenShift:
+    """A ClusterVersion, and MachineHealthChecks."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def serve_cluster_versions(self) -> None:
+        """Install the CRD; there is no ClusterVersion yet."""
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": schema},
+            "subresources": {"status": {}},
+        }
+        names = {"plural": "clusterversions", "kind": "ClusterVersion"}
+        spec: Object = {
+            "group": "config.openshift.io",
+            "scope": "Cluster",
+            "names": names,
+            "versions": [version],
+        }
+        body = _typed(CUSTOM_RESOURCE_DEFINITIONS, {"metadata": {"name": CRD}, "spec": spec})
+        await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, body)
+
+        async def is_served() -> bool:
+            try:
+                await self._client.list(CLUSTER_VERSIONS)
+            except KubernetesError:
+                return False
+            return True
+
+        await until(is_served, within=timedelta(seconds=20), otherwise="the CRD is not served")
+
+    async def set_progressing(self, status: str | None) -> datetime:
+        """Let the ClusterVersion progress, or not, from now on (None: it does not say); answers the time."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        body = _typed(CLUSTER_VERSIONS, {"metadata": {"name": "version"}, "spec": {}})
+        with suppress(AlreadyExists):
+            await self._client.create(CLUSTER_VERSIONS, body)
+        condition = {
+            "type": "Progressing",
+            "status": status,
+            "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        conditions = [] if status is None else [condition]
+        patch = {"status": {"conditions": conditions}}
+        await self._client.merge_patch(CLUSTER_VERSIONS, "version", patch, subresource="status")
+        return now
+
+    async def add_machine_health_check(self, name: str, *conditions: str) -> None:
+        """A MachineHealthCheck for these conditions."""
+        spec: Object = {
+            "selector": {},
+            "unhealthyConditions": [
+                {"type": condition, "status": "True", "timeout": "0s"} for condition in conditions
+            ],
+        }
+        body: Object = {"metadata": {"name": name}, "spec": spec}
+        await self._client.create(MACHINE_HEALTH_CHECKS, _typed(MACHINE_HEALTH_CHECKS, body), "default")
+
+    async def delete_machine_health_check(self, name: str) -> None:
+        """Delete it."""
+        await self._client.delete(MACHINE_HEALTH_CHECKS, name, "default")
+
+    async def remove(self) -> None:
+        """Leave nothing behind."""
+        for found in await self._client.list(MACHINE_HEALTH_CHECKS):
+            await self.delete_machine_health_check(found["metadata"]["name"])
+        with suppress(NotFound):
+            await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, CRD)
+        await until(self._are_cluster_versions_gone, within=timedelta(seconds=20), otherwise="the CRD stays")
+
+    async def _are_cluster_versions_gone(self) -> bool:
+        try:
+            await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, CRD)
+        except NotFound:
+            return True
+        return False
+
+
+def _typed(resource: Resource, body: Object) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **body}

@@ -1,0 +1,133 @@
+"""A node that fails again right after its remediation is left in peace for a while."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.observation import HoldReason
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.world import REQUESTS, World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 14")]
+
+LIMIT_SECONDS = 15
+"""Shorter than the first wait, so that it is the wait."""
+
+
+@pytest.fixture
+async def healthy_node(world: World, paramedic: Paramedic) -> str:
+    """A node that never failed."""
+    for process in (paramedic.detector, paramedic.worker):
+        process.environment["PARAMEDIC_BACK_OFF_LIMIT_SECONDS"] = str(LIMIT_SECONDS)
+    (name,) = await world.add_nodes(1)
+    await world.add_check(duration="1s")
+    await paramedic.start()
+    return name
+
+
+@pytest.fixture
+async def node(world: World, healthy_node: str) -> str:
+    """A node that was remediated and has recovered."""
+    await remediate(world, healthy_node)
+    return healthy_node
+
+
+async def remediate(world: World, node: str) -> None:
+    await world.fail(node)
+    await world.until_requested(node)
+    made = datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
+    # A failure in the very second of the request would be taken for the one that it was made for.
+    await until_after(world, made + timedelta(seconds=1))
+
+
+async def until_after(world: World, time: datetime) -> None:
+    """Return at that time."""
+
+    async def is_over() -> bool:
+        return datetime.now(UTC) >= time
+
+    await world.until(is_over, f"it never was {time}")
+
+
+async def until_held(world: World, node: str) -> datetime:
+    """When the next remediation is due, as the incident says while it is held."""
+
+    async def is_held() -> bool:
+        state = await world.state(node)
+        seen = state.observation
+        return seen is not None and seen.hold is not None and seen.hold.reason is HoldReason.BACK_OFF
+
+    await world.until_phase(node, "Held")
+    await world.until(is_held, f"{node} was not held by back-off")
+    state = await world.state(node)
+    found = re.search(r"BackOff: 2nd remediation in a row, due at (\S+Z)", state.details)
+    assert found is not None, state.details
+    return datetime.fromisoformat(found[1])
+
+
+async def test_remediation_that_follows_another_waits_visibly_until_it_is_due(
+    world: World, node: str, paramedic: Paramedic
+) -> None:
+    await world.fail(node)
+    due = await until_held(world, node)
+
+    await paramedic.detector.kill()
+    await paramedic.detector.start_ready()
+
+    await world.until_requested(node)
+    assert datetime.now(UTC) >= due
+    assert world.requests.created(node) == 2
+    assert await attempt(world, node) == "2"
+
+
+async def test_a_detector_that_starts_anew_knows_what_ended_before(
+    world: World, node: str, paramedic: Paramedic
+) -> None:
+    await paramedic.detector.kill()
+    await world.fail(node)
+    await paramedic.detector.start_ready()
+
+    due = await until_held(world, node)
+
+    assert world.requests.created(node) == 1
+    await world.until_requested(node)
+    assert datetime.now(UTC) >= due
+
+
+@pytest.mark.rule("decision 14/deleted request")
+async def test_request_that_somebody_deletes_while_its_node_is_unhealthy_counts(
+    world: World, healthy_node: str
+) -> None:
+    await world.fail(healthy_node)
+    await world.until_requested(healthy_node)
+    deleted = datetime.now(UTC)
+    await world.client.delete(REQUESTS, healthy_node, "default")
+
+    await world.until_phase(healthy_node, "Held")
+    assert "BackOff: " in (await world.state(healthy_node)).details
+    await world.until_requested(healthy_node)
+
+    assert datetime.now(UTC) >= deleted + timedelta(seconds=LIMIT_SECONDS)
+    assert await attempt(world, healthy_node) == "2"
+
+
+@pytest.mark.rule("decision 14/reset")
+async def test_node_that_was_healthy_for_the_limit_is_remediated_at_once(world: World, node: str) -> None:
+    await until_after(world, datetime.now(UTC) + timedelta(seconds=LIMIT_SECONDS))
+    began = datetime.now(UTC)
+    await world.fail(node)
+
+    await world.until_requested(node)
+
+    assert datetime.now(UTC) < began + timedelta(seconds=LIMIT_SECONDS)
+    assert await attempt(world, node) == ""
+
+
+async def attempt(world: World, node: str) -> str:
+    """What the request of a node says of which one in a row it is."""
+    annotations = (await world.request(node))["metadata"]["annotations"]
+    return str(annotations.get("paramedic.dev/attempt", ""))

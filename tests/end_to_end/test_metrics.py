@@ -1,0 +1,117 @@
+"""What Prometheus sees of an incident, during it and after it."""
+
+import pytest
+
+from health.remediation_request import GREW_OLD, GREW_OLD_FLAG
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.world import REQUESTS, World
+from tests.samples_of_metrics import Series, named, series
+
+pytestmark = pytest.mark.cluster
+
+ONGOING = "nodehealthcheck_ongoing_remediation"
+DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds_count"
+LATE = series("paramedic_failure_to_request_seconds_count", check_kind="NodeHealthCheck")
+REQUESTED = series("paramedic_acts_total", result="Requested", reason="")
+
+
+def of(metric: str, node: str) -> Series:
+    return series(metric, name=node, namespace="default", remediation="PowerCycleRemediation")
+
+
+def ended(outcome: str) -> Series:
+    return series("paramedic_incidents_total", check_kind="NodeHealthCheck", outcome=outcome)
+
+
+async def shows(world: World, paramedic: Paramedic, key: Series, value: float | None) -> dict[Series, float]:
+    """What the detector tells as soon as one series has a value; None: as soon as it is not there."""
+    seen: dict[Series, float] = {}
+
+    async def is_so() -> bool:
+        nonlocal seen
+        seen = await paramedic.detector.metrics()
+        return seen.get(key) == value
+
+    await world.until(is_so, f"{key} never was {value}")
+    return seen
+
+
+async def annotate(world: World, node: str, annotations: dict[str, str]) -> None:
+    """Annotate the request of a node."""
+    patch = {"metadata": {"annotations": annotations}}
+    await world.client.merge_patch(REQUESTS, node, patch, "default")
+
+
+def of_world(seen: dict[Series, float], world: World) -> dict[Series, float]:
+    """The series that name something of this test's world."""
+    return {key: value for key, value in seen.items() if any(world.name in text for _, text in key[1])}
+
+
+@pytest.mark.rule(
+    "NHC 1.6/endpoint",
+    "NHC 1.6/nodehealthcheck_ongoing_remediation",
+    "NHC 1.6/nodehealthcheck_unhealthy_node_duration_seconds",
+    "decision 16",
+)
+async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_node(
+    world: World, paramedic: Paramedic
+) -> None:
+    (node, _) = await world.add_nodes(2)
+    await world.add_check()
+    await paramedic.start()
+    requested = series("paramedic_open_incidents", check=f"NodeHealthCheck/{world.name}", phase="Requested")
+    await shows(world, paramedic, requested, 0)
+
+    await world.fail(node)
+    await shows(world, paramedic, of(ONGOING, node), 1)
+    during = await shows(world, paramedic, requested, 1)
+    assert during[series("paramedic_leader")] == 1
+    assert during[LATE] == 1
+    assert len(named(during, "paramedic_sight_age_seconds")) == 4
+    assert max(named(during, "paramedic_sight_age_seconds").values()) < 60
+    assert (await paramedic.worker.metrics())[REQUESTED] == 1
+
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    after = await shows(world, paramedic, of(DURATIONS, node), 1)
+    assert of(ONGOING, node) not in after
+    hands = await paramedic.worker.metrics()
+    assert (hands[REQUESTED], hands[ended("Remediated")]) == (1, 1)
+
+    await world.delete_node(node)
+    left = await shows(world, paramedic, of(DURATIONS, node), None)
+    assert not [key for key in left if ("name", node) in key[1]]
+    await world.delete_check()
+    await shows(world, paramedic, requested, None)
+    assert of_world(await paramedic.detector.metrics(), world) == {}
+
+
+async def test_targets_that_the_threshold_holds_are_told_with_the_reason(
+    world: World, paramedic: Paramedic
+) -> None:
+    nodes = await world.add_nodes(3)
+    await world.add_check(maxUnhealthy=1)
+    await paramedic.start()
+    await world.fail(*nodes)
+
+    check = f"NodeHealthCheck/{world.name}"
+    seen = await shows(world, paramedic, series("paramedic_holds", check=check, reason="Threshold"), 3)
+    assert seen[series("paramedic_open_incidents", check=check, phase="Held")] == 3
+    assert not [key for key in of_world(seen, world) if key[0] == ONGOING]
+
+
+@pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr")
+async def test_mark_of_an_old_request_is_counted_once(world: World, paramedic: Paramedic) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(node)
+    await shows(world, paramedic, of(ONGOING, node), 1)
+
+    await annotate(world, node, {GREW_OLD: GREW_OLD_FLAG})
+    counted = series("nodehealthcheck_old_remediation_cr_total", name=node, namespace="")
+    await shows(world, paramedic, counted, 1)
+    await annotate(world, node, {"paramedic.test/later": "yes"})
+    await world.recover(node)
+    after = await shows(world, paramedic, of(ONGOING, node), None)
+    assert after[counted] == 1

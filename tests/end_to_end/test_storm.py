@@ -1,0 +1,173 @@
+"""Storm recovery, from the first breach of the threshold to the requests after the cooldown."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from kube.resource import Object
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+SECOND = timedelta(seconds=1)
+STORM, COOLDOWN = "StormActive", "StormCooldownActive"
+
+
+async def conditions(world: World) -> dict[str, Object]:
+    """The conditions of the check, by type."""
+    return {one["type"]: one for one in (await world.status()).get("conditions", ())}
+
+
+async def until_conditions(world: World, **statuses: str) -> dict[str, datetime]:
+    """Return when the conditions of a storm have these statuses, with the time of each."""
+
+    async def are_so() -> bool:
+        found = await conditions(world)
+        return all(found.get(type_, {}).get("status") == status for type_, status in statuses.items())
+
+    await world.until(are_so, f"the conditions never were {statuses}")
+    found = await conditions(world)
+    return {type_: datetime.fromisoformat(found[type_]["lastTransitionTime"]) for type_ in statuses}
+
+
+async def until_held(world: World, node: str, reason: str) -> None:
+    """Return when the incident of a node says that it is held for that reason."""
+
+    async def is_held() -> bool:
+        return await world.has_incident(node) and f"{reason}: " in (await world.state(node)).details
+
+    await world.until(is_held, f"{node} never was held by {reason}")
+
+
+async def created(world: World, node: str) -> datetime:
+    """When the request of a node was created."""
+    return datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
+
+
+async def storm_events(world: World) -> list[tuple[str, str]]:
+    """Type and reason of the Events about storms, in their order."""
+    return [(type_, reason) for type_, reason, message in await world.events() if "torm" in message]
+
+
+@pytest.mark.rule(
+    "NHC 2.3/2",
+    "NHC 2.3/4",
+    "NHC 2.3/5",
+    "NHC 2.3/6",
+    "NHC 2.3/conditions",
+    "NHC 2.3/clean-up",
+    "NHC 1.5/StormRecoveryStarted",
+    "NHC 1.5/StormRecoveryCooldownStarted",
+    "NHC 1.5/StormRecoveryEnded",
+    "NHC 1.5/RemediationSkipped/storm",
+    "decision 7",
+)
+async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World, paramedic: Paramedic) -> None:
+    first, *others = (await world.add_nodes(5))[:3]
+    await world.add_check(minHealthy=3, stormCooldownDuration="3s")
+    await paramedic.start()
+    await world.fail(first)
+    await world.until_requested(first)
+    assert STORM not in await conditions(world)
+
+    await world.fail(*others)
+    await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
+    for node in others:
+        await until_held(world, node, "Threshold")
+    assert world.requests.existing(first) == 1
+
+    # The request of a node that recovers is removed during the storm; and so the threshold holds again.
+    await world.recover(first)
+    assert await world.outcome(first) == "Remediated"
+    await world.until_clean(first)
+    began = await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
+    for node in others:
+        await until_held(world, node, "Storm")
+    assert [world.requests.created(node) for node in others] == [0, 0]
+
+    await world.until_requested(*others)
+    for node in others:
+        assert await created(world, node) - began[COOLDOWN] >= 3 * SECOND
+    ended = await until_conditions(world, **{STORM: "False", COOLDOWN: "False"})
+    assert ended[STORM] - began[COOLDOWN] <= 6 * SECOND
+
+    told = [
+        ("Warning", "StormRecoveryStarted"),
+        ("Warning", "StormRecoveryCooldownStarted"),
+        ("Warning", "RemediationSkipped"),
+        ("Normal", "StormRecoveryEnded"),
+    ]
+
+    async def is_told() -> bool:
+        return await storm_events(world) == told
+
+    await world.until(is_told, f"Events: {await storm_events(world)}")
+
+
+@pytest.mark.rule("decision 20", "NHC 2.1/16")
+async def test_storm_ends_after_the_cooldown_when_all_nodes_recover(
+    world: World, paramedic: Paramedic
+) -> None:
+    nodes = await world.add_nodes(2)
+    await world.add_check(minHealthy=2, stormCooldownDuration="2s")
+    await paramedic.start()
+    await world.fail(*nodes)
+    await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
+
+    await world.recover(*nodes)
+    began = await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
+    ended = await until_conditions(world, **{STORM: "False", COOLDOWN: "False"})
+
+    assert 2 * SECOND <= ended[STORM] - began[COOLDOWN] <= 5 * SECOND
+    assert ended[COOLDOWN] == ended[STORM]
+    assert world.requests.entries == []
+
+
+@pytest.mark.rule("NHC 2.3/5", "NHC 2.7/restart", "NHC 1.3/lastTransitionTime")
+async def test_storm_and_cooldown_keep_their_times_over_restarts_of_the_detector(
+    world: World, paramedic: Paramedic
+) -> None:
+    first, second, _ = await world.add_nodes(3)
+    await world.add_check(minHealthy=2, stormCooldownDuration="8s")
+    await paramedic.start()
+    await world.fail(first, second)
+    storm = await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
+
+    await paramedic.detector.kill()
+    await paramedic.detector.start_ready()
+    await world.recover(first)
+    cooldown = await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
+    assert cooldown[STORM] == storm[STORM]
+
+    await paramedic.detector.stop()
+    await paramedic.detector.start_ready()
+    ready = datetime.now(cooldown[COOLDOWN].tzinfo)
+    await world.until_requested(second)
+    ended = await until_conditions(world, **{STORM: "False", COOLDOWN: "False"})
+
+    assert await created(world, second) - cooldown[COOLDOWN] >= 8 * SECOND
+    assert ended[STORM] <= max(cooldown[COOLDOWN] + 11 * SECOND, ready + 5 * SECOND)
+    assert [reason for _, reason in await storm_events(world)].count("StormRecoveryStarted") == 1
+
+
+@pytest.mark.rule("decision 20/removed")
+async def test_storm_is_over_at_once_when_the_cooldown_leaves_the_spec(
+    world: World, paramedic: Paramedic
+) -> None:
+    first, second, _ = await world.add_nodes(3)
+    await world.add_check(minHealthy=2, stormCooldownDuration="1h")
+    await paramedic.start()
+    await world.fail(first, second)
+    await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
+    await world.recover(first)
+    await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
+    await until_held(world, second, "Storm")
+
+    await world.edit_check(stormCooldownDuration=None)
+    await world.until_requested(second)
+
+    async def are_gone() -> bool:
+        return set(await conditions(world)) == {"Disabled"}
+
+    await world.until(are_gone, "the conditions of the storm never went")

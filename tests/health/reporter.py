@@ -1,0 +1,31 @@
+"""A stand-in for the status reporter, without its API server."""
+
+from datetime import datetime
+from typing import Any
+
+from health.announcement import Announcement, Severity
+from health.check_sight import CheckSight
+from health.nodehealthcheck_events import announcements
+from health.nodehealthcheck_status import status_patch
+from tests.health.samples import NOW
+
+
+class Reporter:
+    """Tells as the status reporter does: what is told twice is one Event; status is written after it."""
+
+    def __init__(self) -> None:
+        self.before: CheckSight | None = None
+        self.stored: dict[str, Any] = {}
+        self.events: dict[str, Announcement] = {}
+
+    def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
+        """The Events that are new."""
+        told = announcements(self.before, after, self.stored, now)
+        new = [note for note in told if note.seed not in self.events]
+        self.events |= {note.seed: note for note in new}
+        self.stored |= status_patch(after, self.stored, now)
+        self.before = after
+        return [(note.severity, note.reason, note.message) for note in new]
+
+    def restarts(self) -> None:
+        self.before = None

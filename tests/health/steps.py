@@ -1,0 +1,80 @@
+"""Steps that tests of escalation share: two templates of one kind, one of another, and a classic one."""
+
+from datetime import datetime, timedelta
+
+from health.memory import Memory
+from health.moves import MarkRequests, Move
+from health.next_move import next_move
+from health.observation import Hold, HoldReason, Observation, TargetState
+from health.references import RequestReference, Step, TemplateReference
+from health.request_sight import RequestSight
+from tests.health.samples import NOW, fact, request_sight
+
+MINUTE = timedelta(minutes=1)
+REBOOT = TemplateReference(
+    api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
+)
+RESET = REBOOT.model_copy(update={"name": "reset"})
+REPLACE = REBOOT.model_copy(update={"kind": "ReplaceTemplate", "name": "replace"})
+CLASSIC = (Step(template=REBOOT),)
+FIRST = Step(template=REBOOT, timeout_seconds=300)
+SECOND = Step(template=RESET, timeout_seconds=120)
+THIRD = Step(template=REPLACE, timeout_seconds=600)
+ESCALATION = (FIRST, SECOND, THIRD)
+HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
+
+ACTED = Memory(
+    has_acted=True,
+    may_hold_lease=True,
+    lease_acquired_at=NOW,
+    made_under=NOW,
+    lease_seconds=300,
+    renew_at=NOW + 5 * MINUTE,
+)
+"""What an incident knows that made its first request now."""
+AN_INSTANT = timedelta(seconds=0.001)
+
+
+def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSight:
+    """A request of `step` that was made `age` ago; its uid is the name of its template."""
+    template = step.template
+    sight = request_sight(template.name, template=template.name, created=NOW - age, **fields)
+    reference: RequestReference = sight.reference.model_copy(update={"kind": template.request_kind})
+    return sight.model_copy(update={"reference": reference})
+
+
+def seen(
+    *requests: RequestSight,
+    state: TargetState = TargetState.EXPIRED,
+    steps: tuple[Step, ...] = ESCALATION,
+    hold: Hold | None = None,
+    **fields: object,
+) -> Observation:
+    """What the detector answers of a target with these requests."""
+    base = Observation(
+        state=state,
+        reason=f"it is {state}",
+        remaining_seconds=90 if state is TargetState.WAITING else 0,
+        fact=fact(),
+        steps=() if state is TargetState.UNKNOWN else steps,
+        requests=requests,
+        hold=hold,
+    )
+    return base.model_copy(update=fields)
+
+
+def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> Move:
+    """The next move, as the workflow asks for it."""
+    completed = memory.at(now).complete(observation)
+    return next_move(completed, memory.at(now).after(completed, now), now)
+
+
+def annotations_of(result: Move) -> dict[str, str | None]:
+    """What a move writes."""
+    assert isinstance(result, MarkRequests), result
+    return {name: text for mark in result.marks for name, text in mark.annotations.items()}
+
+
+def with_steps_tried(*steps: Step) -> list[RequestSight]:
+    """Requests that failed, and were told to stop."""
+    return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]

@@ -1,0 +1,190 @@
+"""What an incident does when its target is healthy, gone or released."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from health.closing import closing
+from health.marks import OLD
+from health.memory import Memory
+from health.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew, RequestMark, Rest
+from health.observation import Observation, TargetState
+from health.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
+from health.request_sight import RequestSight
+from tests.health.samples import NOW, request, request_sight, stamp
+from tests.health.steps import MINUTE
+from tests.health.steps import seen as anything_seen
+
+LATER = NOW + 10 * MINUTE
+ACTED = Memory(
+    requests=(request(),), has_acted=True, may_hold_lease=True, lease_acquired_at=NOW, renew_at=LATER
+)
+ALONE = ACTED.model_copy(update={"left_alone": True, "left_alone_reason": "maintenance"})
+GIVEN_BACK = ACTED.having_given_back()
+RECOVERED_NOW = request_sight(healthy_since=NOW)
+EXPECTS = request_sight(is_node_deletion_expected=True)
+
+
+def healthy(*requests: RequestSight, delay: float = 0, is_confirmed: bool = False) -> Observation:
+    return seen(*requests, healthy_delay_seconds=delay, is_confirmed=is_confirmed)
+
+
+def seen(*requests: RequestSight, state: TargetState = TargetState.HEALTHY, **fields: Any) -> Observation:
+    return anything_seen(*requests, state=state, steps=(), reason="it is so", **fields)
+
+
+def kept(words: str, seconds: float) -> Rest:
+    return Rest(Phase.HEALTHY_DELAY, f"it is so; {words}", seconds)
+
+
+DELAY = "healthyDelay of 2m"
+FOR_GOOD = "healthyDelay is negative: kept until a person confirms that it is healthy"
+
+
+def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
+    return (RequestMark(request=request(), annotations=annotations),)
+
+
+@pytest.mark.rule(
+    "NHC 2.6/none",
+    "NHC 2.6/negative",
+    "NHC 2.6/positive",
+    "NHC 2.6/edited",
+    "NHC 2.6/unreadable",
+    "NHC 2.6/confirmed",
+    "NHC 2.1/12",
+    "NHC 2.1/12/PermanentNodeDeletionExpected",
+    "decision 10",
+    "decision 40",
+)
+@pytest.mark.parametrize(
+    ("observation", "memory", "move"),
+    [
+        pytest.param(healthy(request_sight()), ACTED, CleanUp("it is so"), id="no delay"),
+        pytest.param(
+            healthy(request_sight(), delay=120),
+            ACTED,
+            MarkRequests(stamped({HEALTHY_DELAY: stamp(NOW)}), Phase.HEALTHY_DELAY, f"it is so; {DELAY}"),
+            id="delay begins",
+        ),
+        pytest.param(healthy(RECOVERED_NOW, delay=120), ACTED, kept(DELAY, 120), id="delay runs"),
+        pytest.param(
+            healthy(request_sight(healthy_since=NOW - 2 * MINUTE), delay=120),
+            ACTED,
+            CleanUp("it is so"),
+            id="delay is over",
+        ),
+        pytest.param(
+            healthy(request_sight(healthy_since=EVER), delay=120), ACTED, CleanUp("it is so"), id="unreadable"
+        ),
+        pytest.param(
+            healthy(RECOVERED_NOW, request_sight("2", healthy_since=NOW - MINUTE), delay=120),
+            ACTED,
+            kept(DELAY, 120),
+            id="the latest delay counts",
+        ),
+        pytest.param(
+            healthy(RECOVERED_NOW, delay=1200),
+            ACTED,
+            kept("healthyDelay of 20m", 600),
+            id="a delay longer than the Lease",
+        ),
+        pytest.param(
+            healthy(RECOVERED_NOW, delay=1200),
+            ACTED.model_copy(update={"renew_at": NOW}),
+            Renew(Phase.HEALTHY_DELAY, "it is so; healthyDelay of 20m"),
+            id="the Lease is due meanwhile",
+        ),
+        pytest.param(
+            healthy(RECOVERED_NOW, delay=1200),
+            GIVEN_BACK.model_copy(update={"renew_at": NOW - MINUTE}),
+            kept("healthyDelay of 20m", 1200),
+            id="the Lease was given back: nothing is renewed, and nothing spins",
+        ),
+        pytest.param(healthy(request_sight(), delay=-1), ACTED, kept(FOR_GOOD, 600), id="negative: no stamp"),
+        pytest.param(
+            healthy(request_sight(), delay=-1),
+            GIVEN_BACK,
+            kept(FOR_GOOD, timedelta(days=7).total_seconds()),
+            id="negative, without a Lease",
+        ),
+        pytest.param(
+            healthy(request_sight(), delay=-1, is_confirmed=True),
+            ACTED,
+            CleanUp("it is so"),
+            id="negative, and confirmed",
+        ),
+        pytest.param(
+            healthy(RECOVERED_NOW, delay=120, is_confirmed=True), ACTED, CleanUp("it is so"), id="confirmed"
+        ),
+        pytest.param(
+            healthy(request_sight(created=NOW - OLD), delay=-1),
+            ACTED,
+            MarkRequests(stamped({GREW_OLD: GREW_OLD_FLAG}), Phase.HEALTHY_DELAY, f"it is so; {FOR_GOOD}"),
+            id="kept for two days",
+        ),
+        pytest.param(
+            healthy(request_sight(is_being_deleted=True), delay=120),
+            ACTED,
+            CleanUp("it is so"),
+            id="somebody deletes the request",
+        ),
+        pytest.param(healthy(RECOVERED_NOW, delay=120), ALONE, CleanUp("it is so"), id="left alone"),
+        pytest.param(
+            seen(RECOVERED_NOW, state=TargetState.RELEASED, healthy_delay_seconds=120),
+            ACTED,
+            CleanUp("it is so"),
+            id="released: no delay",
+        ),
+        pytest.param(
+            seen(RECOVERED_NOW, state=TargetState.GONE, healthy_delay_seconds=120),
+            ACTED,
+            CleanUp("it is so"),
+            id="gone: no delay",
+        ),
+        pytest.param(
+            seen(EXPECTS, state=TargetState.GONE),
+            ACTED,
+            Rest(
+                Phase.REMEDIATING,
+                "it is so; its remediator expects that, and is not done yet",
+                timedelta(days=7).total_seconds(),
+            ),
+            id="gone, as its remediator expects",
+        ),
+        pytest.param(
+            seen(EXPECTS.model_copy(update={"succeeded": True}), state=TargetState.GONE),
+            ACTED,
+            CleanUp("it is so"),
+            id="gone, and its remediator is done",
+        ),
+        pytest.param(
+            seen(EXPECTS.model_copy(update={"succeeded": False}), state=TargetState.GONE),
+            ACTED,
+            Rest(
+                Phase.REMEDIATING,
+                "it is so; its remediator expects that, and is not done yet",
+                timedelta(days=7).total_seconds(),
+            ),
+            id="gone, and its remediator failed",
+        ),
+        pytest.param(seen(EXPECTS, state=TargetState.GONE), ALONE, CleanUp("it is so"), id="gone, alone"),
+        pytest.param(
+            seen(EXPECTS, state=TargetState.RELEASED), ACTED, CleanUp("it is so"), id="released, not gone"
+        ),
+        pytest.param(healthy(EXPECTS), ACTED, CleanUp("it is so"), id="healthy, not gone"),
+        pytest.param(
+            healthy(is_confirmed=True), Memory(), CleanUp("it is so"), id="confirmed, and nothing was done"
+        ),
+        pytest.param(healthy(), Memory(), End(Outcome.RECOVERED, "it is so"), id="nothing to do"),
+        pytest.param(
+            healthy(delay=120),
+            Memory(has_acted=True),
+            End(Outcome.REMEDIATED, "it is so"),
+            id="somebody deleted the kept request, and it was cleaned up",
+        ),
+    ],
+)
+def test_move(observation: Observation, memory: Memory, move: Move) -> None:
+    assert closing(observation, memory, NOW) == move

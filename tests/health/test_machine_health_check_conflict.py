@@ -1,0 +1,86 @@
+"""Which MachineHealthChecks disable NodeHealthChecks."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from health.machine_health_check_conflict import (
+    MachineHealthCheck,
+    MachineHealthChecks,
+    machine_health_checks,
+)
+from health.surroundings import CALM, Surroundings
+from health.verdict import Health
+from tests.health.samples import NOW, check, condition, node
+
+pytestmark = pytest.mark.rule("NHC 2.1/4")
+
+NONE, CONFLICTING = MachineHealthChecks.NONE, MachineHealthChecks.CONFLICTING
+TERMINATING_ONLY = MachineHealthChecks.TERMINATING_ONLY
+
+
+def other(*types: str, spec: dict[str, Any] | None = None) -> MachineHealthCheck:
+    metadata = {"name": "m", "namespace": "ns", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    conditions = [{"type": type_, "status": "True", "timeout": "0s"} for type_ in types]
+    shown = {"unhealthyConditions": conditions} if spec is None else spec
+    return MachineHealthCheck.model_validate({"metadata": metadata, "spec": shown})
+
+
+TERMINATING = other("Terminating")
+
+
+@pytest.mark.parametrize(
+    ("found", "unreadable", "expected"),
+    [
+        pytest.param([], 0, NONE, id="none"),
+        pytest.param([TERMINATING], 0, TERMINATING_ONLY, id="the one that OpenShift installs"),
+        pytest.param([TERMINATING, TERMINATING], 0, CONFLICTING, id="two of them"),
+        pytest.param([TERMINATING, other("Ready")], 0, CONFLICTING, id="another one beside it"),
+        pytest.param([other("Ready")], 0, CONFLICTING, id="for another condition"),
+        pytest.param([other("Terminating", "Ready")], 0, CONFLICTING, id="for another condition as well"),
+        pytest.param([other("Terminating", "Terminating")], 0, CONFLICTING, id="for two statuses of it"),
+        pytest.param([other()], 0, CONFLICTING, id="for no condition"),
+        pytest.param([other(spec={})], 0, CONFLICTING, id="without conditions"),
+        pytest.param([], 1, CONFLICTING, id="one that cannot be read"),
+        pytest.param([TERMINATING], 1, CONFLICTING, id="one that cannot be read beside it"),
+    ],
+)
+def test_only_a_single_one_for_terminating_is_no_conflict(
+    found: list[MachineHealthCheck], unreadable: int, expected: MachineHealthChecks
+) -> None:
+    assert machine_health_checks(found, unreadable=unreadable) is expected
+
+
+@pytest.mark.rule("NHC 1.3/Disabled/ConflictingMachineHealthCheckDetected")
+def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
+    found = check().problem(Surroundings(CONFLICTING), lambda *_: None)
+
+    assert found is not None
+    assert found.reason == "ConflictingMachineHealthCheckDetected"
+    assert (
+        found.message == "Custom MachineHealthCheck(s) detected, disabling NodeHealthCheck to avoid conflicts"
+    )
+
+
+@pytest.mark.parametrize("around", [CALM, Surroundings(TERMINATING_ONLY)])
+def test_no_conflict_disables_nobody(around: Surroundings) -> None:
+    assert check().problem(around, lambda *_: None) is None
+
+
+@pytest.mark.parametrize("status", ["True", "False", "Unknown"])
+def test_node_with_a_condition_terminating_is_left_to_the_single_check_for_it(status: str) -> None:
+    failed = node(condition("Ready", "False"), condition("Terminating", status))
+    later, judge = NOW + timedelta(hours=1), check()
+
+    assert judge.verdict(failed, later, CALM).health is Health.EXPIRED
+    assert judge.is_unhealthy(failed, CALM)
+    around = Surroundings(TERMINATING_ONLY)
+    assert judge.verdict(failed, later, around).health is Health.HEALTHY
+    assert not judge.is_unhealthy(failed, around)
+
+
+def test_other_nodes_are_not_left_to_it() -> None:
+    failed = node(condition("Ready", "False"))
+
+    assert check().is_unhealthy(failed, Surroundings(TERMINATING_ONLY))

@@ -1,0 +1,156 @@
+"""Which annotations are due on a request, and that what was written is remembered."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.marks import OLD, added, healthy, old, timed_out, unhealthy, with_marks
+from health.moves import RequestMark
+from health.remediation_request import (
+    EVER,
+    GREW_OLD,
+    GREW_OLD_FLAG,
+    HEALTHY_DELAY,
+    TIMED_OUT,
+    RemediationRequest,
+)
+from health.request_sight import RequestSight
+from tests.health.samples import NOW, request, request_sight, stamp
+
+A_MOMENT = timedelta(microseconds=1)
+
+
+def mark(annotations: dict[str, str | None], uid: str = "request-uid") -> RequestMark:
+    return RequestMark(request=request(uid), annotations=annotations)
+
+
+def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSight:
+    """A request that carries these annotations, as it is read."""
+    metadata = {
+        "name": "node-1",
+        "namespace": "remediators",
+        "uid": "request-uid",
+        "creationTimestamp": stamp(NOW),
+        "annotations": {name: text for name, text in annotations.items() if text is not None},
+    }
+    read = RemediationRequest.model_validate({"metadata": metadata}).sight("example.com/v1", "Reboot")
+    return read.model_copy(update={"reference": request()})
+
+
+@pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 2.4/6/timeout")
+def test_request_that_is_over_is_told_when() -> None:
+    assert timed_out(request_sight(), NOW) == mark({TIMED_OUT: "2026-03-01T12:00:00Z"})
+    assert timed_out(request_sight(succeeded=False), NOW) == mark({TIMED_OUT: "2026-03-01T12:00:00Z"})
+
+
+@pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.5/overdue")
+def test_request_that_succeeded_is_not_told_to_stop() -> None:
+    assert timed_out(request_sight(succeeded=True), NOW) is None
+
+
+@pytest.mark.rule("decision 39")
+def test_mark_of_the_reference_is_left_as_it_is() -> None:
+    assert timed_out(request_sight(timed_out_at=NOW - OLD), NOW) is None
+    assert healthy(request_sight(healthy_since=NOW - OLD), NOW) is None
+
+
+@pytest.mark.rule("NHC 1.7/healthy-delay", "NHC 2.6/positive")
+def test_stamp_of_a_recovery_is_in_utc_and_in_whole_seconds() -> None:
+    now = datetime(2026, 3, 1, 13, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=1)))
+    assert healthy(request_sight(), now) == mark({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
+
+
+@pytest.mark.rule("decision 19")
+@pytest.mark.parametrize("since", [NOW, EVER])
+def test_stamp_goes_when_the_target_fails_again(since: datetime) -> None:
+    assert unhealthy(request_sight(healthy_since=since)) == mark({HEALTHY_DELAY: None})
+    assert unhealthy(request_sight()) is None
+
+
+@pytest.mark.rule("NHC 2.1/17/48 h", "decision 23")
+@pytest.mark.parametrize(
+    ("age", "is_flagged", "is_due"),
+    [(OLD - A_MOMENT, False, False), (OLD, False, True), (OLD, True, False), (10 * OLD, True, False)],
+)
+def test_request_is_flagged_once_when_it_is_48_hours_old(
+    age: timedelta, *, is_flagged: bool, is_due: bool
+) -> None:
+    due = old(request_sight(created=NOW - age, is_flagged_as_old=is_flagged), NOW)
+    assert due == (mark({GREW_OLD: GREW_OLD_FLAG}) if is_due else None)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "field", "value"),
+    [
+        pytest.param({TIMED_OUT: stamp(NOW)}, "timed_out_at", NOW, id="timed out"),
+        pytest.param({HEALTHY_DELAY: stamp(NOW)}, "healthy_since", NOW, id="healthy"),
+        pytest.param({HEALTHY_DELAY: None}, "healthy_since", None, id="unhealthy"),
+        pytest.param({GREW_OLD: GREW_OLD_FLAG}, "is_flagged_as_old", True, id="old"),
+    ],
+)
+def test_what_was_written_is_seen_at_once(
+    annotations: dict[str, str | None], field: str, value: object
+) -> None:
+    before = request_sight(created=NOW - OLD, healthy_since=NOW - OLD)
+    (after,) = with_marks([before], [mark(annotations)])
+    assert after == before.model_copy(update={field: value})
+
+
+@pytest.mark.rule("NHC 2.6/unreadable")
+@pytest.mark.parametrize("theirs", [EVER, NOW - A_MOMENT], ids=["unreadable", "before the request"])
+def test_stamp_that_somebody_else_wrote_over_ours_counts(theirs: datetime) -> None:
+    stamped = request_sight(created=NOW, healthy_since=theirs)
+    assert with_marks([stamped], [mark({HEALTHY_DELAY: stamp(NOW)})]) == (stamped,)
+
+
+def test_mark_of_another_request_changes_nothing() -> None:
+    assert with_marks([request_sight()], [mark({TIMED_OUT: stamp(NOW)}, "another")]) == (request_sight(),)
+
+
+def test_latest_writing_of_an_annotation_counts() -> None:
+    known = added((), [mark({HEALTHY_DELAY: stamp(NOW), TIMED_OUT: stamp(NOW)}), mark({}, "another")])
+    assert added(known, [mark({HEALTHY_DELAY: None})]) == (
+        mark({HEALTHY_DELAY: None, TIMED_OUT: stamp(NOW)}),
+        mark({}, "another"),
+    )
+
+
+STATES = st.fixed_dictionaries(
+    {
+        "created": st.integers(0, 100).map(lambda hours: NOW - timedelta(hours=hours)),
+        "succeeded": st.sampled_from([None, True, False]),
+        "timed_out_at": st.sampled_from([None, NOW]),
+        "healthy_since": st.sampled_from([None, NOW]),
+        "is_flagged_as_old": st.booleans(),
+    }
+)
+
+
+@given(state=STATES)
+def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
+    sight = request_sight(**state)
+    for due in (timed_out(sight, NOW), healthy(sight, NOW), unhealthy(sight), old(sight, NOW)):
+        if due is None:
+            continue
+        (after,) = with_marks([sight], [due])
+        name = next(iter(due.annotations))
+        again = {
+            TIMED_OUT: timed_out(after, NOW),
+            HEALTHY_DELAY: unhealthy(after) if due.annotations[name] is None else healthy(after, NOW),
+            GREW_OLD: old(after, NOW),
+        }
+        assert again[name] is None
+
+
+@pytest.mark.rule("decision 39/back")
+@given(
+    annotations=st.dictionaries(
+        st.sampled_from([TIMED_OUT, HEALTHY_DELAY]), st.sampled_from([stamp(NOW), None])
+    )
+)
+def test_what_is_remembered_is_what_the_cluster_will_show(annotations: dict[str, str | None]) -> None:
+    (remembered,) = with_marks([request_sight()], [mark(annotations)])
+    assert remembered == as_the_cluster_shows(annotations)

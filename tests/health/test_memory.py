@@ -1,0 +1,249 @@
+"""What an incident remembers, look by look and act by act."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.memory import Memory
+from health.moves import RequestMark
+from health.observation import Observation, TargetState
+from health.references import RequestReference, Step
+from health.remediation_request import TIMED_OUT
+from health.request_sight import RequestSight
+from tests.health.samples import NOW, stamp
+from tests.health.steps import (
+    ACTED,
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    MINUTE,
+    REBOOT,
+    RESET,
+    SECOND,
+    THIRD,
+    request_of,
+    seen,
+)
+
+AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)
+
+
+def references(*requests: RequestSight) -> tuple[RequestReference, ...]:
+    return tuple(request.reference for request in requests)
+
+
+@pytest.mark.rule("decision 39")
+def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
+    memory = Memory().after(seen(AT_WORK), NOW)
+    assert memory.requests == references(AT_WORK)
+    assert memory.has_acted
+    assert memory.may_hold_lease
+    assert memory.attempt == 1
+    assert memory.renew_at == NOW, "nobody knows until when its Lease runs"
+    assert not memory.holds_lease, "nor whether there is one"
+
+
+@pytest.mark.rule("NHC 1.8/duration", "NHC 2.5/durations")
+@pytest.mark.parametrize(
+    ("steps", "request_", "seconds"),
+    [
+        pytest.param(ESCALATION, AT_WORK, 300, id="of the first step"),
+        pytest.param(ESCALATION, request_of(THIRD), 600, id="of the third step"),
+        pytest.param(CLASSIC, AT_WORK, 600, id="classic"),
+        pytest.param((THIRD,), AT_WORK, 77, id="of a template that is no longer listed: as before"),
+        pytest.param((), AT_WORK, 77, id="of a check that is not seen: as before"),
+    ],
+)
+def test_lease_is_kept_for_the_step_of_the_request_that_is_seen(
+    steps: tuple[Step, ...], request_: RequestSight, seconds: int
+) -> None:
+    memory = Memory(lease_seconds=77).after(seen(request_, steps=steps), NOW)
+    assert memory.lease_seconds == seconds
+
+
+def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
+    requests = (request_of(SECOND), request_of(FIRST, 9 * MINUTE))
+    assert Memory().after(seen(*requests), NOW).lease_seconds == 120
+
+
+@pytest.mark.rule("decision 21")
+def test_request_of_a_control_plane_node_may_hold_the_turn() -> None:
+    assert Memory().may_hold_turn, "an act that broke off does not say"
+    assert not Memory().after(seen(AT_WORK), NOW).may_hold_turn
+    assert Memory().after(seen(request_of(FIRST, is_of_control_plane=True)), NOW).may_hold_turn
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+def test_lease_that_was_given_back_is_not_thought_to_be_held_while_its_request_stays() -> None:
+    memory = ACTED.having_given_back().after(seen(AT_WORK), NOW)
+    assert not memory.may_hold_lease
+    assert not memory.holds_lease
+
+
+def test_request_that_is_not_seen_is_not_forgotten() -> None:
+    memory = Memory().after(seen(AT_WORK), NOW)
+    assert memory.after(seen(), NOW).requests == references(AT_WORK)
+    assert memory.after(seen(request_of(SECOND)), NOW).requests == references(AT_WORK, request_of(SECOND))
+
+
+@pytest.mark.rule("NHC 2.4/2")
+@pytest.mark.parametrize(
+    ("observation", "spent"),
+    [
+        pytest.param(seen(AT_WORK), (), id="at work"),
+        pytest.param(seen(FAILED), (REBOOT,), id="failed"),
+        pytest.param(seen(request_of(FIRST, 6 * MINUTE)), (REBOOT,), id="timed out"),
+        pytest.param(seen(request_of(FIRST, timed_out_at=NOW)), (REBOOT,), id="marked"),
+        pytest.param(seen(FAILED, request_of(SECOND, 3 * MINUTE)), (REBOOT, RESET), id="two"),
+        pytest.param(seen(FAILED, state=TargetState.WAITING), (), id="only a timer runs"),
+        pytest.param(seen(FAILED, state=TargetState.UNKNOWN), (), id="the detector cannot tell"),
+        pytest.param(seen(FAILED, state=TargetState.HEALTHY), (), id="healthy"),
+        pytest.param(seen(FAILED, steps=(THIRD,)), (), id="no longer listed"),
+    ],
+)
+def test_turn_of_a_step_is_over_once(observation: Observation, spent: tuple[Any, ...]) -> None:
+    memory = Memory().after(observation, NOW)
+    assert memory.spent == spent
+    assert memory.after(observation, NOW).spent == spent
+
+
+@pytest.mark.rule("decision 14/deleted request", "NHC 2.5/overdue")
+def test_classic_remediation_whose_overdue_request_somebody_deletes_is_begun_anew() -> None:
+    overdue = seen(request_of(CLASSIC[0], timed_out_at=NOW), steps=CLASSIC)
+    assert Memory().after(overdue, NOW).spent == ()
+
+
+@pytest.mark.rule("NHC 2.5/durations")
+def test_act_is_remembered_with_its_lease() -> None:
+    held = Memory(skips_back_off=True, has_given_back=True, may_hold_lease=True)
+    memory = held.having_acted(SECOND, request_of(SECOND, is_of_control_plane=True), NOW - MINUTE, NOW)
+    assert memory.requests == references(request_of(SECOND))
+    assert memory.lease_seconds == 120
+    assert memory.lease_acquired_at == NOW - MINUTE
+    assert memory.renew_at == NOW + 2 * MINUTE
+    assert memory.holds_lease
+    assert memory.is_of_control_plane
+    assert not memory.has_given_back
+    assert not memory.skips_back_off
+
+
+def test_act_that_met_its_own_request_does_not_forget_since_when_it_holds_the_lease() -> None:
+    memory = ACTED.having_acted(FIRST, AT_WORK, None, NOW + MINUTE)
+    assert memory.lease_acquired_at == NOW
+    assert memory.having_acted(FIRST, AT_WORK, None, NOW).requests == references(AT_WORK)
+
+
+@pytest.mark.rule("decision 14/deleted request")
+def test_each_loss_counts_as_an_attempt() -> None:
+    memory = Memory().after(seen(AT_WORK, earlier_attempts=1), NOW)
+    assert memory.attempt == 2
+    later = NOW + MINUTE
+    lost = memory.having_lost(references(AT_WORK), later)
+    assert (lost.requests, lost.lost, lost.lost_at) == ((), 1, later)
+    assert lost.attempt_of(seen(earlier_attempts=1)) == 3
+
+
+def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
+    memory = Memory().after(seen(AT_WORK, request_of(SECOND)), NOW)
+    assert memory.having_lost(references(AT_WORK), NOW).requests == references(request_of(SECOND))
+
+
+def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
+    memory = ACTED.after(seen(FAILED), NOW).having_cleaned_up(())
+    assert not memory.owns_something
+    assert not memory.holds_lease
+    assert memory.spent == ()
+    assert memory.marks == ()
+    assert memory.has_acted
+
+
+@pytest.mark.rule("NHC 2.7/finalizer")
+def test_what_a_finalizer_keeps_is_still_owned() -> None:
+    memory = ACTED.after(seen(FAILED), NOW).having_cleaned_up(references(FAILED))
+    assert memory.owns_something
+    assert memory.may_hold_lease
+    assert memory.spent == (REBOOT,)
+
+
+def test_broken_off_act_is_owned_but_its_lease_is_not_surely_held() -> None:
+    memory = Memory(may_hold_lease=True)
+    assert memory.owns_something
+    assert not memory.holds_lease
+
+
+def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
+    mark = RequestMark(request=AT_WORK.reference, annotations={TIMED_OUT: stamp(NOW)})
+    memory = ACTED.having_marked((mark,))
+    (completed,) = memory.complete(seen(AT_WORK)).requests
+    assert completed.timed_out_at == NOW
+    assert memory.complete(seen()) == seen()
+
+
+@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.parametrize(
+    ("name", "spent"), [("", ()), ("reboot", ()), ("reset", (REBOOT,)), ("unheard of", ())]
+)
+def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, ...]) -> None:
+    ordered = Memory(starts_over=True, first_step=name, lost=3, spent=(RESET,))
+    memory = ordered.after(seen(), NOW)
+    assert memory.spent == spent
+    assert (memory.starts_over, memory.first_step, memory.lost) == (False, "", 0)
+
+
+@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.parametrize(
+    ("observation", "memory"),
+    [
+        pytest.param(seen(AT_WORK), Memory(), id="a request is seen"),
+        pytest.param(seen(), Memory(requests=references(AT_WORK)), id="a request is known"),
+        pytest.param(seen(), Memory(may_hold_lease=True), id="the Lease may be held"),
+        pytest.param(seen(state=TargetState.UNKNOWN), Memory(), id="the steps are not known"),
+    ],
+)
+def test_starting_over_waits_until_all_is_clean(observation: Observation, memory: Memory) -> None:
+    ordered = memory.model_copy(update={"starts_over": True, "first_step": "reset"})
+    after = ordered.after(observation, NOW)
+    assert (after.starts_over, after.first_step) == (True, "reset")
+
+
+OBSERVATIONS = st.builds(
+    lambda state, requests: seen(*requests, state=state),
+    st.sampled_from(list(TargetState)),
+    st.lists(
+        st.builds(
+            lambda step, minutes, succeeded: request_of(step, minutes * MINUTE, succeeded=succeeded),
+            st.sampled_from(ESCALATION),
+            st.integers(0, 20),
+            st.sampled_from([None, True, False]),
+        ),
+        unique_by=lambda one: one.uid,
+    ),
+)
+MEMORIES = st.builds(lambda looks: looks_remembered(Memory(), looks), st.lists(OBSERVATIONS, max_size=3))
+
+
+def looks_remembered(memory: Memory, looks: list[Observation], now: datetime = NOW) -> Memory:
+    for look in looks:
+        memory = memory.after(look, now)
+    return memory
+
+
+@given(memory=MEMORIES, observation=OBSERVATIONS, later=st.integers(0, 10**6))
+def test_same_look_twice_tells_nothing_new(memory: Memory, observation: Observation, later: int) -> None:
+    now = NOW + timedelta(seconds=later)
+    once = memory.after(observation, now)
+    assert once.after(observation, now) == once
+
+
+@given(memory=MEMORIES, observation=OBSERVATIONS)
+def test_look_forgets_neither_a_request_nor_a_step_nor_an_attempt(
+    memory: Memory, observation: Observation
+) -> None:
+    after = memory.after(observation, NOW)
+    assert set(memory.requests) <= set(after.requests)
+    assert set(memory.spent) <= set(after.spent)
+    assert after.attempt >= memory.attempt
+    assert Memory.model_validate_json(after.model_dump_json()) == after

@@ -1,0 +1,80 @@
+"""A new request: only where the detector admits it, and not too soon after somebody deleted the last one."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.memory import Memory
+from health.moves import Act, Phase, Rest
+from health.new_step import new_step
+from health.observation import Hold, HoldReason
+from health.resting import LONGEST_REST
+from tests.health.samples import NOW
+from tests.health.steps import MINUTE, seen
+
+LIMIT = timedelta(minutes=30)
+ADMITTED = seen(back_off_limit_seconds=LIMIT.total_seconds())
+SOON = Hold(reason=HoldReason.BACK_OFF, message="due later", ask_again_seconds=40)
+
+
+def lost(times: int, at: datetime = NOW) -> Memory:
+    return Memory(lost=times, lost_at=at)
+
+
+def test_what_is_admitted_is_done() -> None:
+    assert new_step(2, ADMITTED, Memory(), NOW) == Act(2, "it is Expired")
+
+
+@pytest.mark.parametrize("reason", list(HoldReason))
+def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> None:
+    held = seen(hold=Hold(reason=reason, message="no", ask_again_seconds=42))
+    result = new_step(0, held, Memory(), NOW)
+    assert result == Rest(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
+
+
+@pytest.mark.rule("decision 14")
+@pytest.mark.parametrize("reason", list(HoldReason))
+def test_resume_skips_the_wait_between_two_attempts_and_nothing_else(reason: HoldReason) -> None:
+    held = seen(hold=Hold(reason=reason, message="no"))
+    result = new_step(0, held, Memory(skips_back_off=True), NOW)
+    assert isinstance(result, Act) is (reason is HoldReason.BACK_OFF)
+
+
+@pytest.mark.rule("decision 14", "decision 14/deleted request")
+@pytest.mark.parametrize(
+    ("earlier", "times", "minutes"), [(0, 1, 1), (0, 2, 2), (0, 3, 4), (1, 1, 2), (2, 3, 16), (0, 9, 30)]
+)
+def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
+    earlier: int, times: int, minutes: int
+) -> None:
+    observation = ADMITTED.model_copy(update={"earlier_attempts": earlier})
+    due = NOW + minutes * MINUTE
+    result = new_step(0, observation, lost(times), NOW)
+    words = f"BackOff: its request was removed by somebody, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
+    assert result == Rest(Phase.HELD, f"it is Expired; {words}", minutes * 60)
+    assert isinstance(new_step(0, observation, lost(times), due - timedelta(microseconds=1)), Rest)
+    assert isinstance(new_step(0, observation, lost(times), due), Act)
+
+
+@pytest.mark.rule("decision 14/limit")
+def test_without_a_limit_nothing_waits() -> None:
+    assert isinstance(new_step(0, seen(back_off_limit_seconds=0), lost(5), NOW), Act)
+
+
+@pytest.mark.rule("decision 14")
+def test_resume_skips_the_wait_after_a_loss() -> None:
+    memory = lost(5).model_copy(update={"skips_back_off": True})
+    assert isinstance(new_step(0, ADMITTED, memory, NOW), Act)
+    assert isinstance(new_step(0, ADMITTED.model_copy(update={"hold": SOON}), memory, NOW), Act)
+
+
+@given(times=st.integers(1, 10_000), earlier=st.integers(0, 10_000), limit=st.integers(0, 10**7))
+def test_wait_after_a_loss_has_an_end(times: int, earlier: int, limit: int) -> None:
+    observation = seen(back_off_limit_seconds=limit, earlier_attempts=earlier)
+    result = new_step(0, observation, lost(times), NOW)
+    assert isinstance(new_step(0, observation, lost(times), NOW + timedelta(seconds=limit)), Act)
+    if isinstance(result, Rest):
+        assert result.seconds is not None
+        assert 0 < result.seconds <= min(limit, LONGEST_REST.total_seconds())

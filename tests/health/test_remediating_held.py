@@ -1,0 +1,115 @@
+"""What holds an incident in the middle of a remediation stops the next step, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from health.marks import OLD
+from health.moves import GiveBack, Phase, Renew, Rest
+from health.observation import Hold, HoldReason, TargetState
+from health.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from tests.health.samples import NOW
+from tests.health.steps import (
+    ACTED,
+    CLASSIC,
+    FIRST,
+    HOLD,
+    MINUTE,
+    annotations_of,
+    move,
+    request_of,
+    seen,
+)
+
+BY_A_PERSON: dict[str, Any] = {"held": True, "held_reason": "disk swap"}
+AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
+STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
+
+
+HELD_IN_VAIN = [
+    pytest.param(
+        {"hold": Hold(reason=reason, message="no", ask_again_seconds=100)},
+        {},
+        id=f"detector: {reason}",
+    )
+    for reason in HoldReason
+]
+
+
+@pytest.mark.rule("decision 7", "NHC 2.2/existing requests")
+@pytest.mark.parametrize(
+    ("fields", "orders"), [*HELD_IN_VAIN, pytest.param({}, BY_A_PERSON, id="by a person")]
+)
+def test_what_holds_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]) -> None:
+    result = move(seen(FAILED, **fields), ACTED.model_copy(update=orders))
+    assert isinstance(result, Rest)
+    assert result.phase is Phase.HELD
+
+
+@pytest.mark.rule("decision 7/timed out", "decision 7/lease")
+@pytest.mark.parametrize(
+    ("fields", "orders"), [({"hold": HOLD}, {}), ({}, BY_A_PERSON)], ids=["by the detector", "by a person"]
+)
+def test_what_holds_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any]) -> None:
+    memory = ACTED.model_copy(update=orders)
+    assert TIMED_OUT in annotations_of(move(seen(request_of(FIRST, 6 * MINUTE), **fields), memory))
+    due = memory.model_copy(update={"renew_at": NOW})
+    assert isinstance(move(seen(AT_WORK, **fields), due), Renew)
+    acquired_long_ago = memory.model_copy(update={"lease_acquired_at": NOW - 60 * MINUTE})
+    overdue = request_of(FIRST, 16 * MINUTE, timed_out_at=NOW)
+    assert isinstance(move(seen(overdue, **fields), acquired_long_ago), GiveBack)
+    grown_old = request_of(CLASSIC[0], OLD, succeeded=True)
+    assert GREW_OLD in annotations_of(move(seen(grown_old, steps=CLASSIC, **fields), memory))
+
+
+@pytest.mark.rule("decision 7")
+def test_request_at_work_is_given_its_time_while_the_check_is_held() -> None:
+    assert move(seen(AT_WORK, hold=HOLD)) == move(seen(AT_WORK))
+
+
+@pytest.mark.rule("NHC 2.1/13/timer runs")
+def test_while_only_a_timer_runs_requests_stay_and_nothing_escalates() -> None:
+    over = request_of(FIRST, 6 * MINUTE)
+    for request in (over, FAILED, AT_WORK, request_of(FIRST, 6 * MINUTE, succeeded=True)):
+        result = move(seen(request, state=TargetState.WAITING))
+        assert isinstance(result, Rest)
+        assert result.seconds == 90
+    assert move(seen(over)) != move(seen(over, state=TargetState.WAITING))
+
+
+@pytest.mark.rule("NHC 2.1/13/timer runs")
+def test_while_only_a_timer_runs_the_lease_is_kept_even_when_it_is_overdue() -> None:
+    overdue = ACTED.model_copy(
+        update={"lease_acquired_at": NOW - 60 * MINUTE, "renew_at": NOW, "lease_seconds": 600.0}
+    )
+    request = request_of(CLASSIC[0], 60 * MINUTE)
+    assert isinstance(move(seen(request, state=TargetState.WAITING, steps=CLASSIC), overdue), Renew)
+
+
+@pytest.mark.rule("decision 3")
+def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
+    unmarked = request_of(FIRST, 100 * OLD, succeeded=False, healthy_since=NOW)
+    blind = seen(unmarked, state=TargetState.UNKNOWN, hold=STALE)
+    result = move(blind)
+    assert isinstance(result, Rest)
+    assert result.phase is Phase.REMEDIATING
+    assert result.seconds == 10
+    assert isinstance(move(blind, ACTED.model_copy(update={"renew_at": NOW})), Renew)
+
+
+@pytest.mark.rule("decision 3")
+def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
+    between = ACTED.after(seen(FAILED), NOW)
+    blind = seen(state=TargetState.UNKNOWN, hold=STALE)
+    assert move(blind, between) == Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10)
+    until = {**BY_A_PERSON, "held_until": NOW + MINUTE}
+    details = "it is Unknown; held by a person: disk swap"
+    assert move(blind, between.model_copy(update=until)) == Rest(Phase.HELD, details, 60)
+
+
+@pytest.mark.rule("decision 19")
+@pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING])
+def test_target_that_fails_again_restarts_its_healthy_delay(state: TargetState) -> None:
+    again = request_of(FIRST, healthy_since=NOW - MINUTE)
+    result = move(seen(again, state=state))
+    assert annotations_of(result) == {HEALTHY_DELAY: None}

@@ -1,0 +1,112 @@
+"""The Lease of a target: kept, given back when overdue, taken anew by the next step; and the flag of 48 h."""
+
+import pytest
+
+from health.marks import OLD
+from health.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest
+from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
+from tests.health.samples import NOW, stamp
+from tests.health.steps import (
+    ACTED,
+    AN_INSTANT,
+    CLASSIC,
+    FIRST,
+    HOLD,
+    MINUTE,
+    SECOND,
+    annotations_of,
+    move,
+    request_of,
+    seen,
+)
+
+AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
+
+
+@pytest.mark.rule("NHC 2.1/17/48 h", "decision 23")
+def test_request_is_flagged_once_after_48_hours() -> None:
+    endless = (CLASSIC[0].model_copy(update={"timeout_seconds": 10 * OLD.total_seconds()}),)
+    patient = ACTED.model_copy(update={"renew_at": NOW + 10 * OLD, "lease_seconds": 10 * OLD.total_seconds()})
+    young = move(seen(request_of(CLASSIC[0], OLD - MINUTE), steps=endless), patient)
+    assert isinstance(young, Rest)
+    assert young.seconds == 60
+    old = request_of(CLASSIC[0], OLD)
+    due = move(seen(old, steps=endless), patient)
+    assert annotations_of(due) == {GREW_OLD: GREW_OLD_FLAG}
+    assert isinstance(due, MarkRequests)
+    assert isinstance(move(seen(old, steps=endless), patient.having_marked(due.marks)), Rest)
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+def test_lease_that_says_another_time_than_is_known_is_read_again_once() -> None:
+    patient = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
+    rewritten = seen(AT_WORK, lease_acquired_at=NOW - 60 * MINUTE)
+    memory = patient.after(rewritten, NOW)
+    assert isinstance(move(rewritten, memory), Renew)
+    read = memory.model_copy(update={"renew_at": NOW + 5 * MINUTE})
+    assert isinstance(move(rewritten, read.after(rewritten, NOW)), Rest)
+    assert patient.after(seen(AT_WORK, lease_acquired_at=NOW), NOW) == patient
+
+
+@pytest.mark.rule("NHC 2.5/manage/renew")
+def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
+    assert isinstance(move(seen(AT_WORK)), Rest)
+    assert isinstance(move(seen(AT_WORK), now=NOW + 5 * MINUTE), Renew)
+
+
+CLASSIC_ACTED = ACTED.model_copy(update={"lease_seconds": 600.0, "renew_at": NOW + 60 * MINUTE})
+
+
+@pytest.mark.rule("NHC 2.5/overdue", "NHC 2.8/overdue", "decision 13/overdue")
+def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then_rests() -> None:
+    at_work = request_of(CLASSIC[0])
+    in_time = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, NOW + 30 * MINUTE)
+    assert in_time == Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 0.001)
+
+    late = NOW + 30 * MINUTE + AN_INSTANT
+    mark = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, late)
+    assert annotations_of(mark) == {TIMED_OUT: stamp(late)}
+    assert isinstance(mark, MarkRequests)
+
+    marked_memory = CLASSIC_ACTED.having_marked(mark.marks)
+    assert isinstance(move(seen(at_work, steps=CLASSIC), marked_memory, late), GiveBack)
+
+    given_back = marked_memory.having_given_back()
+    rest = move(seen(at_work, steps=CLASSIC), given_back, late)
+    assert isinstance(rest, Rest)
+    assert rest.phase is Phase.EXHAUSTED
+    assert rest.seconds == (at_work.created + OLD - late).total_seconds()
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+def test_overdue_request_that_succeeded_gives_the_lease_back_without_a_mark() -> None:
+    late = NOW + 31 * MINUTE
+    done = request_of(CLASSIC[0], succeeded=True)
+    assert isinstance(move(seen(done, steps=CLASSIC), CLASSIC_ACTED, late), GiveBack)
+    rest = move(seen(done, steps=CLASSIC), CLASSIC_ACTED.having_given_back(), late)
+    assert isinstance(rest, Rest)
+    assert rest.phase is Phase.REMEDIATING
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+def test_lease_that_was_given_back_is_not_renewed() -> None:
+    given_back = CLASSIC_ACTED.having_given_back().model_copy(update={"renew_at": NOW})
+    assert isinstance(move(seen(request_of(CLASSIC[0]), steps=CLASSIC), given_back), Rest)
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_takes_it_anew() -> None:
+    late = NOW + 15 * MINUTE + AN_INSTANT
+    waiting = request_of(FIRST, timed_out_at=NOW)
+    assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), GiveBack)
+    given_back = ACTED.having_given_back()
+    assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Rest)
+    assert move(seen(waiting), given_back, late) == Act(1, "it is Expired")
+
+    second = request_of(SECOND, NOW - late)
+    acted = given_back.model_copy(update={"may_hold_lease": True}).having_acted(SECOND, second, late, late)
+    assert acted.holds_lease
+    assert acted.lease_acquired_at == late
+    rest = move(seen(waiting, second), acted, late)
+    assert isinstance(rest, Rest)
+    assert rest.seconds == 120

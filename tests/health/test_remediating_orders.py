@@ -1,0 +1,63 @@
+"""What people order in the middle of a remediation: abort, resume, and the words of a hold."""
+
+from typing import Any
+
+import pytest
+
+from health.moves import Act, CleanUp, Phase, Rest
+from health.observation import TargetState
+from health.request_sight import RequestSight
+from tests.health.samples import NOW
+from tests.health.steps import (
+    ACTED,
+    ESCALATION,
+    FIRST,
+    HOLD,
+    MINUTE,
+    move,
+    request_of,
+    seen,
+    with_steps_tried,
+)
+
+BY_A_PERSON: dict[str, Any] = {"held": True, "held_reason": "disk swap"}
+ALONE: dict[str, Any] = {"left_alone": True, "left_alone_reason": "maintenance"}
+AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
+
+
+@pytest.mark.rule("decision 40")
+@pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.UNKNOWN])
+@pytest.mark.parametrize(
+    "request_", [AT_WORK, FAILED, request_of(FIRST, 6 * MINUTE)], ids=["at work", "failed", "timed out"]
+)
+def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSight) -> None:
+    memory = ACTED.model_copy(update={**ALONE, **BY_A_PERSON, "starts_over": True})
+    assert move(seen(request_, state=state, hold=HOLD), memory) == CleanUp("left alone: maintenance")
+
+
+@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.parametrize(("name", "step"), [("", 0), ("reset", 1), ("replace", 2), ("no longer listed", 0)])
+def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
+    tried = seen(*with_steps_tried(*ESCALATION))
+    ordered = ACTED.after(tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
+    assert move(tried, ordered) == CleanUp("it is Expired; starts over by order")
+    cleaned = ordered.having_cleaned_up(())
+    assert move(seen(), cleaned) == Act(step, "it is Expired")
+
+
+@pytest.mark.rule("decision 40/exhausted")
+def test_resume_waits_for_what_a_finalizer_keeps() -> None:
+    tried = with_steps_tried(*ESCALATION)
+    ordered = ACTED.after(seen(*tried), NOW).model_copy(update={"starts_over": True})
+    hanging = ordered.having_cleaned_up((tried[0].reference,))
+    assert isinstance(move(seen(tried[0]), hanging), CleanUp)
+    assert isinstance(move(seen(), hanging), CleanUp)
+
+
+@pytest.mark.rule("decision 7")
+def test_hold_of_the_check_is_told_in_the_words_of_the_detector() -> None:
+    result = move(seen(FAILED, hold=HOLD))
+    assert isinstance(result, Rest)
+    assert str(HOLD) in result.details
+    assert result.phase is Phase.HELD
+    assert result.seconds == 5 * 60

@@ -1,0 +1,203 @@
+"""A storm in status and Events of a NodeHealthCheck (semantics 1.3 and 1.5)."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from health.announcement import Severity
+from health.check_sight import CheckSight
+from health.nodehealthcheck_events import announcements
+from health.nodehealthcheck_status import status_patch
+from health.storm import Storm
+from tests.health.samples import BLOCKED, INVALID, NOW, expired, sight
+
+NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
+MINUTE = timedelta(minutes=1)
+RAGING = Storm(is_active=True, turned=NOW, is_cooling=False, cooldown_turned=NOW)
+COOLING = replace(RAGING, is_cooling=True, cooldown_turned=NOW + MINUTE)
+OVER = Storm(is_active=False, turned=NOW + 5 * MINUTE, is_cooling=False, cooldown_turned=NOW + 5 * MINUTE)
+
+STARTED = (
+    WARNING,
+    "StormRecoveryStarted",
+    "[remediation] Storm recovery mode activated - delaying remediation until threshold is reached",
+)
+COOLDOWN_STARTED = (
+    WARNING,
+    "StormRecoveryCooldownStarted",
+    "[remediation] Storm recovery mode will exit after cooldown delay",
+)
+ENDED = (
+    NORMAL,
+    "StormRecoveryEnded",
+    "[remediation] Storm recovery mode deactivated - normal remediation resumed",
+)
+SKIPPED = (
+    WARNING,
+    "RemediationSkipped",
+    "[remediation] Storm recovery active: skipping creation of new remediations",
+)
+
+in_storm = replace(sight(expired(), allowance=BLOCKED), storm=RAGING)
+in_cooldown = replace(sight(expired()), storm=COOLING)
+recovered_in_cooldown = replace(sight(), storm=COOLING)
+after_storm = replace(sight(expired()), storm=OVER)
+
+
+def twice(seen: CheckSight) -> tuple[CheckSight, CheckSight]:
+    return seen, seen
+
+
+class Reporter:
+    """Tells, and then writes status, as the status reporter does."""
+
+    def __init__(self) -> None:
+        self.before: CheckSight | None = None
+        self.stored: dict[str, Any] = {}
+        self.seeds: set[str] = set()
+
+    def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
+        """The Events about the storm that are new."""
+        told = announcements(self.before, after, self.stored, now)
+        new = [note for note in told if note.seed not in self.seeds and "torm" in note.message]
+        self.seeds |= {note.seed for note in told}
+        self.before = after
+        self.stored |= status_patch(after, self.stored, now)
+        return [(note.severity, note.reason, note.message) for note in new]
+
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        return [(one["type"], one["status"]) for one in self.stored["conditions"]]
+
+
+@pytest.fixture
+def reporter() -> Reporter:
+    """One that has seen a check without trouble."""
+    made = Reporter()
+    made.sees(sight())
+    return made
+
+
+@pytest.mark.rule("NHC 2.3/conditions", "NHC 1.3/StormActive", "NHC 1.3/StormCooldownActive")
+def test_conditions_of_a_storm_stand_beside_disabled_from_the_first_storm_on(reporter: Reporter) -> None:
+    assert reporter.conditions == [("Disabled", "False")]
+    for seen, storm, cooldown in (
+        (in_storm, "True", "False"),
+        (in_cooldown, "True", "True"),
+        (after_storm, "False", "False"),
+    ):
+        reporter.sees(seen)
+        assert reporter.conditions == [
+            ("Disabled", "False"),
+            ("StormActive", storm),
+            ("StormCooldownActive", cooldown),
+        ]
+
+
+@pytest.mark.rule("decision 20/removed")
+def test_conditions_of_a_storm_go_when_it_is_forgotten_and_nothing_is_told(reporter: Reporter) -> None:
+    reporter.sees(in_cooldown)
+
+    assert reporter.sees(sight(expired())) == []
+    assert reporter.conditions == [("Disabled", "False")]
+
+
+def test_check_that_cannot_be_read_keeps_the_conditions_of_its_storm(reporter: Reporter) -> None:
+    reporter.sees(in_cooldown)
+    unreadable = replace(sight(of=INVALID), storm=COOLING)
+
+    assert reporter.sees(unreadable) == []
+    assert reporter.conditions == [
+        ("Disabled", "True"),
+        ("StormActive", "True"),
+        ("StormCooldownActive", "True"),
+    ]
+    assert reporter.sees(in_cooldown) == []
+
+
+@pytest.mark.rule("decision 6")
+def test_storm_that_goes_on_writes_nothing(reporter: Reporter) -> None:
+    reporter.sees(in_cooldown)
+
+    assert status_patch(in_cooldown, reporter.stored, NOW + MINUTE) == {}
+
+
+@pytest.mark.rule(
+    "NHC 1.5/StormRecoveryStarted",
+    "NHC 1.5/StormRecoveryCooldownStarted",
+    "NHC 1.5/StormRecoveryEnded",
+    "NHC 1.5/RemediationSkipped/storm",
+    "decision 15",
+)
+@pytest.mark.parametrize("restarting", [False, True], ids=["one process", "a restart before every look"])
+def test_each_transition_is_told_once(reporter: Reporter, restarting: bool) -> None:  # noqa: FBT001  a column of the table
+    told = []
+    for seen in (
+        in_storm,
+        in_storm,
+        in_cooldown,
+        in_cooldown,
+        recovered_in_cooldown,
+        after_storm,
+        after_storm,
+    ):
+        if restarting:
+            reporter.before = None
+        told.append(reporter.sees(seen))
+
+    assert told == [[STARTED], [], [COOLDOWN_STARTED, SKIPPED], [], [], [ENDED], []]
+
+
+def test_storm_that_began_and_cooled_down_between_two_looks_is_told_completely(reporter: Reporter) -> None:
+    assert reporter.sees(recovered_in_cooldown) == [STARTED, COOLDOWN_STARTED]
+
+
+@pytest.mark.rule("NHC 2.3/3", "decision 15")
+def test_cooldown_that_starts_again_is_told_again(reporter: Reporter) -> None:
+    reporter.sees(in_cooldown)
+    reporter.sees(replace(in_storm, storm=replace(COOLING, is_cooling=False)))
+    again = replace(COOLING, cooldown_turned=NOW + 3 * MINUTE)
+
+    assert reporter.sees(replace(in_cooldown, storm=again)) == [COOLDOWN_STARTED, SKIPPED]
+
+
+@pytest.mark.rule("decision 15")
+def test_next_storm_is_told_again(reporter: Reporter) -> None:
+    for seen in (in_storm, in_cooldown, after_storm):
+        reporter.sees(seen)
+    next_storm = replace(OVER, is_active=True, turned=NOW + timedelta(hours=1))
+
+    assert reporter.sees(replace(in_storm, storm=next_storm)) == [STARTED]
+
+
+def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_told(reporter: Reporter) -> None:
+    later = NOW + 3 * MINUTE
+    reporter.sees(in_storm)
+    assert reporter.sees(replace(in_storm, storm=replace(RAGING, turned=later))) == [STARTED]
+
+    reporter.sees(in_cooldown)
+    again = replace(COOLING, cooldown_turned=later)
+    assert reporter.sees(replace(in_cooldown, storm=again)) == [COOLDOWN_STARTED]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/storm", "decision 6")
+def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> None:
+    held = replace(sight(*(expired(f"node-{number}") for number in range(1000))), storm=COOLING)
+    notes = announcements(reporter.before, held, reporter.stored, NOW)
+
+    assert [note.reason for note in notes] == [
+        "StormRecoveryStarted",
+        "StormRecoveryCooldownStarted",
+        "RemediationSkipped",
+    ]
+
+
+@pytest.mark.rule("decision 39")
+def test_storm_that_the_reference_began_is_not_told_again() -> None:
+    reporter = Reporter()
+    reporter.stored = status_patch(in_storm, {}, NOW)
+
+    assert reporter.sees(in_storm) == []
+    assert reporter.sees(in_cooldown) == [COOLDOWN_STARTED, SKIPPED]

@@ -1,0 +1,152 @@
+"""What status and Events of a check say while something around it holds it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from health.announcement import Severity
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.global_stop import Stop
+from health.machine_health_check_conflict import CONFLICT
+from health.nodehealthcheck_status import status_patch
+from health.observation import Hold, HoldReason
+from tests.health.reporter import Reporter
+from tests.health.samples import NO_SUCH_KIND, NOW, expired, request_sight, sight
+
+NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
+CONFLICTING = CheckSurroundings(problem=CONFLICT)
+UPGRADING = CheckSurroundings(upgrade=Hold(reason=HoldReason.UPGRADING, message="being upgraded since noon"))
+UNKNOWN = CheckSurroundings(upgrade=Hold(reason=HoldReason.UPGRADE_UNKNOWN, message="nobody can say"))
+STOPPED = CheckSurroundings(stop=Stop("power work", "7"))
+ALL = [
+    pytest.param(around, id=name)
+    for name, around in {
+        "conflict": CONFLICTING,
+        "template": NO_SUCH_KIND,
+        "upgrade": UPGRADING,
+        "unknown upgrade": UNKNOWN,
+        "stop": STOPPED,
+    }.items()
+]
+
+
+@pytest.fixture
+def reporter() -> Reporter:
+    """One that has told of an enabled check."""
+    one = Reporter()
+    one.sees(sight())
+    return one
+
+
+EVENTS = [
+    pytest.param(
+        CONFLICTING,
+        (
+            WARNING,
+            "Disabled",
+            (
+                "[remediation] Custom MachineHealthCheck(s) detected, "
+                "disabling NodeHealthCheck to avoid conflicts"
+            ),
+        ),
+        id="conflict",
+    ),
+    pytest.param(
+        UPGRADING,
+        (
+            NORMAL,
+            "RemediationSkipped",
+            "[remediation] Postponing potential remediations because of ongoing cluster upgrade",
+        ),
+        id="upgrade",
+    ),
+    pytest.param(
+        UNKNOWN,
+        (
+            WARNING,
+            "RemediationSkipped",
+            "[remediation] Postponing potential remediations: nobody can say",
+        ),
+        id="unknown upgrade",
+    ),
+    pytest.param(
+        STOPPED,
+        (
+            WARNING,
+            "RemediationSkipped",
+            "[remediation] Postponing potential remediations: stopped in the whole cluster: power work",
+        ),
+        id="stop",
+    ),
+]
+
+
+@pytest.mark.rule(
+    "NHC 1.5/Disabled/MachineHealthCheck",
+    "NHC 1.5/RemediationSkipped/upgrade",
+    "NHC 2.1/4",
+    "NHC 2.1/10",
+    "decision 15",
+    "decision 36",
+    "decision 42",
+)
+@pytest.mark.parametrize(("around", "event"), EVENTS)
+def test_what_holds_the_check_is_told_once(
+    reporter: Reporter, around: CheckSurroundings, event: tuple[Severity, str, str]
+) -> None:
+    assert reporter.sees(sight(around=around)) == [event]
+    assert reporter.sees(sight(around=around)) == []
+    reporter.restarts()
+    assert reporter.sees(sight(around=around)) == []
+
+
+@pytest.mark.rule("decision 15", "decision 42")
+def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter) -> None:
+    reporter.sees(sight(around=STOPPED))
+    reporter.sees(sight(around=CheckSurroundings(stop=Stop("power work", "8"))))
+    reporter.sees(sight())
+
+    assert len(reporter.sees(sight(around=CheckSurroundings(stop=Stop("power work", "9"))))) == 1
+
+
+@pytest.mark.rule("decision 6")
+@pytest.mark.parametrize("around", ALL)
+def test_thousand_held_nodes_are_one_event(reporter: Reporter, around: CheckSurroundings) -> None:
+    nodes = [expired(f"node-{number:04}") for number in range(1000)]
+
+    assert len(reporter.sees(sight(*nodes, around=around))) == 1
+
+
+@pytest.mark.parametrize("around", ALL)
+def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, around: CheckSurroundings) -> None:
+    reporter.sees(sight(expired("node-1"), around=around))
+    told = reporter.sees(sight(expired("node-1"), around=NOTHING_AROUND), NOW + timedelta(hours=1))
+
+    assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
+
+
+@pytest.mark.rule("decision 17")
+@pytest.mark.parametrize("around", ALL)
+def test_numbers_and_remediations_are_true_whatever_is_around(around: CheckSurroundings) -> None:
+    def published(held: CheckSurroundings) -> dict[str, Any]:
+        patch = status_patch(sight(expired("node-1", request_sight()), around=held), {}, NOW)
+        return {name: patch[name] for name in ("observedNodes", "healthyNodes", "unhealthyNodes")}
+
+    assert published(around) == published(NOTHING_AROUND)
+
+
+@pytest.mark.rule("NHC 1.4/Disabled", "NHC 2.1/4")
+def test_conflict_shows_as_the_condition_disabled() -> None:
+    patch = status_patch(sight(around=CONFLICTING), {}, NOW)
+
+    assert patch["phase"] == "Disabled"
+    assert patch["reason"] == f"NHC is disabled: {CONFLICT.reason}: {CONFLICT.message}"
+    disabled = next(one for one in patch["conditions"] if one["type"] == "Disabled")
+    assert (disabled["status"], disabled["reason"]) == ("True", CONFLICT.reason)
+
+
+@pytest.mark.rule("NHC 1.4/Enabled", "NHC 2.1/10")
+@pytest.mark.parametrize("around", [UPGRADING, UNKNOWN, STOPPED])
+def test_what_only_postpones_leaves_the_check_enabled(around: CheckSurroundings) -> None:
+    assert status_patch(sight(around=around), {}, NOW)["phase"] == "Enabled"

@@ -1,0 +1,65 @@
+"""Why one target must be left alone, whatever its check allows."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from health.observation import HoldReason
+from health.target_hold import NO_FACTS, Rival, target_hold
+
+# In the order of precedence: what objects, the reason that is given, and its words.
+OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
+    ({"is_excluded": True}, HoldReason.EXCLUDED, "the node is labelled to be excluded from remediation"),
+    (
+        {"earlier_request": "Reboot/ns/node-1"},
+        HoldReason.EARLIER_REQUEST,
+        "Reboot/ns/node-1 of an earlier target of this name is still there",
+    ),
+    ({"rival": Rival("NodeHealthCheck-other")}, HoldReason.TAKEN, "held by NodeHealthCheck-other"),
+    (
+        {"turn": Rival("NodeHealthCheck-workers/node-2")},
+        HoldReason.CONTROL_PLANE,
+        "one control-plane node at a time: NodeHealthCheck-workers/node-2 has the turn",
+    ),
+]
+
+
+def test_target_that_nobody_holds_can_be_remediated() -> None:
+    assert target_hold(NO_FACTS) is None
+
+
+@pytest.mark.rule("decision 11", "decision 13", "decision 21")
+@pytest.mark.parametrize(("change", "reason", "message"), OBJECTIONS)
+def test_objection_is_given_with_its_reason(change: dict[str, Any], reason: HoldReason, message: str) -> None:
+    hold = target_hold(replace(NO_FACTS, **change))
+
+    assert hold is not None
+    assert (hold.reason, hold.message) == (reason, message)
+
+
+@pytest.mark.parametrize("first", range(len(OBJECTIONS)))
+def test_first_objection_wins(first: int) -> None:
+    facts = NO_FACTS
+    for change, _, _ in OBJECTIONS[first:]:
+        facts = replace(facts, **change)
+    hold = target_hold(facts)
+
+    assert hold is not None
+    assert hold.reason is OBJECTIONS[first][1]
+
+
+@pytest.mark.rule("decision 6")
+@pytest.mark.parametrize(
+    ("rival", "seconds"),
+    [
+        pytest.param(Rival("a"), 60, id="as the reference where no end is known"),
+        pytest.param(Rival("a", 17.5), 17.5, id="when its Lease runs out"),
+        pytest.param(Rival("a", -3), 1, id="never in a hot loop"),
+    ],
+)
+def test_taken_target_is_asked_for_again_when_the_hold_may_end(rival: Rival, seconds: float) -> None:
+    hold = target_hold(replace(NO_FACTS, rival=rival))
+
+    assert hold is not None
+    assert hold.ask_again_seconds == seconds

@@ -1,0 +1,12 @@
+"""The sandbox that the workflows of tests run in: it raises where one does what a replay cannot repeat.
+
+The worker itself runs without it (docs/decisions/0011).
+"""
+
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+
+def workflow_runner() -> SandboxedWorkflowRunner:
+    """The sandbox; values pass through, so that they keep their types."""
+    restrictions = SandboxRestrictions.default.with_passthrough_modules("health", "pydantic")
+    return SandboxedWorkflowRunner(restrictions=restrictions)

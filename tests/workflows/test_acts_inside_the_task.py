@@ -1,0 +1,195 @@
+"""What changes the cluster runs inside the workflow's task first (docs/decisions/0011)."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from health.moves import Outcome, Phase
+from health.observation import HoldReason
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act, adopt
+from tests.workflows.sights import expired, healthy
+from workflows.contracts import FRESH
+
+ASKS_AGAIN = timedelta(seconds=6)
+LONGER_THAN_A_TASK = FRESH + timedelta(seconds=1)
+"""On the server of `hasty_incident` a task lasts two seconds."""
+
+
+async def test_act_that_failed_is_a_hold_and_is_made_anew_after_another_question(
+    incident: IncidentDriver,
+) -> None:
+    incident.cluster.failing["act"] = 1
+    await incident.start(expired())
+    state = await incident.reaches(Phase.HELD)
+    assert "Failed: the attempt to act failed: ConnectionError: the API server is away" in state.details
+    assert state.observation is not None
+    assert state.observation.hold is not None
+    assert state.observation.hold.reason is HoldReason.FAILED
+    assert incident.cluster.count("act") == 1
+
+    await incident.pass_time(ASKS_AGAIN)
+    await incident.reaches(Phase.REMEDIATING)
+    whats = [entry.what for entry in incident.cluster.log]
+    assert whats == ["answered", "act", "observe", "answered", "act", "created"]
+    assert await incident.queued() == ["observe"]
+
+
+async def test_act_that_is_made_anew_is_the_same_act(incident: IncidentDriver) -> None:
+    incident.cluster.failing["act"] = 1
+    await incident.start(expired())
+    await incident.happens("act")
+    await incident.pass_time(ASKS_AGAIN)
+    await incident.reaches(Phase.REMEDIATING)
+    first, second = incident.cluster.attempts
+    assert (first.run_id, first.step) == (second.run_id, second.step)
+
+
+async def test_act_that_made_its_request_and_failed_then_is_adopted(incident: IncidentDriver) -> None:
+    incident.cluster.failing["act"] = 1
+    await incident.start(expired())
+    await incident.happens("act")
+    incident.cluster.put_request()
+    await incident.pass_time(ASKS_AGAIN)
+    state = await incident.reaches(Phase.REMEDIATING)
+    assert [request.uid for request in state.requests] == ["request-1"]
+    assert incident.cluster.count("act") == 1
+
+
+async def test_node_that_recovers_after_an_act_that_failed_is_cleaned_up(incident: IncidentDriver) -> None:
+    incident.cluster.failing["act"] = 1
+    await incident.start(expired())
+    await incident.reaches(Phase.HELD)
+    await incident.sees(healthy())
+    await incident.outcome()
+    assert incident.cluster.count("clean_up") == 1
+
+
+async def test_act_without_a_failure_goes_through_no_queue(incident: IncidentDriver) -> None:
+    await act(incident)
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert await incident.queued() == ["observe"]
+
+
+async def test_clean_up_that_fails_is_repeated_until_it_is_done(incident: IncidentDriver) -> None:
+    await act(incident)
+    incident.cluster.failing["clean_up"] = 3
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("clean_up") == 4
+    assert await incident.queued() == ["observe", "clean_up"]
+
+
+async def test_clean_up_that_hangs_is_given_up_and_repeated(incident: IncidentDriver) -> None:
+    """And the replay at the end of `incident` goes the same way."""
+    gate = incident.cluster.gates["clean_up"]
+    await act(incident)
+    gate.close()
+    await incident.sees(healthy())
+    await incident.happens("clean_up", 2)
+    gate.open()
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert await incident.queued() == ["observe", "clean_up"]
+
+
+async def test_renewal_that_fails_is_repeated_until_it_is_done(incident: IncidentDriver) -> None:
+    incident.cluster.failing["renew"] = 2
+    await adopt(incident)
+    await incident.happens("renew", 3)
+    await incident.reaches(Phase.REMEDIATING)
+    assert await incident.queued() == ["renew"]
+
+
+async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    async with incident.eyes():
+        async with incident.hands():
+            await incident.start(expired())
+            await gate.entered.wait()
+            asyncio.get_running_loop().call_later(0.5, gate.open)
+        assert incident.cluster.count("created") == 1
+        async with incident.hands():
+            await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("act") == 1
+
+
+@pytest.mark.parametrize("has_created", [False, True], ids=["before-the-request", "after-the-request"])
+async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_request(
+    hasty_incident: IncidentDriver, *, has_created: bool
+) -> None:
+    incident = hasty_incident
+    async with incident.eyes():
+        async with _worker_in_the_middle_of_an_act(incident):
+            if has_created:
+                incident.cluster.put_request()
+                incident.cluster.note("created", await incident.now())
+        async with incident.hands():
+            await incident.reaches(Phase.REMEDIATING)
+            assert incident.cluster.count("created") == 1
+            await incident.sees(healthy())
+            assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_incident_can_be_replayed_whose_act_outlasted_a_task_and_the_freshness_of_facts(
+    hasty_incident: IncidentDriver,
+) -> None:
+    """The replay is at the end of `hasty_incident`; a worker without a cache does one as well."""
+    incident = hasty_incident
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    async with incident.eyes(), incident.hands(max_cached_workflows=0):
+        await incident.start(expired())
+        await gate.entered.wait()
+        asyncio.get_running_loop().call_later(LONGER_THAN_A_TASK.total_seconds(), gate.open)
+        await incident.reaches(Phase.REMEDIATING)
+        assert incident.cluster.count("act") == 1
+        await incident.sees(healthy())
+        assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_orders_and_looks_that_come_in_the_middle_of_an_act_outlast_a_task_in_order(
+    hasty_incident: IncidentDriver,
+) -> None:
+    incident = hasty_incident
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    async with incident.eyes(), incident.hands():
+        await incident.start(expired())
+        await gate.entered.wait()
+        await incident.look()
+        assert "Node/node-1" in await incident.hold()
+        assert (await incident.state()).phase is Phase.ACTING
+        await incident.handle.cancel()
+        gate.open()
+        await incident.reaches(Phase.LEFT_ALONE)
+        assert incident.cluster.count("created") == incident.cluster.count("deleted") == 1
+        assert (await incident.state()).memory.held
+
+
+@asynccontextmanager
+async def _worker_in_the_middle_of_an_act(incident: IncidentDriver) -> AsyncIterator[None]:
+    """Start the incident, and kill the worker that is acting for it."""
+    address = incident.client.service_client.config.target_host
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.workflows.worker_in_the_middle"),
+        *(address, incident.client.namespace, incident.name),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        await incident.start(expired())
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            while (await process.stdout.readline()) not in (b"acting\n", b""):
+                pass
+        yield
+    finally:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,84 @@
+"""An incident that acted notes at its end which remediation in a row it was, and when it ended."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+
+from detector.incident_calls import IncidentCalls
+from devcluster.polling import until
+from health.back_off import EndedAttempt
+from health.moves import Outcome, Phase
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import expired, gone, healthy, released, waiting
+
+pytestmark = pytest.mark.rule("decision 14")
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]:
+    """What the detector reads of it after a restart."""
+    calls = IncidentCalls(incident.client, incident.name)
+
+    async def are_listed() -> bool:
+        return len(await calls.ended_attempts(LONG_AGO)) == count
+
+    await until(are_listed, within=timedelta(seconds=15), otherwise=f"not {count} are listed")
+    found = await calls.ended_attempts(LONG_AGO)
+    assert all(reference == incident.reference for reference, _ in found)
+    return sorted((attempt for _, attempt in found), key=lambda attempt: attempt.ended)
+
+
+async def notes(incident: IncidentDriver) -> int:
+    """How often it told Temporal to list something of it."""
+    kind = EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
+    return sum(event.event_type == kind for event in (await incident.handle.fetch_history()).events)
+
+
+@pytest.mark.parametrize("end", [healthy, gone, released])
+async def test_incident_that_acted_is_listed_with_its_number_however_it_ended(
+    incident: IncidentDriver, end: type
+) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(end())
+    await incident.outcome()
+
+    (attempt,) = await listed(incident)
+
+    closed = (await incident.handle.describe()).close_time
+    assert closed is not None
+    assert attempt.number == 1
+    assert timedelta() <= closed - attempt.ended < timedelta(seconds=1)
+    assert await notes(incident) == 1
+
+
+async def test_request_and_note_say_the_number_after_those_that_were_before(incident: IncidentDriver) -> None:
+    await incident.start(expired().model_copy(update={"earlier_attempts": 3}))
+    await incident.reaches(Phase.REMEDIATING)
+    (asked,) = incident.cluster.acts
+    await incident.sees(healthy())
+    await incident.outcome()
+
+    assert asked.attempt == 4
+    assert [attempt.number for attempt in await listed(incident)] == [4]
+
+
+async def test_incident_that_made_nothing_notes_nothing(incident: IncidentDriver) -> None:
+    await incident.start(waiting())
+    await incident.reaches(Phase.WAITING)
+    await incident.sees(healthy())
+
+    assert await incident.outcome() is Outcome.RECOVERED
+    assert await notes(incident) == 0
+
+
+async def test_request_that_was_found_is_counted_too(incident: IncidentDriver) -> None:
+    incident.cluster.put_request()
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.sees(healthy())
+    await incident.outcome()
+
+    assert [attempt.number for attempt in await listed(incident)] == [1]

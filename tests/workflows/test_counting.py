@@ -1,0 +1,107 @@
+"""What the worker counts of incidents and acts, on a real Temporal server."""
+
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+
+from health.moves import Outcome, Phase
+from health.observation import HoldReason
+from tests.samples_of_metrics import Series, scrape, series
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.sights import expired, healthy, hold, waiting
+from worker.counting import Counting
+from worker.tally import Tally
+from workflows.remediation import Remediation
+
+
+class Counted:
+    """A worker's counters."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.interceptor = Counting(Tally(self._registry))
+
+    def all(self) -> dict[Series, float]:
+        """All that was counted."""
+        return {key: value for key, value in self.shown().items() if value}
+
+    def shown(self) -> dict[Series, float]:
+        return scrape(self._registry)
+
+
+def ended(outcome: Outcome) -> Series:
+    return series("paramedic_incidents_total", check_kind="NodeHealthCheck", outcome=outcome.value)
+
+
+def acted(result: str, reason: str = "") -> Series:
+    return series("paramedic_acts_total", result=result, reason=reason)
+
+
+def test_what_can_be_counted_is_there_from_the_start() -> None:
+    assert Counted().shown() == {acted("Requested"): 0} | {ended(outcome): 0 for outcome in Outcome}
+
+
+async def test_incident_is_counted_when_it_ends_and_each_act_with_its_result(
+    bare_incident: IncidentDriver,
+) -> None:
+    counted = Counted()
+    bare_incident.cluster.refusals.append(hold(HoldReason.TEMPLATE, timedelta(seconds=1)))
+    async with bare_incident.eyes(), bare_incident.hands(interceptors=[counted.interceptor]):
+        await bare_incident.start(expired())
+        await bare_incident.reaches(Phase.HELD)
+        assert counted.all() == {acted("Held", "Template"): 1}
+        await bare_incident.pass_time(timedelta(seconds=2))
+        await bare_incident.reaches(Phase.REMEDIATING)
+        await bare_incident.sees(healthy())
+        assert await bare_incident.outcome() is Outcome.REMEDIATED
+    assert counted.all() == {
+        acted("Held", "Template"): 1,
+        acted("Requested"): 1,
+        ended(Outcome.REMEDIATED): 1,
+    }
+
+
+async def test_incident_that_needed_no_act_is_counted_by_its_outcome(bare_incident: IncidentDriver) -> None:
+    counted = Counted()
+    async with bare_incident.eyes(), bare_incident.hands(interceptors=[counted.interceptor]):
+        await bare_incident.start(waiting())
+        await bare_incident.reaches(Phase.WAITING)
+        await bare_incident.sees(healthy())
+        assert await bare_incident.outcome() is Outcome.RECOVERED
+    assert counted.all() == {ended(Outcome.RECOVERED): 1}
+
+
+async def test_replay_of_an_end_counts_nothing(bare_incident: IncidentDriver) -> None:
+    async with bare_incident.eyes(), bare_incident.hands():
+        await bare_incident.start(expired())
+        await bare_incident.reaches(Phase.REMEDIATING)
+        await bare_incident.sees(healthy())
+        await bare_incident.outcome()
+
+    counted = Counted()
+    async with bare_incident.hands(interceptors=[counted.interceptor]):
+        assert (await bare_incident.state()).outcome is Outcome.REMEDIATED  # from the history alone
+    replayer = Replayer(
+        workflows=[Remediation],
+        interceptors=[counted.interceptor],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        data_converter=pydantic_data_converter,
+    )
+    for history in await bare_incident.histories():
+        await replayer.replay_workflow(history)
+    assert counted.all() == {}
+
+
+async def test_worker_that_takes_over_counts_the_end_once(bare_incident: IncidentDriver) -> None:
+    first, second = Counted(), Counted()
+    async with bare_incident.eyes():
+        async with bare_incident.hands(interceptors=[first.interceptor]):
+            await bare_incident.start(expired())
+            await bare_incident.reaches(Phase.REMEDIATING)
+        async with bare_incident.hands(interceptors=[second.interceptor]):
+            await bare_incident.sees(healthy())
+            await bare_incident.outcome()
+    assert first.all() == {acted("Requested"): 1}
+    assert second.all() == {ended(Outcome.REMEDIATED): 1}
