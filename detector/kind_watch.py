@@ -1,7 +1,8 @@
 """KindWatch: the watch of one kind of objects that need not be served, and that we may not see.
 
 CRDs and rights come and go while we run: what cannot be read is tried again every second or so, and what was
-read and is not served any more is empty, which is the truth.
+read and is not served any more is empty, which is the truth. Where we may not list or watch a kind, something
+else may stand in; the list is tried again then whenever that reads.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Generic
+from typing import Generic, Protocol
 
 from kube.backoff import Waits
 from kube.discovery import Discovery
@@ -31,6 +32,19 @@ EAGER = ReflectorSettings(waits=Waits(absent=timedelta(seconds=1.5)))
 """What is installed is noticed within two seconds."""
 
 
+class StandIn(Protocol):
+    """Reads what matters of a kind that we may not list or watch."""
+
+    async def read(self, kind: Kind, resource: Resource) -> None:
+        """Read it; raises KubernetesError where that is not possible either."""
+
+    async def wait_due(self, kind: Kind) -> None:
+        """Return when it is time to read again."""
+
+    def age(self, kind: Kind) -> timedelta | None:
+        """How old what is known of it is; None if it was never complete."""
+
+
 @dataclass(frozen=True)
 class Subject(Generic[RecordT]):
     """What is watched, and who is told."""
@@ -44,6 +58,7 @@ class Subject(Generic[RecordT]):
     changed: Callable[[Kind], None]
     """What is known of the kind as a whole is something else now."""
     problems: Problems
+    stand_in: StandIn | None = None
 
     def part(self, kind: Kind) -> str:
         """The kind, for people."""
@@ -58,6 +73,7 @@ class KindWatch(Generic[RecordT]):
         self._kind = kind
         self._refusal = ""
         self._is_served = True
+        self._is_forbidden = False
         self.resource: Resource | None = None
         self.source: Reflector[RecordT] | None = None
         self.was_tried = asyncio.Event()
@@ -80,8 +96,15 @@ class KindWatch(Generic[RecordT]):
             return self._refusal
         return "" if self.source.is_served else self._not_served
 
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether we may not list or watch it, as far as we know."""
+        return self.source.is_forbidden if self.source is not None and self.is_synced else self._is_forbidden
+
     def age(self) -> timedelta | None:
         """How old what is known of it is; None if it was never complete."""
+        if self.is_forbidden and self._subject.stand_in is not None:
+            return self._subject.stand_in.age(self._kind)
         return self.source.age() if self.source is not None and self.source.synced else None
 
     def problem(self, limit: timedelta) -> str:
@@ -100,7 +123,7 @@ class KindWatch(Generic[RecordT]):
         """Watch until cancelled."""
         subject = self._subject
         # What is wrong with one kind is said of its checks; see `_open` for what concerns the process.
-        self.resource = await insist(
+        resource = await insist(
             subject.part(self._kind),
             self._open,
             (KubernetesError,),
@@ -108,35 +131,67 @@ class KindWatch(Generic[RecordT]):
             EAGER.waits.absent.total_seconds(),
         )
         notify = partial(subject.notify, self._kind)
-        self.source = Reflector(
-            subject.transport, self.resource, subject.record, notify=notify, settings=EAGER
-        )
+        self.source = Reflector(subject.transport, resource, subject.record, notify=notify, settings=EAGER)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.source.run())
             await self.source.wait_synced()
             self.was_tried.set()
             subject.changed(self._kind)
+            tasks.create_task(self._follow_rights(self.source, resource))
             await self._tell_of_refusals()
 
     async def _tell_of_refusals(self) -> None:
-        known = self.refusal
+        known = self.refusal, self.is_forbidden
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if self.refusal != known:
-                known = self.refusal
+            if known != (self.refusal, self.is_forbidden):
+                known = self.refusal, self.is_forbidden
                 self._subject.changed(self._kind)
 
+    async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:
+        """Do without the watch for as long as it is forbidden: a right may be taken away, too."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            if not source.is_forbidden:
+                self._subject.problems.report(self._subject.part(self._kind), "")
+                continue
+            try:
+                await self._stand_in(resource, Forbidden(source.problem))
+            except KubernetesError as error:
+                self._refused(error)
+
     async def _open(self) -> Resource:
-        """Where the kind is served, if we may list it."""
+        """Where the kind is served, once we may list it."""
         try:
-            resource = await self._subject.discovery.resource(*self._kind)
-            await self._subject.transport.request("GET", resource.path(), query=(("limit", "1"),))
+            resource = self.resource = await self._subject.discovery.resource(*self._kind)
+            while not await self._may_be_listed(resource):
+                pass
         except KubernetesError as error:
             self._refused(error)
             raise
         self._subject.problems.report(self._subject.part(self._kind), "")
         self._refusal, self._is_served = "", True
         return resource
+
+    async def _may_be_listed(self, resource: Resource) -> bool:
+        """Whether we may; if not, only what stands in was read, and it is time to try again."""
+        try:
+            await self._subject.transport.request("GET", resource.path(), query=(("limit", "1"),))
+        except Forbidden as error:
+            self._is_forbidden = True
+            await self._stand_in(resource, error)
+            return False
+        return True
+
+    async def _stand_in(self, resource: Resource, error: Forbidden) -> None:
+        """Read what stands in for the list, and wait; raises KubernetesError where nothing does."""
+        stand_in = self._subject.stand_in
+        if stand_in is None:
+            raise error
+        await stand_in.read(self._kind, resource)
+        self._subject.problems.report(self._subject.part(self._kind), "")
+        self.was_tried.set()
+        await stand_in.wait_due(self._kind)
 
     def _refused(self, error: KubernetesError) -> None:
         if isinstance(error, Forbidden):
@@ -146,7 +201,9 @@ class KindWatch(Generic[RecordT]):
         self._is_served = not isinstance(error, KindUnknown)
         refusal = error.message if isinstance(error, Forbidden) else ""
         if not self._is_served:
-            refusal = self._not_served
+            # A kind that we may only get from is not listed as 404, and is remembered as served.
+            self._subject.discovery.forget(self._kind[0])
+            refusal, self._is_forbidden = self._not_served, False
         if refusal != self._refusal:
             self._refusal = refusal
             self._subject.changed(self._kind)

@@ -58,6 +58,11 @@ class KindWatches(Generic[RecordT]):
         watch = self._watches.get(kind)
         return watch.refusal if watch else ""
 
+    def is_forbidden(self, kind: Kind) -> bool:
+        """Whether we may not list or watch a kind, as far as we know."""
+        watch = self._watches.get(kind)
+        return watch is not None and watch.is_forbidden
+
     def ages(self) -> dict[str, timedelta | None]:
         """How old the picture of each kind is; None for one that was never complete."""
         return {self._subject.part(kind): watch.age() for kind, watch in self._watches.items()}

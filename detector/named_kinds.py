@@ -1,23 +1,25 @@
 """NamedKinds: the kinds of requests and of templates that the checks in the picture name, each watched.
 
 A check names them by its templates, and by the requests that its status lists (so a restart knows those of a
-template that was replaced).
+template that was replaced). Templates that we may read but not list are read one by one.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import cast
 
-from detector.kind_watch import Kind, Subject
+from detector.kind_watch import Kind, KindWatch, Subject
 from detector.kind_watches import KindWatches
 from detector.picture import Picture
+from detector.template_polling import Naming, TemplatePolling
 from health.health_check import InvalidCheckError
 from health.references import CheckReference, TemplateReference
 from health.remediation_request import RemediationRequest
 from health.template_validity import Place, Template, TemplateKind
 from kube.discovery import Discovery
 from kube.record import Change, ChangeKind
+from kube.resource import Resource
 from kube.transport import Transport
 from runtime.problems import Problems
 
@@ -39,6 +41,7 @@ class NamedKinds:
                 problems,
             )
         )
+        self._polling = TemplatePolling(transport, lambda kind: picture.templates_changed(*kind))
         self._templates = KindWatches(
             Subject(
                 transport,
@@ -48,6 +51,7 @@ class NamedKinds:
                 lambda kind, _: picture.templates_changed(*kind),
                 lambda kind: picture.templates_changed(*kind),
                 problems,
+                self._polling,
             )
         )
 
@@ -58,6 +62,7 @@ class NamedKinds:
         for check in self._picture.checks:
             requests |= self._kinds_of_requests(check) | self._kinds_of_status(check)
             templates |= self._kinds_of_templates(check)
+        self._polling.name(self._namings())
         self._requests.name(requests, tasks)
         self._templates.name(templates, tasks)
 
@@ -82,25 +87,31 @@ class NamedKinds:
 
     def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
         """Why the templates of `check` are not known well enough to act; "" if they are."""
-        return self._templates.problem(self._kinds_of_templates(check), limit)
+        kinds = self._kinds_of_templates(check)
+        listed = frozenset(kind for kind in kinds if not self._templates.is_forbidden(kind))
+        read = [one for one in self._templates_of(check) if (one.api_version, one.kind) not in listed]
+        return self._templates.problem(listed, limit) or self._polling.problem(read, limit)
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """What is known of the templates of a kind, and of the requests that they lead to."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
         watch = self._templates.get((api_version, kind))
-        refusal = (watch.refusal if watch else "") or self._requests.refusal(
+        is_polled = watch is not None and watch.is_forbidden
+        refusal = (watch.refusal if watch and not is_polled else "") or self._requests.refusal(
             (api_version, reference.request_kind)
         )
         if refusal:
             return TemplateKind(refusal=refusal)
-        if watch is None or watch.source is None or watch.resource is None or not watch.source.synced:
+        if watch is None or watch.resource is None:
             return None
-        return TemplateKind(
-            # A Key and a Place of the same words are equal: both are tuples.
-            cast("Mapping[Place, Template]", watch.source.store),
-            cast("Mapping[Place, str]", watch.source.broken),
-            is_namespaced=watch.resource.namespaced,
-        )
+        if is_polled:
+            return self._polling.kind((api_version, kind), is_namespaced=watch.resource.namespaced)
+        return _listed(watch, watch.resource)
+
+    def _namings(self) -> Iterator[Naming]:
+        for reference, entry in self._picture.checks.items():
+            for template in self._templates_of(reference):
+                yield Naming(reference, entry.record.metadata.generation, template)
 
     def _request(self, kind: Kind, change: Change[RemediationRequest]) -> None:
         exists = change.kind is not ChangeKind.DELETED
@@ -123,3 +134,14 @@ class NamedKinds:
     def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
         entry = self._picture.checks.get(check)
         return entry.record.listed_request_kinds if entry else frozenset()
+
+
+def _listed(watch: KindWatch[Template], resource: Resource) -> TemplateKind | None:
+    if watch.source is None or not watch.source.synced:
+        return None
+    return TemplateKind(
+        # A Key and a Place of the same words are equal: both are tuples.
+        cast("Mapping[Place, Template]", watch.source.store),
+        cast("Mapping[Place, str]", watch.source.broken),
+        is_namespaced=resource.namespaced,
+    )

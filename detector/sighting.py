@@ -9,7 +9,6 @@ from health.check_sight import CheckSight, TargetSight
 from health.escalation import Plan
 from health.health_check import HealthCheck, InvalidCheckError
 from health.references import CheckReference
-from health.request_sight import RequestSight
 from health.storm import Storm
 from health.target_hold import target_hold
 from health.verdict import HEALTHY, Health
@@ -39,9 +38,9 @@ def _target(
     if node is None or not check.selects(node.metadata.labels):
         return TargetSight(name, "", HEALTHY, requests)
     verdict = check.verdict(node, now, picture.surroundings)
-    course = Plan(check.steps).course(requests, now)
     if verdict.health is not Health.EXPIRED:
         return TargetSight(name, node.metadata.uid, verdict, requests)
+    course = Plan(check.steps).course(requests, now)
     return TargetSight(
         name,
         node.metadata.uid,

@@ -3,8 +3,10 @@
 from datetime import datetime
 
 from detector.picture import Picture
+from health.escalation import Plan
+from health.health_check import InvalidCheckError
 from health.node import Node
-from health.references import CheckReference
+from health.references import CheckReference, Step
 from health.remediation_request import holder_of
 from health.target_hold import Rival, TargetFacts
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid, name_for_node
@@ -38,11 +40,21 @@ def _earlier_request(picture: Picture, check: CheckReference, node: Node) -> str
 
 
 def _request_of_another(picture: Picture, check: CheckReference, name: str) -> Rival | None:
-    """Another's request, unless its remediator was told to stop (decision 13)."""
+    """Another's request, unless its remediator was told to stop (decision 13).
+
+    One of a template of our own is in the way until it is gone: ours would have its name (semantics 2.8).
+    """
+    own = Plan(_steps(picture, check))
     for entry in picture.requests.for_target(name):
-        if entry.owner != check and entry.sight.timed_out_at is None:
+        is_in_the_way = entry.sight.timed_out_at is None or own.step_of(entry.reference) is not None
+        if entry.owner != check and is_in_the_way:
             return Rival(f"{entry.owner or 'another owner'} by request {entry.reference}")
     return None
+
+
+def _steps(picture: Picture, check: CheckReference) -> tuple[Step, ...]:
+    known = picture.checks[check].check
+    return () if isinstance(known, InvalidCheckError) else known.steps
 
 
 def _turn(picture: Picture, check: CheckReference, name: str, now: datetime) -> Rival | None:

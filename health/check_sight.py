@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError

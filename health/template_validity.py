@@ -1,7 +1,8 @@
 """Whether the templates of a check can be used (semantics 1.3, 2.1/5, decision 18).
 
 In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
-of that kind in the cluster says that its remediator can be asked several times for one node.
+of that kind in the cluster says that its remediator can be asked several times for one node; of a kind that
+we may not list, every one that a check names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,14 @@ class TemplateKind:
     is_namespaced: bool = True
     refusal: str = ""
     """What the API server said where it does not serve the kind, or does not let us read it."""
+    refused: Mapping[Place, str] = field(default_factory=dict)
+    """Those that it does not let us read, with what it said."""
+    unread: frozenset[Place] = frozenset()
+    """Those that were never looked at yet."""
+
+    def place(self, template: TemplateReference) -> Place:
+        """Where a template of this kind lives; one that is not namespaced may be named with a namespace."""
+        return Place(template.namespace if self.is_namespaced else "", template.name)
 
 
 class TemplateKinds(Protocol):
@@ -94,12 +103,14 @@ def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | 
         return not_found(kind.refusal)
     if kind.is_namespaced and not template.namespace:
         return not_found(f"{template} not found: its kind is namespaced, and the check names no namespace")
-    place = Place(template.namespace if kind.is_namespaced else "", template.name)
+    place = kind.place(template)
+    if place in kind.refused:
+        return not_found(kind.refused[place])
     if place in kind.unreadable:
         return invalid(f"{template} cannot be read: {kind.unreadable[place]}")
     found = kind.templates.get(place)
     if found is None:
-        return not_found(f"{template} not found")
+        return None if place in kind.unread else not_found(f"{template} not found")
     if not found.has_contents:
         return invalid(without_contents(template))
     return _misplaced_metal3(template)

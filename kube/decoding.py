@@ -7,7 +7,7 @@ that fails is it taken apart, to tell a bookmark, an error or the one object tha
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from kube.errors import Malformed
@@ -97,6 +97,9 @@ class _Identified(PartialModel):
     metadata: _Identity
 
 
+_ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+
+
 class Decoder(Generic[RecordT]):
     """Decodes one kind into one record model."""
 
@@ -115,6 +118,16 @@ class Decoder(Generic[RecordT]):
         except ValidationError:
             return self._page_one_by_one(answer)
         return Page(page.items or (), (), page.metadata.resource_version, page.metadata.token)
+
+    def object(self, answer: bytes) -> RecordT | Broken:
+        """Read one object.
+
+        Raises Malformed: it is none.
+        """
+        try:
+            return self._one(_ITEM.validate_json(answer))
+        except ValidationError as error:
+            raise Malformed(f"The API server's answer is no object: {_first(error)}") from error
 
     def line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
         """Read one line of a watch.

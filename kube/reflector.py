@@ -118,6 +118,11 @@ class Reflector(Generic[RecordT]):
         return self._is_served
 
     @property
+    def is_forbidden(self) -> bool:
+        """Whether the server refused us (403), and did not let us watch since."""
+        return self._sight.is_forbidden
+
+    @property
     def state(self) -> State:
         """What it is doing."""
         return self._sight.state

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from enum import StrEnum
 
-from kube.errors import KubernetesError
+from kube.errors import Forbidden, KubernetesError
 
 _logger = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ class Sight:
         self._complete = asyncio.Event()
         self.state = State.STARTING
         self.problem = ""
+        self.is_forbidden = False
+        """Whether the server refused us, and did not let us watch since."""
 
     @property
     def synced(self) -> bool:
@@ -68,16 +70,19 @@ class Sight:
         self._accepted_at = self._clock()
         self.state = State.WATCHING
         self.problem = ""
+        self.is_forbidden = False
         if self._logged:
             self._logged = ""
             _logger.info("Watching %s again.", self._kind)
 
     def absent(self, error: KubernetesError) -> None:
         """Note that the kind is not served."""
+        self.is_forbidden = False
         self._trouble(State.ABSENT, error)
 
     def waiting(self, error: KubernetesError) -> None:
         """Note that a request failed."""
+        self.is_forbidden = self.is_forbidden or isinstance(error, Forbidden)
         self._trouble(State.WAITING, error)
 
     def _settle(self) -> None:

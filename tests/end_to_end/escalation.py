@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from health.remediation_request import NODE_NAME, TEMPLATE_NAME, TIMED_OUT
+from health.remediation_request import MULTIPLE_TEMPLATES, NODE_NAME, TEMPLATE_NAME, TIMED_OUT
 from kube.record import ChangeKind
 from kube.resource import Object
-from tests.end_to_end.world import REQUESTS, World
+from tests.end_to_end.world import REQUESTS, TEMPLATES, World
 
 
 class Escalation:
@@ -20,6 +20,12 @@ class Escalation:
         for step in steps:
             await self._world.add_template(step, multiple=multiple)
         await self._world.add_check(escalatingRemediations=self.steps(*steps, each=each), **spec)
+
+    async def allow_several(self, step: str) -> None:
+        """Let the template of a step allow several requests for one node."""
+        patch = {"metadata": {"annotations": {MULTIPLE_TEMPLATES: "true"}}}
+        name = self._world.template(step)["name"]
+        await self._world.client.merge_patch(TEMPLATES, name, patch, "default")
 
     def steps(self, *steps: str, each: str = "1h") -> list[Object]:
         """What a check says to try these steps in this order: the last stands first."""
@@ -81,6 +87,36 @@ class Escalation:
         nodes = (await self._world.status()).get("unhealthyNodes", ())
         entries = [entry for one in nodes if one["name"] == node for entry in one.get("remediations", ())]
         return {self._suffix(entry["templateName"]): entry for entry in entries}
+
+    async def until_in_status(
+        self, node: str, *, over: tuple[str, ...] = (), running: tuple[str, ...] = ()
+    ) -> None:
+        """Return when the status lists the requests of these steps, those that are over as timed out."""
+        wanted = dict.fromkeys(over, True) | dict.fromkeys(running, False)
+
+        async def is_so() -> bool:
+            told = await self.in_status(node)
+            return {step: "timedOut" in entry for step, entry in told.items()} == wanted
+
+        await self._world.until(is_so, f"the status never had {over} over and {running} running")
+        requests = await self.requests(node)
+        for step, entry in (await self.in_status(node)).items():
+            metadata, resource = requests[step]["metadata"], entry["resource"]
+            assert (resource["name"], resource["uid"]) == (metadata["name"], metadata["uid"])
+            assert entry["started"] == metadata["creationTimestamp"]
+
+    async def until_told_once(self, node: str) -> None:
+        """Return when the Event that no template is left is there, once."""
+        message = (
+            "[remediation] Remediation timed out, and no template left to try. "
+            f"didn't find a template to use for NHC {self._world.name} and node {node}"
+        )
+
+        async def is_told() -> bool:
+            return ("Warning", "NoTemplateLeft", message) in await self._world.events()
+
+        await self._world.until(is_told, "no Event says that no template is left")
+        assert (await self._world.events()).count(("Warning", "NoTemplateLeft", message)) == 1
 
     def _suffix(self, template: str) -> str:
         return template.removeprefix(f"{self._world.name}-")

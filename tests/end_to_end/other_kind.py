@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from devcluster.polling import until
 from kube.client import Client
-from kube.errors import KubernetesError, NotFound
+from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
@@ -65,17 +65,23 @@ class OtherKind:
 
         await until(are_gone, within=timedelta(seconds=20), otherwise="the CRDs are still served")
 
-    async def grant(self) -> None:
-        """Give us the rights, as a remediator's installation does."""
-        rule = {"apiGroups": [self.group], "resources": ["*"], "verbs": ["*"]}
+    async def grant(self, *on_templates: str) -> None:
+        """Give us the rights, as a remediator's installation does: on templates these, or without any all."""
+        rules = [
+            {"apiGroups": [self.group], "resources": ["resets"], "verbs": ["*"]},
+            {"apiGroups": [self.group], "resources": ["resettemplates"], "verbs": on_templates or ["*"]},
+        ]
         labels = {"rbac.ext-remediation/aggregate-to-ext-remediation": "true"}
         role: Object = {
             "apiVersion": CLUSTER_ROLES.api_version,
             "kind": CLUSTER_ROLES.kind,
             "metadata": {"name": self._role, "labels": labels},
-            "rules": [rule],
+            "rules": rules,
         }
-        await self._client.create(CLUSTER_ROLES, role)
+        try:
+            await self._client.create(CLUSTER_ROLES, role)
+        except AlreadyExists:
+            await self._client.merge_patch(CLUSTER_ROLES, self._role, {"rules": rules})
 
     async def names(self) -> list[str]:
         """The requests of this kind that exist."""

@@ -6,6 +6,7 @@ from typing import Any
 from kube.resource import NODE_HEALTH_CHECKS, Object
 from kube.timestamps import timestamp
 from tests.end_to_end.leases import put_lease
+from tests.end_to_end.remediator import report
 from tests.end_to_end.world import REQUESTS, World
 
 NODE_NAME = "remediation.medik8s.io/node-name"
@@ -42,7 +43,7 @@ class Reference:
             await self._world.client.merge_patch(REQUESTS, made["metadata"]["name"], patch, "default")
             entry["timedOut"] = now
         self._unhealthy.setdefault(node, []).append(entry)
-        await self.report(made, conditions or {})
+        await report(self._world, made["metadata"]["name"], **(conditions or {}))
         return made
 
     async def holds(self, node: str, *, lasts: timedelta, since: timedelta) -> None:
@@ -54,17 +55,6 @@ class Reference:
     async def lists(self, node: str) -> None:
         """It lists a node without a request."""
         self._unhealthy[node] = []
-
-    async def report(self, request: Object, conditions: dict[str, str]) -> None:
-        """What the remediator of a request says."""
-        now = timestamp(datetime.now(UTC))
-        listed = [
-            {"type": type_, "status": status, "lastTransitionTime": now, "reason": "Test", "message": ""}
-            for type_, status in conditions.items()
-        ]
-        patch = {"status": {"conditions": listed}}
-        name = request["metadata"]["name"]
-        await self._world.client.merge_patch(REQUESTS, name, patch, "default", subresource="status")
 
     async def stops(self, *, observed: int) -> None:
         """It writes its last status; an older version of it left its old field, too."""

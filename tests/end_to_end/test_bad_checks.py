@@ -4,7 +4,7 @@ import pytest
 
 from kube.resource import NODE_HEALTH_CHECKS, Object
 from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import TEMPLATES, World
+from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
@@ -40,24 +40,6 @@ async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_
     await world.client.delete(NODE_HEALTH_CHECKS, f"{world.name}-unknown")
 
 
-@pytest.mark.rule("decision 3")
-async def test_a_missing_template_holds_the_incident_until_it_is_there(
-    world: World, paramedic: Paramedic
-) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.client.delete(TEMPLATES, world.name, "default")
-    await paramedic.start()
-    await world.fail(node)
-
-    await world.until_phase(node, "Held")
-    assert "Remediation template not found" in (await world.state(node)).details
-    assert world.requests.created(node) == 0
-    await world.add_template()
-
-    await world.until_requested(node)
-
-
 @pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "decision 17")
 async def test_a_paused_check_creates_nothing_until_it_is_unpaused(
     world: World, paramedic: Paramedic
@@ -75,19 +57,3 @@ async def test_a_paused_check_creates_nothing_until_it_is_unpaused(
     await world.edit_check(pauseRequests=[])
 
     await world.until_requested(node)
-
-
-async def test_a_check_that_asks_for_what_we_do_not_carry_out_acts_never_and_says_so(
-    world: World, paramedic: Paramedic
-) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check(healthyDelay="5m")
-    await paramedic.start()
-    await world.fail(node)
-
-    await world.until_status(
-        phase="Disabled",
-        reason="NHC is disabled: NotSupported: this version does not carry out spec.healthyDelay",
-    )
-    await world.until_phase(node, "Held")
-    assert world.requests.created(node) == 0

@@ -128,36 +128,6 @@ async def test_a_node_that_was_unhealthy_before_we_started_is_noticed(
     await world.until_requested(node)
 
 
-@pytest.mark.rule("NHC 1/kind", "NHC 2.1/1", "NHC 2.7/check deleted by force", "decision 10")
-async def test_a_check_that_is_deleted_releases_its_node(world: World, paramedic: Paramedic) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await paramedic.start()
-    await world.fail(node)
-    await world.until_requested(node)
-
-    await world.delete_check()
-
-    assert await world.outcome(node) == "Released"
-    await world.until_clean(node)
-
-
-@pytest.mark.rule("NHC 2.0/node deleted", "NHC 2.7/node deleted", "decision 11")
-async def test_a_node_that_is_deleted_leaves_nothing_behind(world: World, paramedic: Paramedic) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await paramedic.start()
-    await world.fail(node)
-    await world.until_requested(node)
-    workflow = await world.workflow(node)
-
-    await world.delete_node(node)
-
-    assert await workflow.result() == "Gone"
-    await world.until_clean(node)
-    await world.until_status(observedNodes=0, healthyNodes=0, unhealthyNodes=None)
-
-
 @pytest.mark.rule("NHC 2.4/4")
 async def test_a_workflow_that_was_terminated_is_taken_up_again_with_its_request(
     world: World, paramedic: Paramedic

@@ -81,25 +81,29 @@ async def test_a_right_that_is_missing_holds_visibly_until_it_is_granted(
     await paramedic.detector.ready()
 
 
-@pytest.mark.rule("NHC 2.7/node recreated", "decision 11/recreated")
-async def test_a_lease_of_a_recreated_node_is_not_ended_by_the_incident_of_the_earlier_one(
+@pytest.mark.rule("NHC 2.0/template", "NHC 2.1/5")
+async def test_a_remediator_that_grants_no_more_than_to_get_its_templates_is_worked_with(
     world: World, paramedic: Paramedic
 ) -> None:
+    other = OtherKind(world.client)
+    await other.install()
+    await other.grant("get")
     (node,) = await world.add_nodes(1)
-    await world.add_check()
+    await world.add_check(remediationTemplate=other.template)
     await paramedic.start()
+    await world.until_status(phase="Enabled")
     await world.fail(node)
-    await world.until_phase(node, "Remediating")
-    await world.set_finalizers(node, ["paramedic.test/wait"])
-    earlier = await world.workflow(node)
 
-    await world.delete_node(node)
-    await world.recreate_node(node, ready="Unknown")
-    await world.until_phase(node, "Held")
-    assert "EarlierRequest" in (await world.state(node)).details
-    await world.set_finalizers(node, None)
+    async def is_requested() -> bool:
+        return await other.names() == [node]
 
-    assert await earlier.result() == "Gone"
-    await world.until_phase(node, "Remediating")
-    await world.until_requested(node)
-    assert await world.lease(node) is not None
+    await world.until(is_requested, f"no request for {node}")
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+
+    await world.edit_check(remediationTemplate=other.template | {"name": "missing"})
+    missing = 'Remediation template not found: "ResetTemplate/default/missing not found"'
+    await world.until_status(
+        phase="Disabled", reason=f"NHC is disabled: RemediationTemplateNotFound: {missing}"
+    )
+    assert (await paramedic.detector.readiness())[0] == 200

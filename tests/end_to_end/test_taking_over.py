@@ -10,6 +10,7 @@ from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.escalation import Escalation, created, timed_out
 from tests.end_to_end.leases import until_free, until_held
 from tests.end_to_end.reference import Reference
+from tests.end_to_end.remediator import report
 from tests.end_to_end.second_check import events_of
 from tests.end_to_end.world import REQUESTS, World
 
@@ -76,7 +77,7 @@ async def test_classic_remediations_of_the_reference_are_gone_on_with(
     assert status["healthyNodes"] == 1
     assert not [event for event in await events_of(world, world.name) if event[1] == "Enabled"]
 
-    await reference.report(leaving, permanent | {"Succeeded": "True"})
+    await report(world, leaving["metadata"]["name"], **permanent, Succeeded="True")
     await world.recover(at_work, overdue)
     await world.until_clean(at_work, overdue, expected)
     await world.until_status(phase="Enabled", healthyNodes=3, unhealthyNodes=None)

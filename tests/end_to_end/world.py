@@ -3,18 +3,20 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client as TemporalClient
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.polling import until
+from health.observation import Observation
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
+from tests.end_to_end.nodes import Nodes
 from tests.end_to_end.request_log import RequestLog
 from workflows.messages import State
 
@@ -25,64 +27,17 @@ LEASE_NAMESPACE = "medik8s-leases"
 PATIENCE = timedelta(seconds=25)
 
 
-class World:
+class World(Nodes):
     """One test's part of a cluster; its names are its own."""
 
     def __init__(self, client: Client, temporal: TemporalClient, cluster: str, requests: RequestLog) -> None:
-        self.client = client
+        super().__init__(client, f"t-{uuid.uuid4().hex[:8]}")
         self.temporal = temporal
         self.cluster = cluster
         self.requests = requests
-        self.name = f"t-{uuid.uuid4().hex[:8]}"
-        self.nodes: list[str] = []
         self.templates: list[str] = []
         self.patience = PATIENCE
         """How long to wait for what must become so."""
-
-    async def add_nodes(self, count: int, *, ready: str = "True") -> list[str]:
-        """Healthy nodes that the check of this test selects."""
-        names = [f"{self.name}-{number}" for number in range(len(self.nodes), len(self.nodes) + count)]
-        await asyncio.gather(*(self._add_node(name, ready) for name in names))
-        self.nodes += names
-        return names
-
-    async def add_named_nodes(self, *suffixes: str) -> dict[str, str]:
-        """Healthy nodes with names that say what each is for, by that suffix."""
-        names = {suffix: f"{self.name}-{suffix}" for suffix in suffixes}
-        await asyncio.gather(*(self._add_node(name, "True") for name in names.values()))
-        self.nodes += names.values()
-        return names
-
-    async def _add_node(self, name: str, ready: str) -> None:
-        labels = {"test": self.name}
-        await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})
-        await self.set_ready(name, ready)
-
-    async def set_ready(self, node: str, status: str, since: datetime | None = None) -> None:
-        """Let the Ready condition of a node be `status` since then, or since now."""
-        await self.set_conditions(node, {"Ready": (status, since or datetime.now(UTC))})
-
-    async def set_conditions(self, node: str, conditions: dict[str, tuple[str, datetime]]) -> None:
-        """Let a node have these conditions, each with its status since then, and no others."""
-        body = [_condition(type_, status, since) for type_, (status, since) in conditions.items()]
-        patch = {"status": {"conditions": body}}
-        await self.client.merge_patch(NODES, node, patch, subresource="status")
-
-    async def set_label(self, node: str, key: str, value: str | None) -> None:
-        """Put a label on a node, or (None) take it off."""
-        await self.client.merge_patch(NODES, node, {"metadata": {"labels": {key: value}}})
-
-    async def set_annotation(self, node: str, key: str, value: str | None) -> None:
-        """Put an annotation on a node, or (None) take it off."""
-        await self.client.merge_patch(NODES, node, {"metadata": {"annotations": {key: value}}})
-
-    async def fail(self, *nodes: str) -> None:
-        """Let nodes fail."""
-        await asyncio.gather(*(self.set_ready(node, "Unknown") for node in nodes))
-
-    async def recover(self, *nodes: str) -> None:
-        """Let nodes become healthy."""
-        await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
 
     async def add_template(self, suffix: str = "", *, multiple: bool = False) -> None:
         """A template of this test; `multiple` lets its remediator be asked several times for one node."""
@@ -99,12 +54,6 @@ class World:
         }
         self.templates.append(reference["name"])
         await self.client.create(TEMPLATES, body, reference["namespace"])
-
-    async def allow_several(self, suffix: str) -> None:
-        """Let a template allow several requests for one node."""
-        patch = {"metadata": {"annotations": {MULTIPLE_TEMPLATES: "true"}}}
-        reference = self.template(suffix)
-        await self.client.merge_patch(TEMPLATES, reference["name"], patch, reference["namespace"])
 
     def template(self, suffix: str = "") -> dict[str, str]:
         """How a check refers to a template of this test."""
@@ -141,14 +90,6 @@ class World:
         """Delete the check."""
         await self.client.delete(NODE_HEALTH_CHECKS, self.name)
 
-    async def delete_node(self, node: str) -> None:
-        """Delete a node."""
-        await self.client.delete(NODES, node)
-
-    async def recreate_node(self, node: str, *, ready: str) -> None:
-        """Another node of the same name."""
-        await self._add_node(node, ready)
-
     async def set_finalizers(self, node: str, finalizers: list[str] | None) -> None:
         """What keeps the request of a node when it is deleted."""
         patch = {"metadata": {"finalizers": finalizers}}
@@ -158,11 +99,16 @@ class World:
         """Return when the incident has seen the check as it is stored now."""
         generation = (await self.check())["metadata"]["generation"]
 
+        await self.until_seen(node, lambda seen: seen.generation == generation)
+
+    async def until_seen(self, node: str, is_so: Callable[[Observation], bool]) -> None:
+        """Return when the incident has seen what is so now."""
+
         async def has_seen() -> bool:
             seen = (await self.state(node)).observation
-            return seen is not None and seen.generation == generation
+            return seen is not None and is_so(seen)
 
-        await self.until(has_seen, f"the incident of {node} never saw generation {generation}")
+        await self.until(has_seen, f"the incident of {node} never saw what is so now")
 
     async def check(self) -> Object:
         """The check as it is stored."""
@@ -288,8 +234,3 @@ class World:
             await self.client.delete(resource, name, namespace)
         except NotFound:
             return
-
-
-def _condition(type_: str, status: str, since: datetime) -> Object:
-    time = since.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"type": type_, "status": status, "lastTransitionTime": time, "lastHeartbeatTime": time}

@@ -85,6 +85,13 @@ PROBLEMS = [
         id="no spec.template",
     ),
     pytest.param(
+        kind(refused={Place("ns", "reboot"): "templates is forbidden"}),
+        reference(),
+        NOT_FOUND,
+        'Remediation template not found: "templates is forbidden"',
+        id="may not be read",
+    ),
+    pytest.param(
         kind(unreadable={Place("ns", "reboot"): "metadata.uid: Field required"}),
         reference(),
         INVALID,
@@ -144,6 +151,16 @@ def test_contents_of_a_template_are_known_without_being_kept(spec: Any, is_usabl
 @pytest.mark.rule("NHC 2.1/5")
 def test_template_that_was_never_looked_at_is_no_problem_yet() -> None:
     assert problem(reference()) is None
+
+
+@pytest.mark.rule("NHC 2.1/5")
+def test_template_that_was_never_looked_at_is_no_problem_beside_one_that_is_missing() -> None:
+    known = kind(unread=frozenset({Place("ns", "hard")}))
+
+    assert problem(reference("hard"), RebootTemplate=known) is None
+    assert problem(reference("hard"), reference("fast"), RebootTemplate=known) == CheckProblem(
+        NOT_FOUND, 'Remediation template not found: "RebootTemplate/ns/fast not found"'
+    )
 
 
 @pytest.mark.rule("NHC 2.1/5")

@@ -11,8 +11,8 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from devcluster import programs
 from runtime import search_attributes
 from tests.conftest import TIME_SKIPPING
-from tests.workflows.fake_cluster import violations
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.violations import violations
 from workflows.remediation import Remediation
 
 

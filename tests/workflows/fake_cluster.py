@@ -1,10 +1,11 @@
 """FakeCluster: a cluster with one node, its detector and the hands, played by a script.
 
 It implements the contracts of the activities by name and writes down everything that happens, in order and
-with the time of the workflow's own clock. `violations` says what must be true of any such log.
+with the time of the workflow's own clock. tests/workflows/violations.py says what must be true of any such log.
 """
 
 import asyncio
+import itertools
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from tests.workflows.sights import expired
 from workflows.contracts import (
     ACT,
     CLEAN_UP,
-    FRESH,
     MARK,
     OBSERVE,
     RENEW,
@@ -35,10 +35,6 @@ from workflows.contracts import (
     RenewResult,
 )
 
-BUSIEST = 8
-"""Calls of one activity within a second that no incident ever needs."""
-
-
 @dataclass(frozen=True)
 class Entry:
     """One thing that happened."""
@@ -46,6 +42,7 @@ class Entry:
     what: str
     when: datetime
     is_admitted: bool = False
+    template: str = ""
 
 
 class Gate:
@@ -85,12 +82,16 @@ class FakeCluster:
         """How often a test woke the incident in a row, as fast as it answered."""
         self.has_finalizer = False
         self.requests: dict[str, RequestSight] = {}
-        self.is_leased = False
+        self._numbers = itertools.count(1)
+        self.leased_since: datetime | None = None
+        """Since when the check holds the Lease of the node."""
         self.log: list[Entry] = []
         self.acts: list[ActInput] = []
         """Acts that came to their end."""
         self.attempts: list[ActInput] = []
-        self.marks: list[dict[str, str | None]] = []
+        self.clean_ups: list[CleanUpInput] = []
+        self.marks: list[tuple[str, dict[str, str | None]]] = []
+        """The template of each request that was marked, and the annotations."""
         self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, MARK)}
 
     def times(self, what: str) -> list[datetime]:
@@ -99,12 +100,21 @@ class FakeCluster:
     def count(self, what: str) -> int:
         return len(self.times(what))
 
-    def note(self, what: str, when: datetime, *, is_admitted: bool = False) -> None:
-        self.log.append(Entry(what, when, is_admitted))
+    @property
+    def is_leased(self) -> bool:
+        return self.leased_since is not None
+
+    @property
+    def tried(self) -> list[str]:
+        """The templates of the requests that were made, in that order."""
+        return [entry.template for entry in self.log if entry.what == "created"]
+
+    def note(self, what: str, when: datetime, *, is_admitted: bool = False, template: str = "") -> None:
+        self.log.append(Entry(what, when, is_admitted, template))
 
     def put_request(self, created: datetime | None = None, template: str = "") -> RequestSight:
         """A request of the incident, as an earlier run of it or the reference operator left it."""
-        uid = f"request-{self.count('created') + 1}"
+        uid = f"request-{next(self._numbers)}"
         reference = RequestReference(
             api_version="example.com/v1",
             kind="Reboot",
@@ -114,11 +124,27 @@ class FakeCluster:
             template=template,
         )
         self.requests[uid] = request = RequestSight(reference=reference, created=created or datetime.now(UTC))
-        self.is_leased = True
+        self.leased_since = self.leased_since or request.created
         return request
 
+    def request_of(self, template: str) -> RequestSight:
+        return next(one for one in self.requests.values() if one.reference.template == template)
+
+    def report(self, template: str, **fields: object) -> None:
+        """The remediator of a template says something."""
+        request = self.request_of(template)
+        self.requests[request.uid] = request.model_copy(update=fields)
+
+    async def lose_requests(self) -> None:
+        """Somebody deletes all requests."""
+        when = await self._clock()
+        for request in self.requests.values():
+            self.note("deleted", when, template=request.reference.template)
+        self.requests.clear()
+
     def answer(self) -> Observation:
-        return self.sight.model_copy(update={"requests": tuple(self.requests.values())})
+        shown = {"requests": tuple(self.requests.values()), "lease_acquired_at": self.leased_since}
+        return self.sight.model_copy(update=shown)
 
     @property
     def eyes(self) -> list[Callable[..., Any]]:
@@ -142,6 +168,7 @@ class FakeCluster:
         when = await self._begin(ACT.name)
         self.acts.append(asked)
         if self.refusals:
+            self.leased_since = self.leased_since if asked.holds_lease else None
             return ActResult(hold=self.refusals.popleft())
         name = asked.step.template.name
         for request in self.requests.values():
@@ -149,13 +176,16 @@ class FakeCluster:
                 return ActResult(request=request)
         if asked.known:
             return ActResult(is_lost=True)
+        if any(one.timed_out_at is None and not one.succeeded for one in self.requests.values()):
+            self.note("too early", when, template=name)
         request = self.put_request(when, name)
-        self.note("created", when)
-        return ActResult(request=request, lease_acquired_at=when)
+        self.note("created", when, template=name)
+        return ActResult(request=request, lease_acquired_at=self.leased_since)
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         when = await self._begin(CLEAN_UP.name)
+        self.clean_ups.append(asked)
         remaining = tuple(request for request in asked.requests if request.uid in self.requests)
         for request in remaining:
             self._delete(request)
@@ -163,26 +193,28 @@ class FakeCluster:
             return CleanUpResult(remaining=remaining)
         for request in remaining:
             del self.requests[request.uid]
-            self.note("deleted", when)
-        self.is_leased = False
+            self.note("deleted", when, template=request.template)
+        self.leased_since = None
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  there is but one incident
         await self._begin(RENEW.name)
-        return RenewResult()
+        return RenewResult(acquired_at=self.leased_since)
 
     @activity.defn(name=MARK.name)
     async def mark(self, asked: MarkInput) -> None:
         await self._begin(MARK.name)
-        self.marks += [mark.annotations for mark in asked.marks]
+        self.marks += [(mark.request.template, mark.annotations) for mark in asked.marks]
         marked = with_marks(self.requests.values(), asked.marks)
         self.requests = {request.uid: request for request in marked}
 
     def remove_finalizer(self) -> None:
         """What hung on it goes, as in a real cluster."""
         self.has_finalizer = False
-        self.requests = {uid: r for uid, r in self.requests.items() if not r.is_being_deleted}
+        for request in [one for one in self.requests.values() if one.is_being_deleted]:
+            self.note("deleted", self.log[-1].when, template=request.reference.template)
+            del self.requests[request.uid]
 
     def _delete(self, request: RequestReference) -> None:
         deleted = self.requests[request.uid].model_copy(update={"is_being_deleted": True})
@@ -199,51 +231,3 @@ class FakeCluster:
             raise ConnectionError("the API server is away")
         return when
 
-
-def violations(cluster: FakeCluster) -> list[str]:
-    """What happened that must never happen."""
-    return [
-        *_acts_without_a_fresh_admission(cluster.log),
-        *_acts_against_an_order(cluster.log),
-        *_second_requests(cluster.log),
-        *_hot_loops(cluster),
-    ]
-
-
-def _acts_without_a_fresh_admission(log: list[Entry]) -> list[str]:
-    found, admitted = [], None
-    for entry in log:
-        if entry.what == "answered":
-            admitted = entry.when if entry.is_admitted else None
-        if entry.what == ACT.name and (admitted is None or entry.when - admitted > FRESH):
-            found.append(f"acted at {entry.when}, admitted at {admitted}")
-    return found
-
-
-def _acts_against_an_order(log: list[Entry]) -> list[str]:
-    found, order = [], ""
-    for entry in log:
-        if entry.what in ("abort", "hold", "resume"):
-            order = entry.what
-        if entry.what == ACT.name and order in ("abort", "hold"):
-            found.append(f"acted at {entry.when} against {order}")
-    return found
-
-
-def _second_requests(log: list[Entry]) -> list[str]:
-    found, existing = [], 0
-    for entry in log:
-        existing += {"created": 1, "deleted": -1}.get(entry.what, 0)
-        if existing > 1:
-            found.append(f"a second request was made at {entry.when}")
-    return found
-
-
-def _hot_loops(cluster: FakeCluster) -> list[str]:
-    found = []
-    for name in cluster.gates:
-        times = cluster.times(name)
-        pairs = zip(times, times[BUSIEST + cluster.wakings :], strict=False)
-        if any(last - first < timedelta(seconds=1) for first, last in pairs):
-            found.append(f"{name} was called {len(times)} times, over {BUSIEST} times within a second")
-    return found

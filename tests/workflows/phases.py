@@ -7,7 +7,8 @@ import pytest
 from health.moves import Phase
 from health.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import expired, healthy, held, hold, unknown, waiting
+from tests.workflows.settling import rests, settle
+from tests.workflows.sights import ESCALATION, escalating, expired, healthy, held, hold, unknown, waiting
 
 Bring = Callable[[IncidentDriver], Awaitable[None]]
 
@@ -41,6 +42,25 @@ async def act(incident: IncidentDriver) -> None:
 async def adopt(incident: IncidentDriver) -> None:
     incident.cluster.put_request()
     await act(incident)
+
+
+async def take_first_step(incident: IncidentDriver) -> None:
+    await incident.start(escalating())
+    await rests(incident, Phase.REMEDIATING)
+
+
+async def fail_steps(incident: IncidentDriver, *templates: str) -> None:
+    """The remediators of these steps give up, one after the other, with the time that it takes."""
+    for template in templates:
+        incident.cluster.report(template, succeeded=False)
+        await incident.look()
+        await settle(incident)
+
+
+async def exhaust(incident: IncidentDriver) -> None:
+    await take_first_step(incident)
+    await fail_steps(incident, *(step.template.name for step in ESCALATION))
+    await rests(incident, Phase.EXHAUSTED)
 
 
 async def hang_on_a_finalizer(incident: IncidentDriver) -> None:

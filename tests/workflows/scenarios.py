@@ -4,15 +4,15 @@ A story is named after its file. A new behaviour is a new story; a story that ch
 incidents that began with the old one may still run.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from health.memory import Memory
 from health.moves import Phase
 from health.observation import HoldReason
-from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
+from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import Bring, act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
+from tests.workflows.settling import rests, settle
 from tests.workflows.sights import FIVE_MINUTES, expired, gone, healthy, hold, released, unknown, waiting
 from workflows.messages import AbortOrder, HoldOrder
 
@@ -26,24 +26,6 @@ async def begin(incident: IncidentDriver, bring: Bring) -> None:
     """Bring the incident somewhere, and let it settle there."""
     await bring(incident)
     await settle(incident)
-
-
-async def rests(incident: IncidentDriver, phase: Phase) -> None:
-    """Return when the incident is in the phase and has settled."""
-    await incident.reaches(phase)
-    await settle(incident)
-
-
-async def settle(incident: IncidentDriver) -> None:
-    """Return when nothing is under way, so that a story is the same each time it is told."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while await _is_busy(incident):  # noqa: ASYNC110  a description is all there is
-            await asyncio.sleep(POLL_SECONDS)
-
-
-async def _is_busy(incident: IncidentDriver) -> bool:
-    description = (await incident.handle.describe()).raw_description
-    return bool(description.pending_activities) or description.HasField("pending_workflow_task")
 
 
 async def recover(incident: IncidentDriver) -> None:
@@ -140,8 +122,7 @@ async def request_of_a_recovered_node(incident: IncidentDriver) -> None:
 
 async def request_removed_by_somebody(incident: IncidentDriver) -> None:
     await begin(incident, act)
-    incident.cluster.requests.clear()
-    incident.cluster.note("deleted", await incident.now())
+    await incident.cluster.lose_requests()
     await incident.look()
     await incident.happens("created", 2)
     await rests(incident, Phase.REMEDIATING)

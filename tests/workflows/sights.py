@@ -8,9 +8,18 @@ from health.verdict import Fact
 
 FIVE_MINUTES = timedelta(minutes=5)
 FACT = Fact(condition="Ready", status="False", since=datetime(2025, 1, 1, tzinfo=UTC))
-STEP = Step(
-    template=TemplateReference(api_version="example.com/v1", kind="RebootTemplate", namespace="ns", name="t")
-)
+
+
+def step(name: str, timeout_seconds: float | None = None) -> Step:
+    template = TemplateReference(
+        api_version="example.com/v1", kind="RebootTemplate", namespace="ns", name=name
+    )
+    return Step(template=template, timeout_seconds=timeout_seconds)
+
+
+STEP = step("t")
+FIRST, SECOND, THIRD = step("first", 300), step("second", 120), step("third", 600)
+ESCALATION = (FIRST, SECOND, THIRD)
 
 
 def incident_reference(cluster: str) -> IncidentReference:
@@ -41,6 +50,17 @@ def unknown(again: timedelta = timedelta(minutes=30)) -> Observation:
 
 def healthy() -> Observation:
     return _ended(TargetState.HEALTHY, "Node/node-1 is healthy")
+
+
+def recovered(delay: timedelta, *, is_confirmed: bool = False) -> Observation:
+    """Healthy, under a check with a healthyDelay."""
+    says = {"healthy_delay_seconds": delay.total_seconds(), "is_confirmed": is_confirmed}
+    return healthy().model_copy(update=says)
+
+
+def escalating(sight: Observation | None = None, *steps: Step) -> Observation:
+    """A sight of a node whose check has several steps; expired where none is given."""
+    return (sight or expired()).model_copy(update={"steps": steps or ESCALATION})
 
 
 def gone() -> Observation:

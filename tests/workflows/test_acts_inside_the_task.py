@@ -128,8 +128,8 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
     async with incident.eyes():
         async with _worker_in_the_middle_of_an_act(incident):
             if has_created:
-                incident.cluster.put_request()
-                incident.cluster.note("created", await incident.now())
+                request = incident.cluster.put_request()
+                incident.cluster.note("created", request.created)
         async with incident.hands():
             await incident.reaches(Phase.REMEDIATING)
             assert incident.cluster.count("created") == 1

@@ -57,8 +57,7 @@ async def test_request_of_a_held_incident_that_somebody_removed_is_not_made_agai
 ) -> None:
     await act(incident)
     await incident.hold()
-    incident.cluster.requests.clear()
-    incident.cluster.note("deleted", await incident.now())
+    await incident.cluster.lose_requests()
     await incident.look()
     await incident.reaches(Phase.HELD)
     assert incident.cluster.count("created") == 1

@@ -95,8 +95,7 @@ async def test_adopted_request_that_somebody_removed_leaves_no_lease_behind(inci
 async def test_request_that_somebody_removed_is_made_again(incident: IncidentDriver) -> None:
     await incident.start(expired())
     await incident.reaches(Phase.REMEDIATING)
-    incident.cluster.requests.clear()
-    incident.cluster.note("deleted", await incident.now())
+    await incident.cluster.lose_requests()
     await incident.look()
     await incident.happens("created", 2)
     assert (await incident.reaches(Phase.REMEDIATING)).requests[0].uid == "request-2"

@@ -179,11 +179,13 @@ async def test_label_excludes_a_node_from_what_is_new_and_an_empty_one_does_not(
     await world.until_requested(empty, other, at_work)
     await world.until_phase(excluded, "Held")
     await world.until_status(observedNodes=4, healthyNodes=0)
+    await _until_told_of_exclusion(world, empty=empty, excluded=(excluded,))
     assert world.requests.created(excluded) == 0
     assert await world.lease(excluded) is None
 
     # A label that comes during a remediation stops nothing, and the clean-up neither.
     await world.set_label(at_work, EXCLUDE_LABEL, "true")
+    await _until_told_of_exclusion(world, empty=empty, excluded=(excluded, at_work))
     await world.recover(empty)
     assert await world.outcome(empty) == "Remediated"
     assert world.requests.existing(at_work) == 1
@@ -193,15 +195,29 @@ async def test_label_excludes_a_node_from_what_is_new_and_an_empty_one_does_not(
 
     await world.set_label(excluded, EXCLUDE_LABEL, None)
     await world.until_requested(excluded)
-    told = [(kind, reason, text) for kind, reason, text in await world.events() if "xclude" in text]
-    skipped = f"[remediation] Remediation skipped on node {excluded}: node has Exclude from Remediation label"
+    assert len(await _told_of_exclusion(world)) == 3
+
+
+async def _told_of_exclusion(world: World) -> list[tuple[str, str, str]]:
+    return sorted(event for event in await world.events() if "xclude" in event[2])
+
+
+async def _until_told_of_exclusion(world: World, *, empty: str, excluded: tuple[str, ...]) -> None:
+    """Return when the Events say of these nodes, each once, and of no others, what their label does."""
     ignored = (
         f"[remediation] Node {empty} has exclude-from-remediation label with empty value, label will be "
         "ignored. Set value to 'true' to exclude node from remediation"
     )
-    assert told.count(("Warning", "RemediationSkipped", skipped)) == 1
-    assert told.count(("Warning", "InvalidNodeLabel", ignored)) == 1
-    assert not [text for _, _, text in told if f"{other} " in text]
+    skipped = "[remediation] Remediation skipped on node {}: node has Exclude from Remediation label"
+    wanted = [
+        ("Warning", "InvalidNodeLabel", ignored),
+        *(("Warning", "RemediationSkipped", skipped.format(node)) for node in excluded),
+    ]
+
+    async def are_told() -> bool:
+        return await _told_of_exclusion(world) == wanted
+
+    await world.until(are_told, f"the Events about labels never were {wanted}")
 
 
 async def _until_waiting_for(world: World, node: str, words: str) -> None:

@@ -7,8 +7,9 @@ import pytest
 from kube.resource import NODES
 from tests.end_to_end.leases import antedate, delete_lease, put_lease, until_free, until_held
 from tests.end_to_end.other_kind import OtherKind
+from tests.end_to_end.remediator import report
 from tests.end_to_end.second_check import events_of, second_check, until_told
-from tests.end_to_end.world import REQUESTS, World
+from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
@@ -173,8 +174,12 @@ async def test_classic_remediation_that_is_overdue_leaves_its_node_to_a_second_c
         await until_timed_out(world, node)
         await until_held(world, node, f"NodeHealthCheck-{second.name}")
         assert (await world.request(node))["metadata"]["uid"] == uid
-        (entry,) = (await world.status())["unhealthyNodes"]
-        assert "timedOut" in entry["remediations"][0]
+
+        async def is_shown() -> bool:
+            (entry,) = (await world.status())["unhealthyNodes"]
+            return "timedOut" in entry["remediations"][0]
+
+        await world.until(is_shown, "the status never showed that the request timed out")
 
         async def is_requested() -> bool:
             return await other_kind.names() == [node]
@@ -201,16 +206,7 @@ async def test_remediation_that_succeeded_gives_its_overdue_lease_back_without_a
     await world.add_check()
     await world.fail(node)
     await world.until_status(phase="Remediating")
-    condition = {
-        "type": "Succeeded",
-        "status": "True",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-        "reason": "Rebooted",
-        "message": "",
-    }
-    await world.client.merge_patch(
-        REQUESTS, node, {"status": {"conditions": [condition]}}, "default", subresource="status"
-    )
+    await report(world, node, Succeeded="True")
     await antedate(world, node, timedelta(minutes=31))
 
     await until_free(world, node)
@@ -251,3 +247,23 @@ async def test_first_of_two_checks_with_one_template_keeps_the_node_and_a_paused
     await world.recover(node)
     await world.until_clean(node)
     assert world.requests.created(node) == 2
+
+
+@pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "decision 13/overdue")
+async def test_overdue_request_of_the_same_template_is_in_the_way_until_it_is_gone(world: World) -> None:
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await world.until_status(phase="Remediating")
+    async with second_check(world) as second:
+        await second.until_status(unhealthyNodes=[{"name": node}])
+        await antedate(world, node, timedelta(minutes=31))
+        await until_timed_out(world, node)
+        await until_free(world, node)
+        assert world.requests.created(node) == 1
+
+        await world.delete_check()
+        deleted = datetime.now(UTC)
+        await until_held(world, node, f"NodeHealthCheck-{second.name}")
+        await second.until_status(phase="Remediating")
+        assert datetime.now(UTC) - deleted < timedelta(seconds=10)

@@ -7,27 +7,13 @@ from temporalio.client import WorkflowHandle
 
 from kube.errors import NotFound
 from kube.resource import Object
+from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.phases import add_phases
+from tests.end_to_end.remediator import report
 from tests.end_to_end.second_check import events_of
-from tests.end_to_end.world import REQUESTS, World
+from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
-
-
-async def report(world: World, node: str, **conditions: str) -> None:
-    """What the remediator of a node says."""
-    listed = [
-        {
-            "type": type_,
-            "status": status,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-            "reason": "Test",
-            "message": "",
-        }
-        for type_, status in conditions.items()
-    ]
-    patch = {"status": {"conditions": listed}}
-    await world.client.merge_patch(REQUESTS, node, patch, "default", subresource="status")
 
 
 @pytest.mark.rule(
@@ -35,6 +21,12 @@ async def report(world: World, node: str, **conditions: str) -> None:
 )
 async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(world: World) -> None:
     phases = await add_phases(world)
+    escalation = Escalation(world)
+
+    async def is_listed() -> bool:
+        return set(await escalation.in_status(phases.escalated)) == {"1", "2"}
+
+    await world.until(is_listed, "the second step was never listed")
     await world.until_status(phase="Remediating", observedNodes=4, healthyNodes=0)
     workflows = [await world.workflow(node) for node in phases.all]
 
@@ -44,8 +36,12 @@ async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(worl
     assert [await _outcome(workflow) for workflow in workflows] == ["Gone"] * 4
     await world.until_clean(*phases.all)
     await world.until_status(phase="Enabled", observedNodes=0, healthyNodes=0, unhealthyNodes=None)
-    removed = [event for event in await events_of(world, world.name) if event[1] == "RemediationRemoved"]
-    assert len(removed) == 3
+
+    async def are_told() -> bool:
+        told = [reason for _, reason, _ in await events_of(world, world.name)]
+        return told.count("RemediationRemoved") == 3
+
+    await world.until(are_told, "the removal of the three requests was not told")
 
 
 async def _outcome(workflow: WorkflowHandle[Any, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Templates that are missing, broken, edited and back, and kinds of templates that come after our start and go."""
+"""Templates that are missing, broken, edited and back, and kinds that come after our start and go."""
 
 from datetime import datetime
 
@@ -64,7 +64,6 @@ async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_not
             f"[remediation] Disabling NHC. Reason: RemediationTemplateNotFound, Message: {missing}",
         ),
     ]
-    assert (await world.events())[-1][1] != "Disabled"
 
 
 @pytest.mark.rule("NHC 2.7/template deleted", "NHC 2.4/2", "decision 7", "decision 7/clean-up")

@@ -1,0 +1,94 @@
+"""1,000 of 5,000 nodes fail at once: first above the threshold, where all are held, then below it."""
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+from bench.cluster import BenchCluster
+from bench.figure import Figure
+from bench.fleet import CHECK, Fleet, watched_fleet
+from devcluster.polling import until
+from health.moves import Phase
+from kube.resource import NODE_HEALTH_CHECKS
+from workflows.messages import State
+
+NODES_IN_ALL = 5_000
+FAILING = 1_000
+QUESTIONS_AT_ONCE = 20
+SETTLED_SECONDS = 10.0
+QUIET_SECONDS = 60.0
+OURS = "system:serviceaccount:paramedic-system:"
+WRITES = ("create", "update", "patch", "delete")
+LEADER_LEASE = "paramedic-detector"
+PATIENCE = timedelta(minutes=3)
+
+
+async def measure(cluster: BenchCluster) -> list[Figure]:
+    """The same thousand nodes, twice."""
+    async with watched_fleet(cluster) as fleet:
+        await fleet.add(NODES_IN_ALL)
+        await fleet.add_check()
+        await _limit(cluster, "0%")
+        await cluster.start("detector", "worker")
+        nodes = fleet.names[:FAILING]
+        failed = await fleet.set_all_ready(nodes, "Unknown")
+        await _until_all_are_held(fleet, nodes)
+        held = time.monotonic() - failed
+        await asyncio.sleep(SETTLED_SECONDS)
+        since = datetime.now(UTC)
+        await asyncio.sleep(QUIET_SECONDS)
+        writes = _writes(cluster, since)
+        await fleet.set_all_ready(nodes, "True")
+        await _until_running(cluster, 0)
+        await _limit(cluster, "50%")
+        failed = await fleet.set_all_ready(nodes, "Unknown")
+        await fleet.until_requested(nodes)
+    last_came = max(fleet.came[node] for node in nodes) - failed
+    return [
+        Figure("1,000 of 5,000 fail, all held with the reason", held, 15, "s"),
+        Figure("writes a minute while short-circuited", writes, 0, "", "59 to 209 a second"),
+        Figure("1,000 of 5,000 fail, to the last request", last_came, 30, "s"),
+    ]
+
+
+async def _limit(cluster: BenchCluster, share: str) -> None:
+    spec = {"minHealthy": None, "maxUnhealthy": share}
+    await cluster.client.merge_patch(NODE_HEALTH_CHECKS, CHECK, {"spec": spec})
+
+
+async def _until_all_are_held(fleet: Fleet, nodes: list[str]) -> None:
+    """Return when each node has an incident that says why it does nothing."""
+    await _until_running(fleet.cluster, len(nodes))
+    limit = asyncio.Semaphore(QUESTIONS_AT_ONCE)
+
+    async def is_held(workflow_id: str) -> bool:
+        async with limit:
+            handle = fleet.cluster.temporal.get_workflow_handle(workflow_id)
+            state: State = await handle.query("state", result_type=State)
+        return state.phase is Phase.HELD
+
+    async def are_held() -> bool:
+        listed = [found.id async for found in fleet.cluster.temporal.list_workflows("")]
+        return all(await asyncio.gather(*(is_held(workflow_id) for workflow_id in listed)))
+
+    await until(are_held, within=PATIENCE, otherwise="not every incident is held")
+
+
+async def _until_running(cluster: BenchCluster, count: int) -> None:
+    async def are_running() -> bool:
+        found = await cluster.temporal.count_workflows("ExecutionStatus = 'Running'")
+        return found.count == count
+
+    await until(are_running, within=PATIENCE, otherwise=f"not {count} incidents run")
+
+
+def _writes(cluster: BenchCluster, since: datetime) -> int:
+    """What our processes wrote since then, but the leader's Lease."""
+    count = 0
+    for line in cluster.audit_log.read_text().splitlines():
+        event = json.loads(line)
+        is_ours = event["user"]["username"].startswith(OURS) and event["verb"] in WRITES
+        is_late = datetime.fromisoformat(event["requestReceivedTimestamp"]) > since
+        count += is_ours and is_late and event.get("objectRef", {}).get("name") != LEADER_LEASE
+    return count

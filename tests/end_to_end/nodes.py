@@ -1,0 +1,74 @@
+"""Nodes: those of one test, as their kubelets and their administrator would change them."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from kube.client import Client
+from kube.resource import NODES, Object
+
+
+class Nodes:
+    """Nodes whose names, and whose label `test`, begin with the name of the test."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+        self.nodes: list[str] = []
+
+    async def add_nodes(self, count: int, *, ready: str = "True") -> list[str]:
+        """Healthy nodes that the check of this test selects."""
+        names = [f"{self.name}-{number}" for number in range(len(self.nodes), len(self.nodes) + count)]
+        await asyncio.gather(*(self._add_node(name, ready) for name in names))
+        self.nodes += names
+        return names
+
+    async def add_named_nodes(self, *suffixes: str) -> dict[str, str]:
+        """Healthy nodes with names that say what each is for, by that suffix."""
+        names = {suffix: f"{self.name}-{suffix}" for suffix in suffixes}
+        await asyncio.gather(*(self._add_node(name, "True") for name in names.values()))
+        self.nodes += names.values()
+        return names
+
+    async def _add_node(self, name: str, ready: str) -> None:
+        labels = {"test": self.name}
+        await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})
+        await self.set_ready(name, ready)
+
+    async def set_ready(self, node: str, status: str, since: datetime | None = None) -> None:
+        """Let the Ready condition of a node be `status` since then, or since now."""
+        await self.set_conditions(node, {"Ready": (status, since or datetime.now(UTC))})
+
+    async def set_conditions(self, node: str, conditions: dict[str, tuple[str, datetime]]) -> None:
+        """Let a node have these conditions, each with its status since then, and no others."""
+        body = [_condition(type_, status, since) for type_, (status, since) in conditions.items()]
+        patch = {"status": {"conditions": body}}
+        await self.client.merge_patch(NODES, node, patch, subresource="status")
+
+    async def set_label(self, node: str, key: str, value: str | None) -> None:
+        """Put a label on a node, or (None) take it off."""
+        await self.client.merge_patch(NODES, node, {"metadata": {"labels": {key: value}}})
+
+    async def set_annotation(self, node: str, key: str, value: str | None) -> None:
+        """Put an annotation on a node, or (None) take it off."""
+        await self.client.merge_patch(NODES, node, {"metadata": {"annotations": {key: value}}})
+
+    async def fail(self, *nodes: str) -> None:
+        """Let nodes fail."""
+        await asyncio.gather(*(self.set_ready(node, "Unknown") for node in nodes))
+
+    async def recover(self, *nodes: str) -> None:
+        """Let nodes become healthy."""
+        await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
+
+    async def delete_node(self, node: str) -> None:
+        """Delete a node."""
+        await self.client.delete(NODES, node)
+
+    async def recreate_node(self, node: str, *, ready: str) -> None:
+        """Another node of the same name."""
+        await self._add_node(node, ready)
+
+
+def _condition(type_: str, status: str, since: datetime) -> Object:
+    time = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"type": type_, "status": status, "lastTransitionTime": time, "lastHeartbeatTime": time}

@@ -1,0 +1,195 @@
+"""healthyDelay: the requests of a node that is healthy again are kept for a time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.moves import Outcome, Phase
+from health.remediation_request import HEALTHY_DELAY
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act, take_first_step, wait
+from tests.workflows.settling import pass_until, rests, settle
+from tests.workflows.sights import escalating, expired, recovered
+from workflows.messages import AbortOrder
+
+MINUTE = timedelta(minutes=1)
+A_BIT = timedelta(seconds=2)
+FOR_GOOD = timedelta(seconds=-1)
+CACHES = [pytest.param(1000, id="cached"), pytest.param(0, id="every-task-replays")]
+
+
+async def recover(incident: IncidentDriver, delay: timedelta) -> datetime:
+    """The node is healthy again, and the delay begins; answers since when, as the request says."""
+    await incident.sees(recovered(delay))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    (request,) = incident.cluster.requests.values()
+    return request.healthy_since or await incident.now()
+
+
+def stamps(incident: IncidentDriver) -> list[str | None]:
+    return [annotations[HEALTHY_DELAY] for _, annotations in incident.cluster.marks]
+
+
+@pytest.mark.rule("NHC 2.6/positive", "NHC 1.7/healthy-delay")
+async def test_request_is_stamped_and_kept_to_the_second_for_the_delay(incident: IncidentDriver) -> None:
+    await act(incident)
+    since = await recover(incident, 5 * MINUTE)
+    assert stamps(incident) == [since.strftime("%Y-%m-%dT%H:%M:%SZ")]
+    assert abs(since - await incident.now()) < 3 * A_BIT
+
+    await pass_until(incident, since + 5 * MINUTE - A_BIT)
+    assert incident.cluster.count("clean_up") == 0
+    await pass_until(incident, since + 5 * MINUTE + A_BIT)
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert len(stamps(incident)) == 1
+
+
+@pytest.mark.rule("NHC 2.6/none")
+async def test_delay_of_zero_keeps_nothing(incident: IncidentDriver) -> None:
+    await act(incident)
+    await incident.sees(recovered(timedelta()))
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert stamps(incident) == []
+
+
+@pytest.mark.rule("decision 19")
+async def test_node_that_fails_again_loses_its_stamp_and_has_the_whole_delay_once_more(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    first = await recover(incident, 5 * MINUTE)
+    await pass_until(incident, first + 4 * MINUTE)
+    await incident.sees(expired())
+    await rests(incident, Phase.REMEDIATING)
+    assert stamps(incident)[1:] == [None]
+    assert incident.cluster.count("created") == 1
+
+    await pass_until(incident, first + 6 * MINUTE)
+    second = await recover(incident, 5 * MINUTE)
+    assert second - first >= 5 * MINUTE
+    await pass_until(incident, second + 5 * MINUTE - A_BIT)
+    assert incident.cluster.requests
+    await pass_until(incident, second + 5 * MINUTE + A_BIT)
+    assert await incident.outcome() is Outcome.REMEDIATED
+
+
+@pytest.mark.rule("decision 19", "decision 1")
+async def test_step_goes_on_from_its_own_start_when_the_node_fails_again(incident: IncidentDriver) -> None:
+    await take_first_step(incident)
+    began = incident.cluster.request_of("first").created
+    since = await recover(incident, 20 * MINUTE)
+    await pass_until(incident, since + 6 * MINUTE)
+    assert incident.cluster.tried == ["first"]
+    await incident.sees(escalating())
+    await incident.happens("created", 2)
+    assert incident.cluster.times("created")[1] - began < 7 * MINUTE
+
+
+@pytest.mark.rule("NHC 2.6/edited", "decision 10/edit")
+async def test_edited_delay_counts_from_the_same_recovery(incident: IncidentDriver) -> None:
+    await act(incident)
+    since = await recover(incident, 5 * MINUTE)
+    assert await recover(incident, 9 * MINUTE) == since
+    await pass_until(incident, since + 9 * MINUTE - A_BIT)
+    assert incident.cluster.count("clean_up") == 0
+    await pass_until(incident, since + 9 * MINUTE + A_BIT)
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert len(stamps(incident)) == 1
+
+
+@pytest.mark.rule("NHC 2.6/edited")
+@pytest.mark.parametrize("delay", [timedelta(), MINUTE])
+async def test_delay_that_becomes_shorter_than_what_has_passed_ends_at_once(
+    incident: IncidentDriver, delay: timedelta
+) -> None:
+    await act(incident)
+    since = await recover(incident, 5 * MINUTE)
+    await pass_until(incident, since + 2 * MINUTE)
+    await incident.sees(recovered(delay))
+    assert await incident.outcome() is Outcome.REMEDIATED
+
+
+@pytest.mark.rule("NHC 2.6/negative", "NHC 2.6/confirmed", "NHC 1.7/manually-confirmed-healthy")
+async def test_negative_delay_keeps_a_request_without_a_stamp_until_a_person_confirms(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    await recover(incident, FOR_GOOD)
+    for _ in range(3):
+        await incident.pass_time(12 * MINUTE)
+        await rests(incident, Phase.HEALTHY_DELAY)
+    assert stamps(incident) == []
+    assert incident.cluster.count("renew") == 3
+    assert incident.cluster.count("clean_up") == 0
+
+    await incident.sees(recovered(FOR_GOOD, is_confirmed=True))
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert [asked.is_confirmed for asked in incident.cluster.clean_ups] == [True]
+
+
+@pytest.mark.rule("NHC 2.6/confirmed")
+async def test_person_who_confirms_ends_a_delay_that_runs(incident: IncidentDriver) -> None:
+    await act(incident)
+    await recover(incident, 5 * MINUTE)
+    await incident.sees(recovered(5 * MINUTE, is_confirmed=True))
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert [asked.is_confirmed for asked in incident.cluster.clean_ups] == [True]
+
+
+@pytest.mark.rule("NHC 2.6/confirmed")
+async def test_mark_of_a_person_is_taken_off_where_no_request_was_made(incident: IncidentDriver) -> None:
+    await wait(incident)
+    await incident.sees(recovered(FOR_GOOD, is_confirmed=True))
+    assert await incident.outcome() is Outcome.RECOVERED
+    assert [asked.is_confirmed for asked in incident.cluster.clean_ups] == [True]
+
+
+@pytest.mark.rule("NHC 2.6/confirmed", "NHC 2.7/finalizer")
+async def test_mark_of_a_person_stays_until_the_last_request_is_gone(incident: IncidentDriver) -> None:
+    await act(incident)
+    incident.cluster.has_finalizer = True
+    await incident.sees(recovered(FOR_GOOD, is_confirmed=True))
+    await rests(incident, Phase.CLEANING_UP)
+    assert incident.cluster.is_leased
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.clean_ups[-1].is_confirmed
+
+
+@pytest.mark.rule("decision 40")
+async def test_abort_ends_a_delay(incident: IncidentDriver) -> None:
+    await act(incident)
+    await recover(incident, 5 * MINUTE)
+    await incident.abort(AbortOrder(reason="power work"))
+    assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("deleted") == 1
+
+
+@pytest.mark.rule("NHC 2.7/restart", "NHC 2.6/positive")
+@pytest.mark.parametrize("cached", CACHES)
+async def test_delay_outlasts_restarts_of_the_worker(bare_incident: IncidentDriver, cached: int) -> None:
+    incident = bare_incident
+    async with incident.eyes():
+        async with incident.hands(cached):
+            await act(incident)
+            since = await recover(incident, 5 * MINUTE)
+        await incident.pass_time(4 * MINUTE)
+        async with incident.hands(cached):
+            await settle(incident)
+            assert incident.cluster.requests
+            await pass_until(incident, since + 5 * MINUTE + A_BIT)
+            assert await incident.outcome() is Outcome.REMEDIATED
+    assert len(stamps(incident)) == 1
+
+
+@pytest.mark.rule("decision 39")
+async def test_delay_that_another_began_ends_when_it_would_have(incident: IncidentDriver) -> None:
+    since = datetime.now(UTC) - 3 * MINUTE
+    request = incident.cluster.put_request(since - MINUTE)
+    incident.cluster.report(request.reference.template, healthy_since=since)
+    await incident.start(recovered(5 * MINUTE))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await pass_until(incident, since + 5 * MINUTE + A_BIT)
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert stamps(incident) == []

@@ -1,0 +1,129 @@
+"""A request that somebody deletes while its node is unhealthy: the next one waits, longer each time."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.moves import Outcome, Phase
+from health.observation import HoldReason, Observation
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import fail_steps
+from tests.workflows.settling import pass_until, rests, settle
+from tests.workflows.sights import escalating, expired, healthy, hold
+from workflows.messages import State
+
+MINUTE = timedelta(minutes=1)
+A_BIT = timedelta(seconds=2)
+
+pytestmark = pytest.mark.rule("decision 14", "decision 14/deleted request")
+
+
+def limited(sight: Observation, limit: timedelta = 30 * MINUTE) -> Observation:
+    return sight.model_copy(update={"back_off_limit_seconds": limit.total_seconds()})
+
+
+async def begin(incident: IncidentDriver, sight: Observation) -> None:
+    await incident.start(sight)
+    await rests(incident, Phase.REMEDIATING)
+
+
+async def lose(incident: IncidentDriver) -> State:
+    await incident.cluster.lose_requests()
+    await incident.look()
+    return await rests(incident, Phase.HELD)
+
+
+async def test_each_loss_doubles_the_wait_for_the_next_one(incident: IncidentDriver) -> None:
+    await begin(incident, limited(expired()))
+    for number, minutes in enumerate((1, 2, 4), start=1):
+        state = await lose(incident)
+        lost_at = state.memory.lost_at
+        assert lost_at is not None
+        assert state.memory.lost == number
+        assert "BackOff: its request was removed by somebody, the next one is due at" in state.details
+
+        await pass_until(incident, lost_at + minutes * MINUTE - A_BIT)
+        assert incident.cluster.count("created") == number
+        await pass_until(incident, lost_at + minutes * MINUTE + A_BIT)
+        await incident.happens("created", number + 1)
+        await rests(incident, Phase.REMEDIATING)
+    made = [asked for asked in incident.cluster.acts if not asked.known]
+    assert [asked.attempt for asked in made] == [1, 2, 3, 4]
+
+
+async def test_act_that_finds_it_lost_makes_nothing(incident: IncidentDriver) -> None:
+    await begin(incident, limited(expired()))
+    (request,) = incident.cluster.requests.values()
+    await lose(incident)
+    assert [asked.known for asked in incident.cluster.acts] == [(), (request.reference,)]
+    assert incident.cluster.count("created") == 1
+
+
+@pytest.mark.rule("decision 14/limit")
+async def test_without_a_limit_it_is_made_anew_at_once(incident: IncidentDriver) -> None:
+    await begin(incident, limited(expired(), timedelta()))
+    await incident.cluster.lose_requests()
+    await incident.look()
+    await incident.happens("created", 2)
+    assert (await rests(incident, Phase.REMEDIATING)).memory.lost == 1
+
+
+async def test_resume_skips_the_wait_once(incident: IncidentDriver) -> None:
+    await begin(incident, limited(expired()))
+    await lose(incident)
+    await incident.resume()
+    await incident.happens("created", 2)
+    await rests(incident, Phase.REMEDIATING)
+
+    await lose(incident)
+    assert incident.cluster.count("created") == 2
+
+
+async def test_resume_skips_the_wait_for_an_earlier_incident_and_nothing_else(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(expired().model_copy(update={"hold": hold(HoldReason.BACK_OFF)}))
+    await rests(incident, Phase.HELD)
+    incident.cluster.sight = expired().model_copy(update={"hold": hold(HoldReason.THRESHOLD)})
+    await incident.resume()
+    await incident.tells("Threshold")
+    await settle(incident)
+    assert incident.cluster.count("act") == 0
+    incident.cluster.sight = expired().model_copy(update={"hold": hold(HoldReason.BACK_OFF)})
+    await incident.resume()
+    await incident.happens("created")
+
+
+async def test_lost_request_of_a_step_is_made_anew_in_that_step(incident: IncidentDriver) -> None:
+    await begin(incident, limited(escalating()))
+    await fail_steps(incident, "first")
+    await incident.happens("created", 2)
+    await rests(incident, Phase.REMEDIATING)
+    state = await lose(incident)
+    assert state.memory.lost_at is not None
+    await pass_until(incident, state.memory.lost_at + MINUTE + A_BIT)
+    await incident.happens("created", 3)
+    assert incident.cluster.tried == ["first", "second", "second"]
+
+
+async def test_node_that_recovers_while_it_waits_is_cleaned_up(incident: IncidentDriver) -> None:
+    await begin(incident, limited(expired()))
+    await lose(incident)
+    assert incident.cluster.is_leased
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("created") == 1
+
+
+async def test_wait_outlasts_a_restart_of_the_worker(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    async with incident.eyes():
+        async with incident.hands():
+            await begin(incident, limited(expired()))
+            state = await lose(incident)
+        async with incident.hands():
+            assert state.memory.lost_at is not None
+            await pass_until(incident, state.memory.lost_at + MINUTE - A_BIT)
+            assert incident.cluster.count("created") == 1
+            await pass_until(incident, state.memory.lost_at + MINUTE + A_BIT)
+            await incident.happens("created", 2)

@@ -1,0 +1,67 @@
+"""A request that is older than 48 hours is flagged, exactly once."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.moves import Phase
+from health.remediation_request import GREW_OLD, GREW_OLD_FLAG
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act
+from tests.workflows.settling import pass_until, rests, settle
+from tests.workflows.sights import expired, recovered
+
+OLD = timedelta(hours=48)
+A_BIT = timedelta(seconds=2)
+
+pytestmark = pytest.mark.rule("NHC 2.1/17/48 h", "decision 23", "NHC 1.7/old-remediation-cr-flag")
+
+
+def flags(incident: IncidentDriver) -> list[str | None]:
+    return [annotations[GREW_OLD] for _, annotations in incident.cluster.marks if GREW_OLD in annotations]
+
+
+async def grow_old(incident: IncidentDriver, created: datetime) -> None:
+    await pass_until(incident, created + OLD - A_BIT)
+    assert flags(incident) == []
+    await pass_until(incident, created + OLD + A_BIT)
+    await settle(incident)
+
+
+async def test_request_is_flagged_after_48_hours_and_never_again(incident: IncidentDriver) -> None:
+    created = datetime.now(UTC) - OLD + timedelta(hours=1)
+    incident.cluster.put_request(created)
+    await act(incident)
+    await rests(incident, Phase.EXHAUSTED)
+    await grow_old(incident, created)
+    assert flags(incident) == [GREW_OLD_FLAG]
+
+    await incident.look()
+    await incident.pass_time(3 * OLD)
+    await incident.look()
+    await settle(incident)
+    assert flags(incident) == [GREW_OLD_FLAG]
+
+
+async def test_request_that_an_earlier_run_flagged_is_not_flagged_again(incident: IncidentDriver) -> None:
+    request = incident.cluster.put_request(datetime.now(UTC) - 2 * OLD)
+    incident.cluster.report(request.reference.template, is_flagged_as_old=True)
+    await act(incident)
+    await rests(incident, Phase.EXHAUSTED)
+    assert flags(incident) == []
+
+
+async def test_request_that_is_old_when_it_is_found_is_flagged_at_once(incident: IncidentDriver) -> None:
+    incident.cluster.put_request(datetime.now(UTC) - 2 * OLD)
+    await incident.start(expired())
+    await rests(incident, Phase.EXHAUSTED)
+    assert flags(incident) == [GREW_OLD_FLAG]
+
+
+async def test_request_that_a_healthy_delay_keeps_grows_old_too(incident: IncidentDriver) -> None:
+    created = datetime.now(UTC) - OLD + timedelta(minutes=1)
+    incident.cluster.put_request(created)
+    await incident.start(recovered(timedelta(hours=5)))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await grow_old(incident, created)
+    assert flags(incident) == [GREW_OLD_FLAG]

@@ -1,0 +1,132 @@
+"""A remediation that takes too long gives the Lease of its target back, so that another check may go on."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.moves import Outcome, Phase
+from health.observation import HoldReason
+from health.remediation_request import TIMED_OUT
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act, take_first_step
+from tests.workflows.settling import pass_until, rests, settle
+from tests.workflows.sights import escalating, expired, healthy, hold, waiting
+
+MINUTE = timedelta(minutes=1)
+A_BIT = timedelta(seconds=2)
+
+
+async def pass_renewals(incident: IncidentDriver, *, until: timedelta) -> None:
+    """Let the time pass, renewal by renewal, until so long after the Lease was acquired."""
+    acquired = incident.cluster.leased_since
+    assert acquired is not None
+    for minutes in range(11, int(until / MINUTE), 11):
+        await pass_until(incident, acquired + minutes * MINUTE)
+    await pass_until(incident, acquired + until)
+
+
+async def become_overdue(incident: IncidentDriver) -> None:
+    await pass_renewals(incident, until=30 * MINUTE + A_BIT)
+    await settle(incident)
+
+
+@pytest.mark.rule("NHC 2.5/overdue", "NHC 1.7/nhc-timed-out", "NHC 2.8/overdue", "decision 13/overdue")
+async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_minutes(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    await pass_renewals(incident, until=30 * MINUTE - A_BIT)
+    assert incident.cluster.count("renew") == 2
+    assert incident.cluster.count("mark") == 0
+    assert incident.cluster.is_leased
+
+    await incident.pass_time(2 * A_BIT)
+    await incident.happens("clean_up")
+    await rests(incident, Phase.EXHAUSTED)
+    assert [list(annotations) for _, annotations in incident.cluster.marks] == [[TIMED_OUT]]
+    assert not incident.cluster.is_leased
+    assert len(incident.cluster.requests) == 1
+    assert incident.cluster.count("created") == 1
+
+
+@pytest.mark.rule("NHC 2.5/overdue", "NHC 2.5/release")
+async def test_overdue_remediation_renews_nothing_any_more_and_is_cleaned_up_on_recovery(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    await become_overdue(incident)
+    await rests(incident, Phase.EXHAUSTED)
+    renewals = incident.cluster.count("renew")
+    await incident.pass_time(timedelta(hours=10))
+    await incident.look()
+    await rests(incident, Phase.EXHAUSTED)
+    assert incident.cluster.count("renew") == renewals
+    assert incident.cluster.count("clean_up") == incident.cluster.count("mark") == 1
+    assert not incident.cluster.is_leased
+
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("deleted") == 1
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+async def test_overdue_request_that_succeeded_is_not_marked(incident: IncidentDriver) -> None:
+    await act(incident)
+    (request,) = incident.cluster.requests.values()
+    incident.cluster.report(request.reference.template, succeeded=True)
+    await become_overdue(incident)
+    await incident.happens("clean_up")
+    await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.marks == []
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("NHC 2.1/13/timer runs")
+async def test_remediation_is_not_overdue_while_only_a_timer_runs(incident: IncidentDriver) -> None:
+    await act(incident)
+    await incident.sees(waiting(timedelta(hours=5)))
+    await become_overdue(incident)
+    assert incident.cluster.count("mark") == incident.cluster.count("clean_up") == 0
+    await incident.sees(expired())
+    await incident.happens("clean_up")
+    await rests(incident, Phase.EXHAUSTED)
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
+async def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_takes_it(
+    incident: IncidentDriver,
+) -> None:
+    await take_first_step(incident)
+    acquired = incident.cluster.leased_since
+    assert acquired is not None
+    await incident.sees(escalating(expired().model_copy(update={"hold": hold(HoldReason.STORM)})))
+    await settle(incident)
+    for minutes in (6, 11):
+        await pass_until(incident, acquired + minutes * MINUTE)
+    await pass_until(incident, acquired + 15 * MINUTE - A_BIT)
+    assert incident.cluster.is_leased
+    await pass_until(incident, acquired + 15 * MINUTE + A_BIT)
+    await incident.happens("clean_up")
+    await rests(incident, Phase.HELD)
+    assert not incident.cluster.is_leased
+    assert incident.cluster.tried == ["first"]
+
+    await incident.sees(escalating())
+    await incident.happens("created", 2)
+    state = await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.is_leased
+    assert incident.cluster.acts[-1].holds_lease is False
+    assert state.memory.holds_lease
+
+
+@pytest.mark.rule("decision 39", "NHC 2.5/overdue")
+async def test_lease_that_another_took_counts_from_when_it_was_taken(incident: IncidentDriver) -> None:
+    began = datetime.now(UTC) - 25 * MINUTE
+    incident.cluster.put_request(began)
+    await act(incident)
+    await settle(incident)
+    await pass_until(incident, began + 30 * MINUTE + A_BIT)
+    await incident.happens("clean_up")
+    await rests(incident, Phase.EXHAUSTED)
+    assert incident.cluster.count("mark") == 1

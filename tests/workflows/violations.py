@@ -1,0 +1,64 @@
+"""Violations: what must be true of the log of any incident, whatever a test is about."""
+
+from collections import Counter
+from datetime import timedelta
+
+from tests.workflows.fake_cluster import Entry, FakeCluster
+from workflows.contracts import ACT, FRESH
+
+BUSIEST = 8
+"""Calls of one activity within a second that no incident ever needs."""
+
+
+def violations(cluster: FakeCluster) -> list[str]:
+    """What happened that must never happen."""
+    return [
+        *_acts_without_a_fresh_admission(cluster.log),
+        *_acts_against_an_order(cluster.log),
+        *_second_requests(cluster.log),
+        *_steps_side_by_side(cluster.log),
+        *_hot_loops(cluster),
+    ]
+
+
+def _acts_without_a_fresh_admission(log: list[Entry]) -> list[str]:
+    found, admitted = [], None
+    for entry in log:
+        if entry.what == "answered":
+            admitted = entry.when if entry.is_admitted else None
+        if entry.what == ACT.name and (admitted is None or entry.when - admitted > FRESH):
+            found.append(f"acted at {entry.when}, admitted at {admitted}")
+    return found
+
+
+def _acts_against_an_order(log: list[Entry]) -> list[str]:
+    found, order = [], ""
+    for entry in log:
+        if entry.what in ("abort", "hold", "resume"):
+            order = entry.what
+        if entry.what == ACT.name and order in ("abort", "hold"):
+            found.append(f"acted at {entry.when} against {order}")
+    return found
+
+
+def _second_requests(log: list[Entry]) -> list[str]:
+    found, existing = [], Counter[str]()
+    for entry in log:
+        existing[entry.template] += {"created": 1, "deleted": -1}.get(entry.what, 0)
+        if existing[entry.template] > 1:
+            found.append(f"a second request of {entry.template!r} was made at {entry.when}")
+    return found
+
+
+def _steps_side_by_side(log: list[Entry]) -> list[str]:
+    return [f"{one.template!r} began at {one.when} too early" for one in log if one.what == "too early"]
+
+
+def _hot_loops(cluster: FakeCluster) -> list[str]:
+    found = []
+    for name in cluster.gates:
+        times = cluster.times(name)
+        pairs = zip(times, times[BUSIEST + cluster.wakings :], strict=False)
+        if any(last - first < timedelta(seconds=1) for first, last in pairs):
+            found.append(f"{name} was called {len(times)} times, over {BUSIEST} times within a second")
+    return found
