@@ -6,6 +6,7 @@ while it holds the leader Lease.
 
 import asyncio
 import contextlib
+import time
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry
@@ -20,6 +21,7 @@ from detector.glance import Glance
 from detector.incident_calls import IncidentCalls
 from detector.live_metrics import LiveMetrics
 from detector.node_series import NodeSeries
+from detector.pace import Pace
 from detector.picture import Picture
 from detector.request_ledger import RequestLedger
 from detector.sources import Sources
@@ -38,6 +40,8 @@ from runtime.temporal import watch_temporal
 FIELD_MANAGER = "paramedic-detector"
 REPORT_EVERY_SECONDS = 1.0
 LEADER_LEASE = "paramedic-detector"
+EVENTS_AT_ONCE, EVENTS_PER_SECOND = 50, 20.0
+"""How fast Events are written, those of all checks together."""
 
 
 def wall_clock() -> datetime:
@@ -63,7 +67,11 @@ class Detector:
         self._lead_began = wall_clock()
         self._picture = Picture(cluster)
         self._sources = Sources(
-            connections.transport, self._picture, settings.lease_namespace, connections.problems
+            connections.transport,
+            self._picture,
+            settings.lease_namespace,
+            connections.problems,
+            settings.upgrade_signals,
         )
         self._election = LeaderElection(
             client,
@@ -87,7 +95,15 @@ class Detector:
             problems=connections.problems,
         )
         self._answering = Answering(self._observe, self._dispatch, lambda: self._election.is_leader)
-        desk = Desk(client, self._picture, self._sources, self._storms, settings.identity, wall_clock)
+        desk = Desk(
+            client=client,
+            picture=self._picture,
+            sources=self._sources,
+            storms=self._storms,
+            pace=Pace(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
+            instance=settings.identity,
+            now=wall_clock,
+        )
         self._reporters = StatusReporters(desk)
         self._register_metrics(connections.metrics)
 

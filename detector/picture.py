@@ -19,7 +19,7 @@ from health.remediation_request import RemediationRequest
 from health.surroundings import Surroundings
 from health.template_validity import TemplateKind, TemplateKinds
 from health.threshold import Allowance
-from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, name_for_node
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, node_of
 from kube.record import Key
 
 UNKNOWN_UID = "unknown"
@@ -167,10 +167,10 @@ class Picture:
             self.leases.pop(name, None)
         else:
             self.leases[name] = lease
+        target = node_of(name)
         for reference, check in self.checks.items():
-            for target in check.unhealthy:
-                if name_for_node(target) == name:
-                    self._tell(reference, target)
+            if target in check.unhealthy:
+                self._tell(reference, target)
         if name == CONTROL_PLANE_TURN:
             self._tell_control_plane()
 

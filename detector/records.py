@@ -1,5 +1,6 @@
 """CheckRecord: a health check as the API server stores it, read so loosely that a bad one does not hide."""
 
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -17,7 +18,7 @@ class CheckRecord(FrozenObject):
     spec: dict[str, Any] = Field(default_factory=dict)
     status: dict[str, Any] = Field(default_factory=dict)
 
-    @property
+    @cached_property  # it is asked for each question of a thousand incidents, over a thousand entries
     def listed_request_kinds(self) -> frozenset[tuple[str, str]]:
         """Kinds, with their apiVersion, of the requests that its status lists."""
         found = set()

@@ -5,6 +5,7 @@ requests when a check names them (`named_kinds`).
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -17,6 +18,7 @@ from detector.surroundings_watch import SurroundingsWatch
 from health.kinds import CHECK_KINDS, CheckKind
 from health.node import Node
 from health.references import CheckReference
+from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from kube.lease import LeaseRecord
 from kube.record import Change
 from kube.reflector import Reflector
@@ -32,14 +34,19 @@ class Sources:
     """All reflectors of one cluster."""
 
     def __init__(
-        self, transport: Transport, picture: Picture, lease_namespace: str, problems: Problems
+        self,
+        transport: Transport,
+        picture: Picture,
+        lease_namespace: str,
+        problems: Problems,
+        upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,),
     ) -> None:
         self._transport = transport
         self._picture = picture
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
         self._kinds = NamedKinds(transport, picture, problems)
-        self._around = SurroundingsWatch(transport, lease_namespace, self._look_around)
+        self._around = SurroundingsWatch(transport, lease_namespace, upgrade_signals, self._look_around)
         nodes = Reflector(transport, NODES, Node, notify=self._node)
         leases = Reflector(transport, LEASES, LeaseRecord, namespace=lease_namespace, notify=self._lease)
         self._base: dict[str, Source] = {"nodes": nodes, "leases": leases}

@@ -1,33 +1,37 @@
-"""StatusReporter: writes status and Events of one check, on change, at most two writes a second.
+"""StatusReporter: writes the status of one check, on change, twice a second at most, and has Events told.
 
 A write carries all that changed since the last one. What is published changes by changes of the picture and
 by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
-remediation: whatever fails here is tried again and holds nobody up.
+remediation: whatever fails here is tried again and holds nobody up, and a status that takes long, with a
+thousand nodes in it, is written more rarely.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from detector.announcer import Announcer
+from detector.pace import Pace
 from detector.picture import Picture
 from detector.sighting import sighting
 from detector.sources import Sources
 from detector.storms import Storms
-from health.announcement import Announcement
 from health.check_sight import CheckSight
 from health.kinds import CHECK_KINDS
 from health.references import CheckReference
 from health.verdict import Health
 from kube.client import Client
 from kube.errors import KubernetesError, NotFound
-from kube.events import EventNote, Events, ObjectReference
 from kube.resource import resource_of
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
 """Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
+REST_FOR_WORK = 4
+"""How many times as long as a report took, the next one waits."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +44,8 @@ class Desk:
     picture: Picture
     sources: Sources
     storms: Storms
+    pace: Pace
+    """Of Events."""
     instance: str
     now: Callable[[], datetime]
 
@@ -51,23 +57,30 @@ class StatusReporter:
         self._desk = desk
         self._reference = reference
         self._kind = CHECK_KINDS[reference.kind]
-        self._events = Events(desk.client, self._kind.component, desk.instance)
+        self._announcer = Announcer(desk.client, desk.instance, reference, desk.pace, desk.now)
         self._before: CheckSight | None = None
-        self._untold: dict[str, Announcement] = {}
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
 
     async def run(self) -> None:
         """Report until the check is gone."""
+        async with asyncio.TaskGroup() as tasks:
+            announcing = tasks.create_task(self._announcer.run())
+            await self._report_until_gone()
+            announcing.cancel()
+
+    async def _report_until_gone(self) -> None:
         while True:
             await asyncio.sleep(GATHER.total_seconds())
             await self._desk.sources.wait_kinds(self._reference)
             self.changed.clear()
+            began = time.monotonic()
             sight = self._sight()
             if sight is None:
                 return
             await self._report(sight)
-            await asyncio.sleep((BETWEEN_WRITES - GATHER).total_seconds())
+            took = time.monotonic() - began
+            await asyncio.sleep(max((BETWEEN_WRITES - GATHER).total_seconds(), REST_FOR_WORK * took))
             await self._wait(_next_deadline(sight))
 
     def _sight(self) -> CheckSight | None:
@@ -80,14 +93,13 @@ class StatusReporter:
 
     async def _report(self, sight: CheckSight) -> None:
         stored, now = self._desk.picture.checks[self._reference].record, self._desk.now()
-        for note in self._kind.announcements(self._before, sight, stored.status, now):
-            self._untold[note.seed] = note
+        notes = self._kind.announcements(self._before, sight, stored.status, now)
+        self._announcer.tell(notes, stored.metadata.uid)
         self._before = sight
         try:
             patch = self._kind.status_patch(sight, stored.status, now)
             if patch:
                 await self._write(patch, stored.metadata.resource_version)
-            await self._announce(stored.metadata.uid)
         except NotFound:
             return
         except KubernetesError as error:
@@ -102,19 +114,6 @@ class StatusReporter:
         await self._desk.client.merge_patch(
             resource, self._reference.name, body, self._reference.namespace, subresource="status"
         )
-
-    async def _announce(self, uid: str) -> None:
-        regarding = ObjectReference(
-            self._kind.api_version,
-            self._reference.kind,
-            self._reference.namespace,
-            self._reference.name,
-            uid,
-        )
-        for seed, note in list(self._untold.items()):
-            event = EventNote(seed, note.severity.value, note.reason, note.message, regarding)
-            await self._events.write(event, self._desk.now())
-            del self._untold[seed]
 
     async def _wait(self, deadline: datetime | None) -> None:
         timeout = None

@@ -1,18 +1,21 @@
 """SurroundingsWatch: what the cluster around all checks says, watched as long as the process lives.
 
-MachineHealthChecks and ClusterVersions are OpenShift's: where they are not served there are none, and they
-may come later. The global stop is an annotation on the namespace of the Leases.
+MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (decision 38): where
+these kinds are not served there are none, and they may come later. The global stop is an annotation on the
+namespace of the Leases.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from detector.source import Source
 from health.global_stop import LeaseNamespace, Stop
 from health.machine_health_check_conflict import MachineHealthCheck, machine_health_checks
 from health.surroundings import Surroundings
-from health.upgrade import NEVER_UPGRADED, ClusterVersion, Upgrade, UpgradePhase, upgrade
+from health.upgrade import NEVER_UPGRADED, SignallingObject, Upgrade, UpgradePhase, gravest, upgrade
+from health.upgrade_signal import UpgradeSignal
+from kube.discovery import KindName
 from kube.reflector import Reflector
 from kube.resource import NAMESPACES, Resource
 from kube.transport import Transport
@@ -20,7 +23,6 @@ from kube.transport import Transport
 MACHINE_HEALTH_CHECKS = Resource(
     "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
 )
-CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
 
 NOT_YET = "not read completely yet"
 LOOK_AGAIN_SECONDS = 0.05
@@ -29,13 +31,21 @@ LOOK_AGAIN_SECONDS = 0.05
 class SurroundingsWatch:
     """The reflectors, and what follows from them."""
 
-    def __init__(self, transport: Transport, lease_namespace: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        lease_namespace: str,
+        signals: Sequence[UpgradeSignal],
+        changed: Callable[[], None],
+    ) -> None:
+        self._signals = signals
         self._machine_health_checks = Reflector(
             transport, MACHINE_HEALTH_CHECKS, MachineHealthCheck, notify=lambda _: changed()
         )
-        self._cluster_versions = Reflector(
-            transport, CLUSTER_VERSIONS, ClusterVersion, notify=lambda _: changed()
-        )
+        self._signalling = {
+            kind: Reflector(transport, kind, SignallingObject, notify=lambda _: changed())
+            for kind in map(_kind, signals)
+        }
         self._lease_namespace = Reflector(
             transport,
             NAMESPACES,
@@ -47,8 +57,9 @@ class SurroundingsWatch:
         self.sources: dict[str, Source] = {
             "lease namespace": self._lease_namespace,
             "MachineHealthCheck": self._machine_health_checks,
-            "ClusterVersion": self._cluster_versions,
         }
+        for kind, source in self._signalling.items():
+            self.sources[f"{kind.kind} ({kind.api_version})"] = source
 
     @property
     def served(self) -> dict[str, Source]:
@@ -76,20 +87,24 @@ class SurroundingsWatch:
         others = self._machine_health_checks
         return Surroundings(
             machine_health_checks(tuple(others.store.values()), unreadable=len(others.broken)),
-            self._upgrade(),
+            gravest(map(self._upgrade, self._signals)),
             self._stop(),
         )
 
-    def _upgrade(self) -> Upgrade:
-        versions = self._cluster_versions
-        if not versions.is_served:
+    def _upgrade(self, signal: UpgradeSignal) -> Upgrade:
+        source = self._signalling[_kind(signal)]
+        if not source.is_served:
             return NEVER_UPGRADED
-        if not versions.synced:
-            return Upgrade(UpgradePhase.UNKNOWN, why_unknown=versions.problem or NOT_YET)
-        return upgrade(tuple(versions.store.values()), unreadable=versions.broken.values())
+        if not source.synced:
+            return Upgrade(UpgradePhase.UNKNOWN, why_unknown=source.problem or NOT_YET)
+        return upgrade(signal, tuple(source.store.values()), unreadable=source.broken.values())
 
     def _stop(self) -> Stop | None:
         for namespace in self._lease_namespace.store.values():
             metadata = namespace.metadata
             return Stop.of(metadata.annotations, metadata.resource_version)
         return None
+
+
+def _kind(signal: UpgradeSignal) -> KindName:
+    return KindName(signal.api_version, signal.kind)

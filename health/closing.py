@@ -7,7 +7,7 @@ their remediator expects, until it reports success (2.1/12). Then everything goe
 from datetime import datetime
 
 from health.healthy_delay import Delay
-from health.marks import healthy, old
+from health.marks import OLD, healthy, old
 from health.memory import Memory
 from health.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew
 from health.observation import Observation, TargetState
@@ -47,7 +47,8 @@ def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: d
         return Renew(Phase.HEALTHY_DELAY, details)
     waits = [delay.remaining(one, now) for one in kept]
     ends = [wait.total_seconds() for wait in waits if wait is not None]
-    return rest(Phase.HEALTHY_DELAY, details, max(ends, default=None), renewal)
+    ages = (seconds_until(one.created + OLD, now) for one in kept if not one.is_flagged_as_old)
+    return rest(Phase.HEALTHY_DELAY, details, max(ends, default=None), renewal, *ages)
 
 
 def _delay(seen: Observation) -> Delay:

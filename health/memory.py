@@ -8,7 +8,7 @@ from health.escalation import CLASSIC_LEASE, Plan, lease_duration
 from health.frozen import Frozen
 from health.marks import added, with_marks
 from health.moves import RequestMark
-from health.observation import Observation, TargetState
+from health.observation import ENDED, Observation, TargetState
 from health.references import RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
 
@@ -40,6 +40,8 @@ class Memory(Frozen):
     """When the Lease of the target is to be renewed next."""
     spent: tuple[TemplateReference, ...] = ()
     """Templates whose turn is over, whether their requests still exist or not."""
+    is_exhausted: bool = False
+    """Whether no step was left to try, the last time that anybody could tell."""
     marks: tuple[RequestMark, ...] = ()
     """What it wrote on requests; the detector's sight may be a moment older."""
     lost: int = 0
@@ -103,7 +105,7 @@ class Memory(Frozen):
     def after(self, seen: Observation, now: datetime) -> "Memory":
         """The same after a look: what the cluster shows of ours is kept, and cleaned up, whoever made it."""
         adopted = _checking_lease(_adopting(self, seen, now), seen, now)
-        return _starting_over(_spending(adopted, seen, now), seen)
+        return _exhausting(_starting_over(_spending(adopted, seen, now), seen), seen, now)
 
     def having_acted(
         self, step: Step, request: RequestSight, acquired: datetime | None, now: datetime
@@ -148,7 +150,7 @@ class Memory(Frozen):
             "lease_acquired_at": None,
         }
         if not remaining:
-            changes |= {"spent": (), "marks": (), "has_given_back": False}
+            changes |= {"spent": (), "marks": (), "has_given_back": False, "is_exhausted": False}
         return self.model_copy(update=changes)
 
 
@@ -206,3 +208,11 @@ def _starting_over(memory: Memory, seen: Observation) -> Memory:
     return memory.model_copy(
         update={"spent": before, "marks": (), "starts_over": False, "first_step": "", "lost": 0}
     )
+
+
+def _exhausting(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    if seen.state is TargetState.UNKNOWN:
+        return memory
+    is_tried = seen.state not in ENDED and bool(seen.requests or memory.spent)
+    is_exhausted = is_tried and Plan(seen.steps, memory.spent).course(seen.requests, now).is_exhausted
+    return memory.model_copy(update={"is_exhausted": is_exhausted})

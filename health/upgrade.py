@@ -1,48 +1,59 @@
-"""Is the cluster being upgraded? What OpenShift's ClusterVersion says, and the configuration of its nodes.
+"""Is the cluster being upgraded? What the signals of upgrades say, and the configuration of its nodes.
 
-Rule (semantics 2.1/10, decisions 36 and 37): Progressing=True holds new remediations; so does a Progressing
-that is absent or Unknown, or a ClusterVersion that is missing or unreadable where the API serves the kind.
-Where it does not there are no upgrades. At the end, the clocks of unhealthy targets restart. Beside that a
-check is held while the machine config operator changes the configuration of one of its expired targets.
+Rule (semantics 2.1/10, decisions 36 to 38): an object whose condition has the status of a signal holds new
+remediations; so does a condition that is Unknown, an object that is unreadable, and where a signal is always
+given one that is missing. A kind that is not served signals nothing. At the end, the clocks of unhealthy
+targets restart. Beside that a check is held while the machine config operator changes the configuration of
+one of its expired targets.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+
+from pydantic import Field
 
 from health.frozen import FrozenObject
 from health.node import Node, NodeCondition
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
+from health.upgrade_signal import UpgradeSignal
 
-PROGRESSING = "Progressing"
 UNKNOWN_ASK_AGAIN_SECONDS = 60.0
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-class ClusterVersionStatus(FrozenObject):
-    """The part of the status of a ClusterVersion that we read."""
+class Conditions(FrozenObject):
+    """A part of a status with conditions."""
 
     conditions: tuple[NodeCondition, ...] = ()
 
 
-class ClusterVersion(FrozenObject):
-    """A ClusterVersion of config.openshift.io."""
+class SignallingStatus(Conditions):
+    """The part of the status of an object that we read."""
+
+    v1beta2: Conditions = Field(default=Conditions(), alias="v1beta2")
+    """Where Cluster API's v1beta1 has the conditions that came later, RollingOut among them."""
+
+
+class SignallingObject(FrozenObject):
+    """An object, of whatever kind, whose conditions may tell of an upgrade."""
 
     metadata: ObjectMetadata
-    status: ClusterVersionStatus = ClusterVersionStatus()
+    status: SignallingStatus = SignallingStatus()
 
-    @property
-    def progressing(self) -> NodeCondition | None:
-        """Its condition Progressing."""
-        return next((one for one in self.status.conditions if one.type == PROGRESSING), None)
+    def condition(self, type_: str) -> NodeCondition | None:
+        """Its condition of a type."""
+        found = (*self.status.conditions, *self.status.v1beta2.conditions)
+        return next((one for one in found if one.type == type_), None)
 
 
 class UpgradePhase(StrEnum):
     """Where the cluster stands."""
 
     NEVER = "Never"
-    """Not an OpenShift cluster."""
+    """Nothing here tells of upgrades."""
     UNKNOWN = "Unknown"
     UNDER_WAY = "UnderWay"
     OVER = "Over"
@@ -54,8 +65,10 @@ class Upgrade:
 
     phase: UpgradePhase = UpgradePhase.NEVER
     since: datetime | None = None
-    """The latest transition of Progressing, while under way or over."""
+    """The latest transition of the condition, while under way or over."""
     why_unknown: str = ""
+    sign: str = ""
+    """What says that it is under way."""
 
     @property
     def ended(self) -> datetime | None:
@@ -64,21 +77,43 @@ class Upgrade:
 
 
 NEVER_UPGRADED = Upgrade()
+_GRAVITY = (UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, UpgradePhase.UNDER_WAY)
 
 
-def upgrade(found: Sequence[ClusterVersion], *, unreadable: Iterable[str] = ()) -> Upgrade:
-    """What the ClusterVersions say where the kind is served; `unreadable`: what is wrong with others."""
-    under_way = [one.progressing for one in found if one.progressing and one.progressing.status == "True"]
-    if under_way:
-        return Upgrade(UpgradePhase.UNDER_WAY, _latest(under_way))
-    for problem in unreadable:
-        return Upgrade(UpgradePhase.UNKNOWN, why_unknown=f"a ClusterVersion cannot be read: {problem}")
-    over = [one.progressing for one in found if one.progressing and one.progressing.status == "False"]
-    if not found:
-        return Upgrade(UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
-    if len(over) < len(found):
-        return Upgrade(UpgradePhase.UNKNOWN, why_unknown="ClusterVersion does not say whether it progresses")
-    return Upgrade(UpgradePhase.OVER, _latest(over))
+def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
+    """What all signals say together: the gravest, and of several such the latest."""
+    return max(of_signals, key=_rank, default=NEVER_UPGRADED)
+
+
+def _rank(known: Upgrade) -> tuple[int, datetime, str]:
+    return _GRAVITY.index(known.phase), known.since or _LONG_AGO, known.sign or known.why_unknown
+
+
+def upgrade(
+    signal: UpgradeSignal, found: Sequence[SignallingObject], *, unreadable: Iterable[str] = ()
+) -> Upgrade:
+    """What the objects say where their kind is served; `unreadable`: what is wrong with others."""
+    unknown = [_unknown(f"a {signal.kind} cannot be read: {problem}") for problem in unreadable]
+    if signal.is_always_given and not found and not unknown:
+        unknown = [_unknown(f"there is no {signal.kind}")]
+    return gravest([*unknown, *(_upgrade(signal, one) for one in found)])
+
+
+def _upgrade(signal: UpgradeSignal, found: SignallingObject) -> Upgrade:
+    condition = found.condition(signal.condition)
+    name = "/".join(part for part in (signal.kind, found.metadata.namespace, found.metadata.name) if part)
+    if condition is None and not signal.is_always_given:
+        return NEVER_UPGRADED
+    if condition is not None and condition.status == signal.status:
+        sign = f"{name}: {signal.condition}={signal.status}"
+        return Upgrade(UpgradePhase.UNDER_WAY, condition.last_transition_time, sign=sign)
+    if condition is None or condition.status not in ("True", "False"):
+        return _unknown(f"{name} does not say whether {signal.condition} is {signal.status}")
+    return Upgrade(UpgradePhase.OVER, condition.last_transition_time)
+
+
+def _unknown(why: str) -> Upgrade:
+    return Upgrade(UpgradePhase.UNKNOWN, why_unknown=why)
 
 
 def upgrade_hold(known: Upgrade, reconfigured: Sequence[Node]) -> Hold | None:
@@ -95,7 +130,8 @@ def upgrade_hold(known: Upgrade, reconfigured: Sequence[Node]) -> Hold | None:
             )
         case UpgradePhase.UNDER_WAY:
             since = f" since {known.since:%Y-%m-%dT%H:%M:%SZ}" if known.since else ""
-            return Hold(reason=HoldReason.UPGRADING, message=f"the cluster is being upgraded{since}")
+            message = f"the cluster is being upgraded{since}, says {known.sign}"
+            return Hold(reason=HoldReason.UPGRADING, message=message)
         case UpgradePhase.OVER:
             return _reconfiguration_hold(reconfigured)
 
@@ -108,8 +144,3 @@ def _reconfiguration_hold(nodes: Sequence[Node]) -> Hold | None:
     wanted = first.metadata.annotations.desired_config
     message = f"the configuration of {first.metadata.name}{others} is being changed to {wanted}"
     return Hold(reason=HoldReason.UPGRADING, message=message)
-
-
-def _latest(conditions: Sequence[NodeCondition]) -> datetime | None:
-    times = [one.last_transition_time for one in conditions if one.last_transition_time is not None]
-    return max(times, default=None)

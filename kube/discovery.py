@@ -1,10 +1,20 @@
 """Which path serves a kind: asked of the API server, because plurals cannot be guessed."""
 
+from dataclasses import dataclass
+
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kube.errors import KindUnknown, Malformed
 from kube.resource import Resource, group_version_path
 from kube.transport import Transport
+
+
+@dataclass(frozen=True)
+class KindName:
+    """A kind of which it is not known which path serves it."""
+
+    api_version: str
+    kind: str
 
 
 class _ApiResource(BaseModel):

@@ -20,6 +20,7 @@ _LONGEST_SECONDS = 2**31 - 1  # leaseDurationSeconds is an int32
 _CLOCK_SKEW = timedelta(seconds=60)
 
 
+_OF_NODE = "node-"
 CONTROL_PLANE_TURN = "paramedic-control-plane"
 """The name of the Lease whose holder is the one control-plane node that is remediated."""
 
@@ -43,7 +44,12 @@ class LeaseRecord(PartialModel):
 
 def name_for_node(node_name: str) -> str:
     """Return the name of the Lease of a node."""
-    return f"node-{node_name.lower()}"
+    return f"{_OF_NODE}{node_name.lower()}"
+
+
+def node_of(lease_name: str) -> str:
+    """Return the name of the node whose Lease this is, "" for any other; nodes have lower-case names."""
+    return lease_name.removeprefix(_OF_NODE) if lease_name.startswith(_OF_NODE) else ""
 
 
 def expiry(lease: LeaseRecord) -> datetime | None:

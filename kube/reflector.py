@@ -26,6 +26,7 @@ from kube.backoff import Backoff
 from kube.broken import BrokenObjects
 from kube.confirmation import confirm_api_server, went_back
 from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
+from kube.discovery import Discovery, KindName
 from kube.errors import (
     Expired,
     Forbidden,
@@ -66,7 +67,7 @@ class Reflector(Generic[RecordT]):
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
         self,
         transport: Transport,
-        resource: Resource,
+        resource: Resource | KindName,
         decode: type[RecordT],
         *,
         namespace: str = "",
@@ -77,7 +78,9 @@ class Reflector(Generic[RecordT]):
         settings: ReflectorSettings = PATIENT,
     ) -> None:
         self._transport = transport
-        self._path = resource.path(namespace)
+        self._resource = resource
+        self._namespace = namespace
+        self._path = ""  # until it is known
         self._decoder = Decoder(decode)
         self._label_selector = label_selector
         self._notify = notify
@@ -85,7 +88,7 @@ class Reflector(Generic[RecordT]):
         self._settings = settings
         self._store: Store[RecordT] = Store()
         self._broken = BrokenObjects(resource.kind, on_broken)
-        self._sight = Sight(resource.plural, clock)
+        self._sight = Sight(resource.plural if isinstance(resource, Resource) else resource.kind, clock)
         self._backoff = Backoff(settings.waits)
         self._resource_version = ""  # "" when it must list
         self._list_due = 0.0
@@ -176,6 +179,7 @@ class Reflector(Generic[RecordT]):
 
     async def _list_all(self) -> Listed[RecordT]:
         try:
+            self._path = self._path or await self._find()
             return await list_all(
                 self._transport, self._path, self._decoder, self._label_selector, self._settings.paging
             )
@@ -183,6 +187,12 @@ class Reflector(Generic[RecordT]):
             await confirm_api_server(self._transport)
             self._missed += 1
             raise
+
+    async def _find(self) -> str:
+        found = self._resource
+        if isinstance(found, KindName):
+            found = await Discovery(self._transport).resource(found.api_version, found.kind)
+        return found.path(self._namespace)
 
     async def _watch(self) -> None:
         async with watch(

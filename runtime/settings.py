@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from health.frozen import Frozen
+from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from runtime.address import LARGEST_PORT, Address
 
 PREFIX = "PARAMEDIC_"
@@ -30,6 +31,15 @@ def _an_address(text: str) -> str:
 
 def _an_address_or_none(text: str) -> str:
     return text and _an_address(text)
+
+
+def _signals(listed: object) -> object:
+    if not isinstance(listed, str):
+        return listed
+    try:
+        return tuple(UpgradeSignal.parse(one.strip()) for one in listed.split(","))
+    except ValueError as error:
+        raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
 
 
 class SettingsError(Exception):
@@ -62,6 +72,9 @@ class Settings(Frozen):
     """
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
+
+    upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = (CLUSTER_VERSION,)
+    """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""
 
     @property
     def back_off_limit(self) -> timedelta:

@@ -9,7 +9,6 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
-    from health.moves import Phase
     from health.references import IncidentReference
     from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
@@ -21,7 +20,6 @@ class Orders:
         self._incident = incident
         self._memory = memory
         self._orders = 0
-        self._phase = Phase.WAITING
         self._step_names: tuple[str, ...] = ()
         """The templates of the check, as it was seen last."""
 
@@ -80,7 +78,7 @@ class Orders:
 
     def _take_up(self, order: ResumeOrder) -> None:
         self._remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True)
-        if order.step or self._phase is Phase.EXHAUSTED:
+        if order.step or self._memory.is_exhausted:
             self._remember(starts_over=True, first_step=order.step)
         self._orders += 1
 

@@ -1,4 +1,4 @@
-"""Kinds of OpenShift that need not be served: without them nothing is stale, unreadable ones hold."""
+"""Kinds that need not be served: without them nothing is stale, unreadable ones hold."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,12 +10,14 @@ import pytest
 from detector.glance import Sight
 from detector.picture import Picture
 from detector.sources import Sources
-from detector.surroundings_watch import CLUSTER_VERSIONS, MACHINE_HEALTH_CHECKS
+from detector.surroundings_watch import MACHINE_HEALTH_CHECKS
 from health.references import CheckReference
 from health.upgrade import NEVER_UPGRADED, UpgradePhase
+from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
+from tests.health.samples import condition
 from tests.kube.api_server import CORE, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.kube.conftest import server, transport
 from tests.kube.eventually import eventually
@@ -25,7 +27,14 @@ __all__ = ["server", "transport"]
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 NAMESPACE = "leases"
 EMPTY = said({"metadata": {"resourceVersion": "10"}, "items": []})
-VERSIONS, OTHERS = CLUSTER_VERSIONS.path(), MACHINE_HEALTH_CHECKS.path()
+SETTLED = UpgradeSignal.parse("example.com/v1/Fleet/Settled=False")
+GROUP, OTHER_GROUP = "/apis/config.openshift.io/v1", "/apis/example.com/v1"
+VERSIONS, FLEETS = f"{GROUP}/clusterversions", f"{OTHER_GROUP}/fleets"
+OTHERS = MACHINE_HEALTH_CHECKS.path()
+SERVED = {
+    GROUP: said({"resources": [{"name": "clusterversions", "kind": "ClusterVersion", "namespaced": False}]}),
+    OTHER_GROUP: said({"resources": [{"name": "fleets", "kind": "Fleet", "namespaced": True}]}),
+}
 
 
 class Eyes:
@@ -35,11 +44,16 @@ class Eyes:
         self._server = server
         self.problems = Problems()
         self.picture = Picture("test")
-        self.sources = Sources(transport, self.picture, NAMESPACE, self.problems)
-        server.answer("GET", "/api/v1", CORE)
+        self.sources = Sources(transport, self.picture, NAMESPACE, self.problems, (CLUSTER_VERSION, SETTLED))
         for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES):
             self.answer(resource.path(), EMPTY)
         self.answer(LEASES.path(NAMESPACE), EMPTY)
+
+    def serve(self, *groups: str, core: Answer = CORE) -> None:
+        """Serve the kinds of these groups, and of the other none."""
+        self._server.answer("GET", "/api/v1", core)
+        for group, kinds in SERVED.items():
+            self._server.answer("GET", group, kinds if group in groups else NOT_SERVED)
 
     def answer(self, path: str, *answers: Answer) -> None:
         self._server.answer("GET", path, *answers)
@@ -69,13 +83,13 @@ def eyes(server: ApiServer, transport: Transport) -> Eyes:
 
 @pytest.mark.rule("decision 36")
 async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unready(eyes: Eyes) -> None:
-    eyes.answer(VERSIONS, NOT_SERVED)
+    eyes.serve()
     eyes.answer(OTHERS, NOT_SERVED)
     async with eyes.open():
         await eyes.until_settled()
 
         assert eyes.sight.unread_surroundings == ""
-        assert "ClusterVersion" not in eyes.sources.ages()
+        assert not any("ClusterVersion" in source for source in eyes.sources.ages())
         assert eyes.picture.surroundings.upgrade == NEVER_UPGRADED
         await eventually(lambda: eyes.problems.sentences == (), 5)
 
@@ -85,6 +99,7 @@ async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unrea
 async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_the_nodes(
     eyes: Eyes, unreadable: str, other: str
 ) -> None:
+    eyes.serve(GROUP)
     eyes.answer(unreadable, refused(403, "Forbidden"))
     eyes.answer(other, NOT_SERVED)
     async with eyes.open():
@@ -97,6 +112,7 @@ async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_th
 
 @pytest.mark.rule("decision 36", "decision 3")
 async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_can_tell(eyes: Eyes) -> None:
+    eyes.serve(GROUP)
     eyes.answer(VERSIONS, EMPTY)
     eyes.answer(OTHERS, NOT_SERVED)
     async with eyes.open():
@@ -108,6 +124,7 @@ async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_c
 
 @pytest.mark.rule("decision 3")
 async def test_kind_that_is_served_and_has_no_sign_of_life_holds(eyes: Eyes) -> None:
+    eyes.serve(GROUP)
     eyes.answer(VERSIONS, EMPTY)
     eyes.answer(OTHERS, NOT_SERVED)
     async with eyes.open():
@@ -116,12 +133,13 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(eyes: Eyes) -> 
 
         assert sight.unread_surroundings in (
             "lease namespace: without a sign of life for too long",
-            "ClusterVersion: without a sign of life for too long",
+            "ClusterVersion (config.openshift.io/v1): without a sign of life for too long",
         )
 
 
 @pytest.mark.rule("decision 3", "decision 36")
 async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(eyes: Eyes) -> None:
+    eyes.serve(GROUP)
     eyes.answer(VERSIONS, refused(403, "Forbidden"))
     eyes.answer(OTHERS, NOT_SERVED)
     async with eyes.open():
@@ -130,3 +148,47 @@ async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(eye
         upgrade = eyes.picture.surroundings.upgrade
         assert upgrade.phase is UpgradePhase.UNKNOWN
         assert "Forbidden" in upgrade.why_unknown
+
+
+@pytest.mark.rule("decision 38", "decision 3")
+async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(eyes: Eyes) -> None:
+    eyes.serve(OTHER_GROUP)
+    eyes.answer(FLEETS, refused(403, "Forbidden"))
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+
+        assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
+        assert "Fleet (example.com/v1): " in eyes.sight.unread_surroundings
+        await eventually(lambda: any("Fleet" in sentence for sentence in eyes.problems.sentences), 5)
+
+
+@pytest.mark.rule("decision 38")
+async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(eyes: Eyes) -> None:
+    metadata = {
+        "name": "blue",
+        "namespace": "fleets",
+        "uid": "u",
+        "resourceVersion": "9",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    fleet = {"metadata": metadata, "status": {"conditions": [condition("Settled", "False")]}}
+    eyes.serve(OTHER_GROUP)
+    eyes.answer(FLEETS, said({"metadata": {"resourceVersion": "10"}, "items": [fleet]}))
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+
+        upgrade = eyes.picture.surroundings.upgrade
+        assert (upgrade.phase, upgrade.sign) == (UpgradePhase.UNDER_WAY, "Fleet/fleets/blue: Settled=False")
+        assert eyes.sight.unread_surroundings == ""
+
+
+@pytest.mark.rule("decision 36", "decision 3")
+async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(eyes: Eyes) -> None:
+    eyes.serve(core=NOT_SERVED)
+    eyes.answer(OTHERS, EMPTY)
+    async with eyes.open():
+        await eventually(lambda: any("no API server" in one for one in eyes.problems.sentences), 5)
+
+        assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN

@@ -8,6 +8,8 @@ from kube.client import Client
 from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 
+ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]
+"""What remediators grant the reference operator."""
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
 
 
@@ -68,7 +70,7 @@ class OtherKind:
     async def grant(self, *on_templates: str) -> None:
         """Give us the rights, as a remediator's installation does: on templates these, or without any all."""
         rules = [
-            {"apiGroups": [self.group], "resources": ["resets"], "verbs": ["*"]},
+            {"apiGroups": [self.group], "resources": ["resets"], "verbs": ON_REQUESTS},
             {"apiGroups": [self.group], "resources": ["resettemplates"], "verbs": on_templates or ["*"]},
         ]
         labels = {"rbac.ext-remediation/aggregate-to-ext-remediation": "true"}

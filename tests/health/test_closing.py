@@ -12,6 +12,7 @@ from health.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew
 from health.observation import Observation, TargetState
 from health.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.request_sight import RequestSight
+from health.resting import LONGEST_REST
 from tests.health.samples import NOW, request, request_sight, stamp
 from tests.health.steps import MINUTE
 from tests.health.steps import seen as anything_seen
@@ -106,8 +107,14 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(), delay=-1),
             GIVEN_BACK,
-            kept(FOR_GOOD, timedelta(days=7).total_seconds()),
-            id="negative, without a Lease",
+            kept(FOR_GOOD, OLD.total_seconds()),
+            id="negative, without a Lease: it wakes to flag the request",
+        ),
+        pytest.param(
+            healthy(request_sight(is_flagged_as_old=True), delay=-1),
+            GIVEN_BACK,
+            kept(FOR_GOOD, LONGEST_REST.total_seconds()),
+            id="negative, without a Lease, and flagged",
         ),
         pytest.param(
             healthy(request_sight(), delay=-1, is_confirmed=True),

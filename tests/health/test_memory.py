@@ -21,6 +21,7 @@ from tests.health.steps import (
     FIRST,
     MINUTE,
     REBOOT,
+    REPLACE,
     RESET,
     SECOND,
     THIRD,
@@ -29,6 +30,7 @@ from tests.health.steps import (
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)
+OTHER = REPLACE.model_copy(update={"name": "other"})
 
 
 def references(*requests: RequestSight) -> tuple[RequestReference, ...]:
@@ -207,6 +209,36 @@ def test_starting_over_waits_until_all_is_clean(observation: Observation, memory
     ordered = memory.model_copy(update={"starts_over": True, "first_step": "reset"})
     after = ordered.after(observation, NOW)
     assert (after.starts_over, after.first_step) == (True, "reset")
+
+
+ALL_TRIED = tuple(request_of(step, succeeded=False) for step in ESCALATION)
+EXHAUSTED = Memory().after(seen(*ALL_TRIED), NOW)
+
+
+@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.parametrize(
+    ("observation", "is_exhausted"),
+    [
+        pytest.param(seen(*ALL_TRIED), True, id="all were tried"),
+        pytest.param(seen(*ALL_TRIED, state=TargetState.WAITING), True, id="a timer runs"),
+        pytest.param(seen(), True, id="somebody deleted the requests"),
+        pytest.param(seen(*ALL_TRIED, state=TargetState.UNKNOWN), True, id="nobody can tell: as before"),
+        pytest.param(seen(*ALL_TRIED, request_of(Step(template=OTHER))), False, id="another one runs"),
+        pytest.param(seen(*ALL_TRIED, steps=(*ESCALATION, Step(template=OTHER))), False, id="one was added"),
+        pytest.param(seen(*ALL_TRIED, state=TargetState.HEALTHY, steps=()), False, id="it is healthy"),
+    ],
+)
+def test_exhaustion_is_what_was_seen_last(observation: Observation, *, is_exhausted: bool) -> None:
+    assert EXHAUSTED.is_exhausted
+    assert EXHAUSTED.after(observation, NOW).is_exhausted is is_exhausted
+
+
+@pytest.mark.rule("decision 40/exhausted")
+def test_nothing_is_exhausted_before_a_step_was_tried_or_after_a_clean_up() -> None:
+    assert not Memory().after(seen(), NOW).is_exhausted
+    assert not Memory().after(seen(steps=()), NOW).is_exhausted
+    assert not EXHAUSTED.having_cleaned_up(()).is_exhausted
+    assert EXHAUSTED.having_cleaned_up(references(AT_WORK)).is_exhausted
 
 
 OBSERVATIONS = st.builds(

@@ -45,7 +45,8 @@ def test_lease_that_says_another_time_than_is_known_is_read_again_once() -> None
     assert isinstance(move(rewritten, memory), Renew)
     read = memory.model_copy(update={"renew_at": NOW + 5 * MINUTE})
     assert isinstance(move(rewritten, read.after(rewritten, NOW)), Rest)
-    assert patient.after(seen(AT_WORK, lease_acquired_at=NOW), NOW) == patient
+    known = seen(AT_WORK, lease_acquired_at=NOW)
+    assert isinstance(move(known, patient.after(known, NOW)), Rest)
 
 
 @pytest.mark.rule("NHC 2.5/manage/renew")

@@ -1,5 +1,6 @@
 """What an upgrade of the cluster holds, and when clocks restart."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,47 +11,81 @@ from hypothesis import strategies as st
 from health.node import Node
 from health.observation import HoldReason
 from health.surroundings import CALM, Surroundings
-from health.upgrade import NEVER_UPGRADED, ClusterVersion, Upgrade, UpgradePhase, upgrade, upgrade_hold
+from health.upgrade import (
+    NEVER_UPGRADED,
+    SignallingObject,
+    Upgrade,
+    UpgradePhase,
+    gravest,
+    upgrade,
+    upgrade_hold,
+)
+from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from health.verdict import Health
 from tests.health.samples import NOW, check, condition, node
 
 MINUTE = timedelta(minutes=1)
 
 
-def version(*conditions: dict[str, Any]) -> ClusterVersion:
-    metadata = {"name": "version", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    return ClusterVersion.model_validate({"metadata": metadata, "status": {"conditions": list(conditions)}})
+ROLLING_OUT = UpgradeSignal.parse("cluster.x-k8s.io/v1beta1/Cluster/RollingOut=True")
+SAYS_NOTHING = "ClusterVersion/version does not say whether Progressing is True"
 
 
-def progressing(status: str, since: datetime = NOW) -> ClusterVersion:
+def of_openshift(found: Sequence[SignallingObject], unreadable: Sequence[str] = ()) -> Upgrade:
+    return upgrade(CLUSTER_VERSION, found, unreadable=unreadable)
+
+
+def version(*conditions: dict[str, Any], name: str = "version", namespace: str = "") -> SignallingObject:
+    return signalling({"conditions": list(conditions)}, name, namespace)
+
+
+def signalling(status: dict[str, Any], name: str, namespace: str) -> SignallingObject:
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    return SignallingObject.model_validate({"metadata": metadata, "status": status})
+
+
+def cluster(name: str, status: str = "", since: datetime = NOW) -> SignallingObject:
+    conditions = [condition("RollingOut", status, since)] if status else []
+    return signalling({"conditions": conditions}, name, "fleet")
+
+
+def progressing(status: str, since: datetime = NOW) -> SignallingObject:
     return version(condition("Available", "True"), condition("Progressing", status, since))
 
 
 def over(ended: datetime) -> Surroundings:
-    return Surroundings(upgrade=upgrade([progressing("False", ended)]))
+    return Surroundings(upgrade=of_openshift([progressing("False", ended)]))
 
 
 @pytest.mark.rule("NHC 2.1/10")
 def test_progressing_is_an_upgrade() -> None:
-    known = upgrade([progressing("True")])
+    known = of_openshift([progressing("True")])
 
-    assert known == Upgrade(UpgradePhase.UNDER_WAY, NOW)
+    assert (known.phase, known.since, known.ended) == (UpgradePhase.UNDER_WAY, NOW, None)
     hold = upgrade_hold(known, ())
     assert hold is not None
     assert hold.reason is HoldReason.UPGRADING
-    assert hold.message == "the cluster is being upgraded since 2026-03-01T12:00:00Z"
+    assert hold.message == (
+        "the cluster is being upgraded since 2026-03-01T12:00:00Z, "
+        "says ClusterVersion/version: Progressing=True"
+    )
 
 
 @pytest.mark.rule("NHC 2.1/10")
 def test_one_that_progresses_is_enough_whatever_the_others_say() -> None:
-    known = upgrade([progressing("False"), progressing("True"), version()], unreadable=["broken"])
+    known = of_openshift([progressing("False"), progressing("True"), version()], unreadable=["broken"])
 
     assert known.phase is UpgradePhase.UNDER_WAY
 
 
 @pytest.mark.rule("NHC 2.1/10", "decision 37")
 def test_end_of_an_upgrade_is_when_progressing_became_false() -> None:
-    known = upgrade([progressing("False")])
+    known = of_openshift([progressing("False")])
 
     assert (known.phase, known.ended) == (UpgradePhase.OVER, NOW)
     assert upgrade_hold(known, ()) is None
@@ -61,14 +96,12 @@ def test_end_of_an_upgrade_is_when_progressing_became_false() -> None:
     ("found", "unreadable", "why"),
     [
         pytest.param([], [], "there is no ClusterVersion", id="no object"),
-        pytest.param([version()], [], "ClusterVersion does not say whether it progresses", id="no condition"),
-        pytest.param(
-            [progressing("Unknown")], [], "ClusterVersion does not say whether it progresses", id="Unknown"
-        ),
+        pytest.param([version()], [], SAYS_NOTHING, id="no condition"),
+        pytest.param([progressing("Unknown")], [], SAYS_NOTHING, id="Unknown"),
         pytest.param(
             [progressing("False"), version()],
             [],
-            "ClusterVersion does not say whether it progresses",
+            SAYS_NOTHING,
             id="one of two does not say",
         ),
         pytest.param([], ["metadata"], "a ClusterVersion cannot be read: metadata", id="unreadable"),
@@ -78,9 +111,9 @@ def test_end_of_an_upgrade_is_when_progressing_became_false() -> None:
     ],
 )
 def test_state_that_nobody_can_tell_holds(
-    found: list[ClusterVersion], unreadable: list[str], why: str
+    found: list[SignallingObject], unreadable: list[str], why: str
 ) -> None:
-    hold = upgrade_hold(upgrade(found, unreadable=unreadable), ())
+    hold = upgrade_hold(of_openshift(found, unreadable), ())
 
     assert hold is not None
     assert hold.reason is HoldReason.UPGRADE_UNKNOWN
@@ -120,7 +153,7 @@ def test_node_is_being_reconfigured_while_its_desired_configuration_differs(
 
 @pytest.mark.rule("NHC 2.1/10", "NHC 1.7/machineconfiguration")
 def test_new_configuration_of_an_expired_target_holds_its_check() -> None:
-    known = upgrade([progressing("False")])
+    known = of_openshift([progressing("False")])
     nodes = (reconfigured("a", "c", "node-2"), reconfigured("a", "b", "node-1"))
 
     hold = upgrade_hold(known, nodes)
@@ -162,3 +195,90 @@ def test_deadline_is_never_earlier_for_an_upgrade(since: timedelta, ended: timed
     assert after is not None
     # Times of the API server are in whole seconds.
     assert after == max(alone, (NOW + ended).replace(microsecond=0) + 5 * MINUTE)
+
+
+@pytest.mark.rule("decision 38")
+def test_any_object_with_the_status_of_the_signal_is_an_upgrade_and_is_named() -> None:
+    known = upgrade(
+        ROLLING_OUT, [cluster("a", "False"), cluster("b", "True"), cluster("c"), cluster("d", "Unknown")]
+    )
+
+    hold = upgrade_hold(known, ())
+    assert hold is not None
+    assert hold.reason is HoldReason.UPGRADING
+    assert "says Cluster/fleet/b: RollingOut=True" in hold.message
+
+
+@pytest.mark.rule("decision 38")
+def test_condition_is_found_where_the_older_version_of_cluster_api_has_it() -> None:
+    known = upgrade(
+        ROLLING_OUT,
+        [
+            signalling(
+                {"conditions": [], "v1beta2": {"conditions": [condition("RollingOut", "True")]}}, "a", "fleet"
+            )
+        ],
+    )
+
+    assert known.phase is UpgradePhase.UNDER_WAY
+
+
+@pytest.mark.rule("decision 38")
+@pytest.mark.parametrize(
+    "found", [pytest.param([], id="no object"), pytest.param([cluster("a")], id="no condition")]
+)
+def test_object_that_never_began_an_upgrade_signals_none(found: list[SignallingObject]) -> None:
+    assert upgrade(ROLLING_OUT, found) == NEVER_UPGRADED
+
+
+@pytest.mark.rule("decision 38", "decision 3")
+@pytest.mark.parametrize(
+    ("found", "unreadable", "why"),
+    [
+        pytest.param(
+            [cluster("a", "Unknown")],
+            [],
+            "Cluster/fleet/a does not say whether RollingOut is True",
+            id="Unknown",
+        ),
+        pytest.param([cluster("a")], ["metadata"], "a Cluster cannot be read: metadata", id="unreadable"),
+    ],
+)
+def test_signal_that_nobody_can_tell_holds(
+    found: list[SignallingObject], unreadable: list[str], why: str
+) -> None:
+    known = upgrade(ROLLING_OUT, found, unreadable=unreadable)
+
+    assert (known.phase, known.why_unknown) == (UpgradePhase.UNKNOWN, why)
+
+
+@pytest.mark.rule("decision 38")
+def test_signal_may_be_a_condition_that_is_false_or_unknown() -> None:
+    complete = UpgradeSignal.parse("upgrade.cattle.io/v1/Plan/Complete=False")
+    unheard = UpgradeSignal.parse("example.com/v1/Fleet/Settled=Unknown")
+
+    assert upgrade(complete, [version(condition("Complete", "False"))]).phase is UpgradePhase.UNDER_WAY
+    assert upgrade(complete, [version(condition("Complete", "True"))]).ended == NOW
+    assert upgrade(unheard, [version(condition("Settled", "Unknown"))]).phase is UpgradePhase.UNDER_WAY
+    assert upgrade(unheard, [version(condition("Settled", "False"))]).ended == NOW
+
+
+@pytest.mark.rule("decision 38", "decision 37")
+def test_end_is_the_latest_of_all_signals_and_objects() -> None:
+    clusters = upgrade(
+        ROLLING_OUT, [cluster("a", "False", NOW + MINUTE), cluster("b", "False", NOW - MINUTE)]
+    )
+    ofs = of_openshift([progressing("False")])
+
+    assert gravest([clusters, ofs]).ended == gravest([ofs, clusters]).ended == NOW + MINUTE
+
+
+@pytest.mark.rule("decision 38")
+@given(st.permutations(list(UpgradePhase)))
+def test_gravest_of_all_signals_decides_in_whatever_order_they_are_listed(phases: list[UpgradePhase]) -> None:
+    gravity = [UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, UpgradePhase.UNDER_WAY]
+
+    for count in range(1, len(phases) + 1):
+        some = phases[:count]
+        assert gravest(map(Upgrade, some)).phase is max(some, key=gravity.index)
+    assert gravest([]) == NEVER_UPGRADED

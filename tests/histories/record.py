@@ -18,7 +18,7 @@ from runtime import search_attributes
 from tests.conftest import TIME_SKIPPING
 from tests.histories.files import HERE, RECORDER, files_of, write
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.scenarios import LONG_SCENARIOS, SCENARIOS, Scenario
+from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS, Scenario
 
 SOON_LONG = "limit.historyCount.suggestContinueAsNew=60"
 
@@ -27,9 +27,12 @@ async def main() -> None:
     """Record what is missing."""
     await _record(SCENARIOS, TIME_SKIPPING)
     await _record(LONG_SCENARIOS, (*TIME_SKIPPING, SOON_LONG))
+    await _record(BARE_SCENARIOS, TIME_SKIPPING, are_bare=True)
 
 
-async def _record(scenarios: Mapping[str, Scenario], settings: tuple[str, ...]) -> None:
+async def _record(
+    scenarios: Mapping[str, Scenario], settings: tuple[str, ...], *, are_bare: bool = False
+) -> None:
     missing = {name: scenario for name, scenario in scenarios.items() if not files_of(name)}
     if not missing:
         return
@@ -43,14 +46,18 @@ async def _record(scenarios: Mapping[str, Scenario], settings: tuple[str, ...]) 
     ) as environment:
         await search_attributes.register(environment.client, environment.client.namespace)
         for name, scenario in missing.items():
-            await _record_one(environment, name, scenario)
+            incident = IncidentDriver(environment, name)
+            await (scenario(incident) if are_bare else _with_workers(incident, scenario))
+            await _keep(incident, name)
 
 
-async def _record_one(environment: WorkflowEnvironment, name: str, scenario: Scenario) -> None:
-    incident = IncidentDriver(environment, name)
+async def _with_workers(incident: IncidentDriver, scenario: Scenario) -> None:
     async with incident.eyes(), incident.hands():
         await scenario(incident)
-        histories = await incident.histories()
+
+
+async def _keep(incident: IncidentDriver, name: str) -> None:
+    histories = await incident.histories()
     histories.sort(key=lambda history: history.events[0].event_time.ToNanoseconds())
     for number, history in enumerate(histories, start=1):
         write(HERE / f"{name}-{number}.json", history)

@@ -41,6 +41,21 @@ def test_page_that_is_no_list_is_malformed(answer: bytes) -> None:
         DECODER.page(answer)
 
 
+def test_one_object_becomes_a_record_or_is_named() -> None:
+    read, broken = (DECODER.object(_bytes(widget("a", 5, size=size))) for size in (3, "big"))
+
+    assert isinstance(read, Widget)
+    assert read.spec.size == 3
+    assert isinstance(broken, Broken)
+    assert (broken.key, broken.resource_version) == (Key("", "a"), "5")
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>", b"[]"])
+def test_answer_that_is_no_object_is_malformed(answer: bytes) -> None:
+    with pytest.raises(Malformed):
+        DECODER.object(answer)
+
+
 @pytest.mark.parametrize("kind", list(ChangeKind))
 def test_line_becomes_what_was_seen(kind: ChangeKind) -> None:
     seen = DECODER.line(_bytes(event(kind, widget("a", 1, size=3))))

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from kube.backoff import Waits
+from kube.discovery import KindName
 from kube.record import Key
 from kube.reflector import State
 from kube.transport import Transport
@@ -158,6 +159,24 @@ async def test_kind_that_is_not_served_is_absent_and_counts_as_complete(
         assert not reflector.store
         assert reflector.age() is not None
         await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert told.brief() == [("ADDED", "a")]
+
+
+async def test_kind_whose_path_is_not_known_is_asked_for_until_it_is_served(
+    server: ApiServer, transport: Transport
+) -> None:
+    served = said({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": False}]})
+    server.answer("GET", "/api/v1", CORE)
+    server.answer("GET", "/apis/example.com/v1", NOT_SERVED, served)
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport, resource=KindName("example.com/v1", "Widget")) as (reflector, told):
+        await reflector.wait_synced()
+        assert not reflector.is_served
+        await eventually(lambda: reflector.state is State.WATCHING)
+        assert reflector.is_served
 
     assert told.brief() == [("ADDED", "a")]
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from kube.errors import Expired, Forbidden, Unreachable
+from kube.errors import Expired, Forbidden, NotFound, Unreachable
 from kube.sight import Sight, State
 
 
@@ -80,3 +80,13 @@ def test_problem_is_logged_when_its_sort_changes(sight: Sight, caplog: pytest.Lo
         "Watching widgets again.",
     ]
     assert sight.problem == ""
+
+
+def test_refusal_lasts_until_a_watch_is_accepted_or_the_kind_is_gone(sight: Sight) -> None:
+    for end in (sight.accepted, lambda: sight.absent(NotFound("gone"))):
+        assert not sight.is_forbidden
+        sight.waiting(Forbidden("no"))
+        sight.waiting(Unreachable("cut"))
+        assert sight.is_forbidden
+        end()
+    assert not sight.is_forbidden

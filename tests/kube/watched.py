@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from kube.backoff import Waits
+from kube.discovery import KindName
 from kube.listing import Paging
 from kube.record import Change, Key
 from kube.reflector import Reflector, ReflectorSettings
+from kube.resource import Resource
 from kube.transport import Transport
 from kube.watching import Watching
 from tests.kube.objects import WIDGETS, Widget
@@ -48,12 +50,16 @@ class Told:
 
 @asynccontextmanager
 async def reflecting(
-    transport: Transport, settings: ReflectorSettings = IMPATIENT, label_selector: str = ""
+    transport: Transport,
+    settings: ReflectorSettings = IMPATIENT,
+    label_selector: str = "",
+    *,
+    resource: Resource | KindName = WIDGETS,
 ) -> AsyncIterator[tuple[Reflector[Widget], Told]]:
     told = Told()
     reflector = Reflector(
         transport,
-        WIDGETS,
+        resource,
         Widget,
         label_selector=label_selector,
         notify=told.change,

@@ -1,5 +1,6 @@
 import pytest
 
+from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from runtime.address import Address
 from runtime.settings import Settings, SettingsError
 
@@ -27,4 +28,30 @@ def test_address_that_is_none_is_refused_by_name_and_value(text: str) -> None:
         Settings.from_environment({"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_READY_ADDRESS": text})
     assert str(refused.value) == (
         f"PARAMEDIC_READY_ADDRESS: must be host:port, with a port from 1 to 65535 (found {text!r})"
+    )
+
+
+def _signals(text: str) -> tuple[UpgradeSignal, ...]:
+    environment = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_UPGRADE_SIGNALS": text}
+    return Settings.from_environment(environment).upgrade_signals
+
+
+@pytest.mark.rule("decision 38")
+def test_signals_of_upgrades_are_a_list_and_those_of_openshift_without_one() -> None:
+    cluster = "cluster.x-k8s.io/v1beta2/Cluster/RollingOut=True"
+
+    assert Settings(cluster="c").upgrade_signals == (CLUSTER_VERSION,)
+    assert _signals(cluster) == (UpgradeSignal.parse(cluster),)
+    assert _signals(f"{CLUSTER_VERSION}, {cluster}") == (CLUSTER_VERSION, UpgradeSignal.parse(cluster))
+
+
+@pytest.mark.rule("decision 38")
+@pytest.mark.parametrize(
+    ("text", "bad"), [("", ""), ("v1/Node/A=True,", ""), ("v1/Node/A=True,Node/B=True", "Node/B=True")]
+)
+def test_signal_of_another_form_is_refused_by_name_and_value(text: str, bad: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        _signals(text)
+    assert str(refused.value) == (
+        f"PARAMEDIC_UPGRADE_SIGNALS: {bad!r} is not apiVersion/kind/condition=status (found {text!r})"
     )

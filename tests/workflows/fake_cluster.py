@@ -1,7 +1,7 @@
 """FakeCluster: a cluster with one node, its detector and the hands, played by a script.
 
 It implements the contracts of the activities by name and writes down everything that happens, in order and
-with the time of the workflow's own clock. tests/workflows/violations.py says what must be true of any such log.
+with the time of the workflow's own clock. tests/workflows/violations.py says what is true of any such log.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 from temporalio import activity
 
 from health.marks import with_marks
-from health.observation import Hold, Observation
+from health.observation import Hold, HoldReason, Observation
 from health.references import RequestReference
 from health.request_sight import RequestSight
 from tests.workflows.sights import expired
@@ -34,6 +34,7 @@ from workflows.contracts import (
     RenewInput,
     RenewResult,
 )
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -158,7 +159,7 @@ class FakeCluster:
     async def observe(self, asked: ObserveInput) -> Observation:  # noqa: ARG002  there is but one incident
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
-        self.note("answered", when, is_admitted=answer.is_admitted)
+        self.note("answered", when, is_admitted=answer.is_admitted or self._is_skipped(answer.hold))
         late = self.lateness.popleft() if self.lateness else timedelta()
         return answer.model_copy(update={"answered_at": activity.info().started_time - late})
 
@@ -209,6 +210,9 @@ class FakeCluster:
         marked = with_marks(self.requests.values(), asked.marks)
         self.requests = {request.uid: request for request in marked}
 
+    def _is_skipped(self, hold: Hold | None) -> bool:
+        return self.count("resume") > 0 and hold is not None and hold.reason is HoldReason.BACK_OFF
+
     def remove_finalizer(self) -> None:
         """What hung on it goes, as in a real cluster."""
         self.has_finalizer = False
@@ -230,4 +234,3 @@ class FakeCluster:
             self.failing[name] -= 1
             raise ConnectionError("the API server is away")
         return when
-

@@ -185,7 +185,9 @@ class IncidentDriver:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def pass_time(self, duration: timedelta) -> None:
-        await self.environment.fast_forward(self.handle, duration)
+        """While an activity waits in a queue, the time passes no faster than ours."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self.environment.fast_forward(self.handle, duration)
 
     async def outcome(self) -> Outcome:
         async with asyncio.timeout(PATIENCE_SECONDS):

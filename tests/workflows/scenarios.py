@@ -10,28 +10,19 @@ from datetime import timedelta
 from health.memory import Memory
 from health.moves import Phase
 from health.observation import HoldReason
+from tests.workflows import (
+    scenarios_of_absence,
+    scenarios_of_orders,
+    scenarios_of_requests,
+    scenarios_of_steps,
+)
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import Bring, act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
-from tests.workflows.settling import rests, settle
+from tests.workflows.phases import act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
+from tests.workflows.settling import rests
 from tests.workflows.sights import FIVE_MINUTES, expired, gone, healthy, hold, released, unknown, waiting
-from workflows.messages import AbortOrder, HoldOrder
+from tests.workflows.stories import MINUTE, begin, recover
 
 Scenario = Callable[[IncidentDriver], Awaitable[None]]
-
-MINUTE = timedelta(minutes=1)
-TEN_MINUTES = 10 * MINUTE
-
-
-async def begin(incident: IncidentDriver, bring: Bring) -> None:
-    """Bring the incident somewhere, and let it settle there."""
-    await bring(incident)
-    await settle(incident)
-
-
-async def recover(incident: IncidentDriver) -> None:
-    """Let the story end: of a history's last commands nothing can tell whether they changed."""
-    await incident.sees(healthy())
-    await incident.outcome()
 
 
 async def remediated(incident: IncidentDriver) -> None:
@@ -103,7 +94,7 @@ async def act_refused_for_another_fact(incident: IncidentDriver) -> None:
 async def lease_renewed(incident: IncidentDriver) -> None:
     await begin(incident, act)
     for times in (1, 2):
-        await incident.pass_time(TEN_MINUTES + MINUTE / 2)
+        await incident.pass_time(10 * MINUTE + MINUTE / 2)
         await incident.happens("renew", times)
         await rests(incident, Phase.REMEDIATING)
     await recover(incident)
@@ -175,148 +166,6 @@ async def released_while_remediating(incident: IncidentDriver) -> None:
     await incident.outcome()
 
 
-async def _abort_and_recover(incident: IncidentDriver) -> None:
-    await incident.abort(AbortOrder(reason="power work"))
-    await rests(incident, Phase.LEFT_ALONE)
-    await recover(incident)
-
-
-async def aborted_while_waiting(incident: IncidentDriver) -> None:
-    await begin(incident, wait)
-    await _abort_and_recover(incident)
-
-
-async def aborted_while_held(incident: IncidentDriver) -> None:
-    await begin(incident, be_held)
-    await _abort_and_recover(incident)
-
-
-async def aborted_while_acting(incident: IncidentDriver) -> None:
-    gate = incident.cluster.gates["act"]
-    gate.close()
-    await incident.start(expired())
-    await gate.entered.wait()
-    aborting = await incident.sends(incident.abort())
-    gate.open()
-    await aborting
-    await rests(incident, Phase.LEFT_ALONE)
-    await recover(incident)
-
-
-async def aborted_while_remediating(incident: IncidentDriver) -> None:
-    await begin(incident, act)
-    await _abort_and_recover(incident)
-
-
-async def aborted_while_cleaning_up(incident: IncidentDriver) -> None:
-    await begin(incident, hang_on_a_finalizer)
-    await incident.abort()
-    incident.cluster.remove_finalizer()
-    await incident.look()
-    await incident.outcome()
-
-
-async def aborted_without_a_detector(incident: IncidentDriver) -> None:
-    gate = incident.cluster.gates["observe"]
-    await begin(incident, act)
-    gate.close()
-    await incident.look()
-    await gate.entered.wait()
-    await incident.abort()
-    await incident.happens("clean_up")
-    await incident.reaches(Phase.LEFT_ALONE)
-    gate.open()
-    await recover(incident)
-
-
-async def aborted_for_a_time(incident: IncidentDriver) -> None:
-    await begin(incident, act)
-    await incident.abort(AbortOrder(reason="power work", for_seconds=600))
-    await rests(incident, Phase.LEFT_ALONE)
-    await incident.sees(expired())
-    await incident.pass_time(TEN_MINUTES + MINUTE)
-    await rests(incident, Phase.REMEDIATING)
-    await recover(incident)
-
-
-async def aborted_and_resumed(incident: IncidentDriver) -> None:
-    await begin(incident, act)
-    await incident.abort()
-    await rests(incident, Phase.LEFT_ALONE)
-    await incident.resume()
-    await rests(incident, Phase.REMEDIATING)
-    await recover(incident)
-
-
-async def aborted_and_resumed_by_signal(incident: IncidentDriver) -> None:
-    await begin(incident, act)
-    await incident.handle.signal("abort", AbortOrder(reason="power work"))
-    await rests(incident, Phase.LEFT_ALONE)
-    await incident.handle.signal("resume")
-    await rests(incident, Phase.REMEDIATING)
-    await recover(incident)
-
-
-async def held_by_a_person(incident: IncidentDriver) -> None:
-    await begin(incident, wait)
-    await incident.hold(HoldOrder(reason="disk swap"))
-    await rests(incident, Phase.HELD)
-    await incident.sees(expired())
-    await incident.happens("observe")
-    await incident.resume()
-    await rests(incident, Phase.REMEDIATING)
-    await recover(incident)
-
-
-async def held_by_a_person_while_remediating(incident: IncidentDriver) -> None:
-    await begin(incident, act)
-    await incident.hold(HoldOrder(reason="disk swap"))
-    await incident.tells("disk swap")
-    await incident.pass_time(TEN_MINUTES + MINUTE)
-    await incident.happens("renew")
-    await recover(incident)
-
-
-async def held_by_a_person_for_a_time(incident: IncidentDriver) -> None:
-    await begin(incident, be_held)
-    await incident.hold(HoldOrder(reason="disk swap", for_seconds=600))
-    await incident.tells("disk swap")
-    await incident.sees(expired())
-    await incident.pass_time(TEN_MINUTES + MINUTE)
-    await rests(incident, Phase.REMEDIATING)
-    await recover(incident)
-
-
-async def cancelled_while_waiting(incident: IncidentDriver) -> None:
-    await begin(incident, wait)
-    await incident.handle.cancel()
-    await rests(incident, Phase.LEFT_ALONE)
-    await recover(incident)
-
-
-async def cancelled_while_acting(incident: IncidentDriver) -> None:
-    gate = incident.cluster.gates["act"]
-    gate.close()
-    await incident.start(expired())
-    await gate.entered.wait()
-    await incident.handle.cancel()
-    await incident.look()
-    gate.open()
-    await rests(incident, Phase.LEFT_ALONE)
-    await recover(incident)
-
-
-async def cancelled_while_cleaning_up(incident: IncidentDriver) -> None:
-    gate = incident.cluster.gates["clean_up"]
-    await begin(incident, act)
-    gate.close()
-    await incident.sees(healthy())
-    await gate.entered.wait()
-    await incident.handle.cancel()
-    gate.open()
-    await incident.outcome()
-
-
 async def carried_on_from_an_earlier_run(incident: IncidentDriver) -> None:
     request = incident.cluster.put_request()
     await incident.carry_on(
@@ -355,23 +204,18 @@ SCENARIOS: dict[str, Scenario] = {
         gone_while_remediating,
         released_while_held,
         released_while_remediating,
-        aborted_while_waiting,
-        aborted_while_held,
-        aborted_while_acting,
-        aborted_while_remediating,
-        aborted_while_cleaning_up,
-        aborted_without_a_detector,
-        aborted_for_a_time,
-        aborted_and_resumed,
-        aborted_and_resumed_by_signal,
-        held_by_a_person,
-        held_by_a_person_while_remediating,
-        held_by_a_person_for_a_time,
-        cancelled_while_waiting,
-        cancelled_while_acting,
-        cancelled_while_cleaning_up,
         carried_on_from_an_earlier_run,
+        *scenarios_of_orders.SCENARIOS,
+        *scenarios_of_requests.SCENARIOS,
+        *scenarios_of_steps.SCENARIOS,
     )
 }
-LONG_SCENARIOS: dict[str, Scenario] = {"continued-as-new": continued_as_new}
+LONG_SCENARIOS: dict[str, Scenario] = {
+    "continued-as-new": continued_as_new,
+    "continued-as-new-in-the-second-step": scenarios_of_steps.continued_as_new_in_the_second_step,
+}
 """Recorded on a server that finds a history long after a few dozen events."""
+BARE_SCENARIOS: dict[str, Scenario] = {
+    scenario.__name__.replace("_", "-"): scenario for scenario in scenarios_of_absence.SCENARIOS
+}
+"""They start and end detector and worker themselves."""

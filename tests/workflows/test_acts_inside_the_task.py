@@ -137,6 +137,37 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
             assert await incident.outcome() is Outcome.REMEDIATED
 
 
+@pytest.mark.rule("NHC 2.5/release", "NHC 2.7/restart")
+async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_the_node_recovers(
+    hasty_incident: IncidentDriver,
+) -> None:
+    """Of a local activity that was cut short the history says nothing."""
+    incident = hasty_incident
+    async with incident.eyes():
+        async with _worker_in_the_middle_of_an_act(incident):
+            incident.cluster.leased_since = await incident.now()
+        await incident.sees(healthy())
+        async with incident.hands():
+            assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("clean_up") == 1
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("NHC 2.5/release")
+async def test_admission_that_no_worker_acted_on_leaves_no_lease_behind(
+    bare_incident: IncidentDriver,
+) -> None:
+    """It looks the same as one of which the worker was killed."""
+    incident = bare_incident
+    await incident.start(expired())
+    incident.cluster.leased_since = await incident.now()
+    await incident.sees(healthy())
+    async with incident.eyes(), incident.hands():
+        assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("act") == 0
+    assert not incident.cluster.is_leased
+
+
 async def test_incident_can_be_replayed_whose_act_outlasted_a_task_and_the_freshness_of_facts(
     hasty_incident: IncidentDriver,
 ) -> None:

@@ -14,7 +14,11 @@ from tests.workflows.sights import escalating, expired, healthy, hold, waiting
 from workflows.messages import HoldOrder
 
 A_BIT = timedelta(seconds=2)
-TIMEOUTS = {"first": timedelta(seconds=300), "second": timedelta(seconds=120), "third": timedelta(seconds=600)}
+TIMEOUTS = {
+    "first": timedelta(seconds=300),
+    "second": timedelta(seconds=120),
+    "third": timedelta(seconds=600),
+}
 HOLDS = [
     pytest.param(HoldReason.PAUSED, id="pause-requests"),
     pytest.param(HoldReason.THRESHOLD, id="threshold"),

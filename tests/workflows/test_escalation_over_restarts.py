@@ -6,7 +6,7 @@ import pytest
 
 from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import fail_steps, take_first_step
+from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests
 from tests.workflows.sights import ESCALATION, FIRST, SECOND, THIRD, escalating, expired, healthy
 from workflows.messages import ResumeOrder
@@ -124,3 +124,22 @@ async def test_escalation_that_another_began_goes_on_with_the_time_of_its_reques
     await pass_until(incident, began + timedelta(minutes=5) + A_BIT)
     await incident.happens("created")
     assert incident.cluster.tried == ["second"]
+
+
+@pytest.mark.rule("decision 40/exhausted", "NHC 2.7/restart")
+async def test_resume_of_a_new_run_that_no_detector_answers_yet_is_obeyed_later(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    async with incident.hands():
+        async with incident.eyes():
+            await exhaust(incident)
+        memory = (await incident.state()).memory
+        await incident.handle.terminate()
+        await incident.carry_on(memory, escalating())
+        await incident.reaches(Phase.WAITING)
+        await incident.resume()
+        async with incident.eyes():
+            await incident.happens("created", 4)
+            await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.tried[3:] == ["first"]

@@ -7,7 +7,6 @@ import pytest
 from health.moves import Phase
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import act
 from tests.workflows.settling import pass_until, rests, settle
 from tests.workflows.sights import expired, recovered
 
@@ -31,7 +30,7 @@ async def grow_old(incident: IncidentDriver, created: datetime) -> None:
 async def test_request_is_flagged_after_48_hours_and_never_again(incident: IncidentDriver) -> None:
     created = datetime.now(UTC) - OLD + timedelta(hours=1)
     incident.cluster.put_request(created)
-    await act(incident)
+    await incident.start(expired())
     await rests(incident, Phase.EXHAUSTED)
     await grow_old(incident, created)
     assert flags(incident) == [GREW_OLD_FLAG]
@@ -46,7 +45,7 @@ async def test_request_is_flagged_after_48_hours_and_never_again(incident: Incid
 async def test_request_that_an_earlier_run_flagged_is_not_flagged_again(incident: IncidentDriver) -> None:
     request = incident.cluster.put_request(datetime.now(UTC) - 2 * OLD)
     incident.cluster.report(request.reference.template, is_flagged_as_old=True)
-    await act(incident)
+    await incident.start(expired())
     await rests(incident, Phase.EXHAUSTED)
     assert flags(incident) == []
 

@@ -70,6 +70,25 @@ async def test_overdue_remediation_renews_nothing_any_more_and_is_cleaned_up_on_
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
+async def test_look_that_comes_while_the_lease_is_given_back_does_not_claim_it_again(
+    incident: IncidentDriver,
+) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    incident.cluster.put_request(datetime.now(UTC) - 40 * MINUTE)
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.look()
+    gate.open()
+    await rests(incident, Phase.EXHAUSTED)
+    renewals = incident.cluster.count("renew")
+    await incident.pass_time(timedelta(hours=1))
+    assert not (await rests(incident, Phase.EXHAUSTED)).memory.may_hold_lease
+    assert incident.cluster.count("renew") == renewals
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("NHC 2.5/overdue")
 async def test_overdue_request_that_succeeded_is_not_marked(incident: IncidentDriver) -> None:
     await act(incident)
     (request,) = incident.cluster.requests.values()

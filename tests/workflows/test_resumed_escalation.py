@@ -1,4 +1,4 @@
-"""`resume` of an escalation: all requests go, then the steps are taken anew, from the first or a named one."""
+"""`resume` of an escalation: all requests go, then its steps are taken anew, from the first or another."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from health.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import rests, settle
-from tests.workflows.sights import expired, healthy, hold
+from tests.workflows.sights import escalating, expired, healthy, hold, unknown
 from workflows.messages import ResumeOrder
 
 FROM_THE_SECOND = ResumeOrder(reason="power is back", step="second")
@@ -104,6 +104,19 @@ async def test_resume_waits_for_what_a_finalizer_keeps(incident: IncidentDriver)
     assert incident.cluster.tried[3:] == ["first"]
 
 
+async def test_resume_after_an_abort_that_a_finalizer_delays_begins_anew(incident: IncidentDriver) -> None:
+    await exhaust(incident)
+    incident.cluster.has_finalizer = True
+    await incident.abort()
+    await rests(incident, Phase.CLEANING_UP)
+    await incident.resume()
+    await rests(incident, Phase.CLEANING_UP)
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.tried[3:] == ["first"]
+
+
 async def test_resume_is_no_admission(incident: IncidentDriver) -> None:
     await exhaust(incident)
     incident.cluster.sight = incident.cluster.sight.model_copy(update={"hold": hold(HoldReason.PAUSED)})
@@ -133,3 +146,14 @@ async def test_overdue_classic_remediation_is_begun_anew(incident: IncidentDrive
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.is_leased
     assert incident.cluster.count("deleted") == 1
+
+
+async def test_resume_while_the_detector_cannot_tell_is_obeyed_when_it_can(incident: IncidentDriver) -> None:
+    await exhaust(incident)
+    await incident.sees(unknown())
+    await incident.tells("StaleSight")
+    await incident.resume()
+    await settle(incident)
+    await incident.sees(escalating())
+    await incident.happens("created", 4)
+    assert incident.cluster.tried[3:] == ["first"]

@@ -195,11 +195,7 @@ async def test_label_excludes_a_node_from_what_is_new_and_an_empty_one_does_not(
 
     await world.set_label(excluded, EXCLUDE_LABEL, None)
     await world.until_requested(excluded)
-    assert len(await _told_of_exclusion(world)) == 3
-
-
-async def _told_of_exclusion(world: World) -> list[tuple[str, str, str]]:
-    return sorted(event for event in await world.events() if "xclude" in event[2])
+    await _until_told_of_exclusion(world, empty=empty, excluded=(excluded, at_work))
 
 
 async def _until_told_of_exclusion(world: World, *, empty: str, excluded: tuple[str, ...]) -> None:
@@ -215,7 +211,7 @@ async def _until_told_of_exclusion(world: World, *, empty: str, excluded: tuple[
     ]
 
     async def are_told() -> bool:
-        return await _told_of_exclusion(world) == wanted
+        return sorted(event for event in await world.events() if "xclude" in event[2]) == wanted
 
     await world.until(are_told, f"the Events about labels never were {wanted}")
 

@@ -1,13 +1,16 @@
 """What is around all checks holds everything new, and nothing that cleans up."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from health.global_stop import STOP
-from kube.resource import NAMESPACES
+from kube.errors import AlreadyExists
+from kube.resource import NAMESPACES, Object
 from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.surroundings.openshift import OpenShift
 from tests.end_to_end.world import LEASE_NAMESPACE, World
 
@@ -52,6 +55,48 @@ async def test_nothing_new_is_done_during_an_upgrade_and_clocks_restart_at_its_e
     assert made >= ended + DURATION
     assert (await world.events()).count(POSTPONED) == 1
     assert world.requests.created(second) == 0
+
+
+async def _set_rolling_out(world: World, other: OtherKind, status: str) -> datetime:
+    """Let an object of another kind say that it is rolled out, or not, from now on; answers the time."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {"type": "RollingOut", "status": status, "lastTransitionTime": stamp}
+    body: Object = {
+        "apiVersion": other.requests.api_version,
+        "kind": other.requests.kind,
+        "metadata": {"name": "blue"},
+    }
+    with suppress(AlreadyExists):
+        await world.client.create(other.requests, body, "default")
+    patch: Object = {"status": {"conditions": [condition]}}
+    await world.client.merge_patch(other.requests, "blue", patch, "default")
+    return now
+
+
+@pytest.mark.rule("decision 38", "decision 37")
+async def test_nothing_new_is_done_while_an_object_of_the_setting_signals_an_upgrade(
+    world: World, paramedic: Paramedic
+) -> None:
+    other = OtherKind(world.client)
+    await other.install()
+    await other.grant()
+    paramedic.detector.environment["PARAMEDIC_UPGRADE_SIGNALS"] = (
+        f"{other.api_version}/{other.requests.kind}/RollingOut=True"
+    )
+    await _set_rolling_out(world, other, "True")
+    (node,) = await world.add_nodes(1)
+    await world.add_check(duration="4s")
+    await paramedic.start()
+    await world.fail(node)
+
+    await _until_held(world, node, "Upgrading: ", "says Reset/default/blue: RollingOut=True")
+    assert world.requests.created(node) == 0
+    ended = await _set_rolling_out(world, other, "False")
+
+    await world.until_requested(node)
+    made = datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
+    assert made >= ended + DURATION
 
 
 @pytest.mark.rule("NHC 2.1/10", "decision 7/clean-up")

@@ -1,0 +1,39 @@
+"""A Node that cannot be read affects itself alone."""
+
+from datetime import timedelta
+
+import pytest
+
+from detector.glance import Glance, Sight
+from health.observation import HoldReason, Observation, TargetState
+from health.references import IncidentReference, TargetReference
+from kube.record import Key
+from tests.detector.small_cluster import CHECK, SmallCluster
+
+LONG = timedelta(minutes=10)
+FRESH = Sight(age=timedelta(), limit=timedelta(minutes=1))
+
+
+def seen(cluster: SmallCluster, node: str) -> Observation:
+    target = TargetReference(kind="Node", name=node, uid=f"uid-{node}")
+    incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+    return Glance(cluster.picture, incident, FRESH, cluster.now).observation()
+
+
+@pytest.mark.rule("decision 8/node")
+def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
+    cluster = SmallCluster()
+    cluster.check(minHealthy=0)
+    for name in ("node-1", "node-2"):
+        cluster.node(name, ready="Unknown", since=cluster.now - LONG)
+    cluster.delete_node("node-1")  # what cannot be read is told as gone, and why is kept beside it
+    cluster.picture.unreadable_nodes = {Key("", "node-1"): "status.conditions.0.type: should be a string"}
+
+    unread, other = seen(cluster, "node-1"), seen(cluster, "node-2")
+
+    assert unread.state is TargetState.UNKNOWN
+    assert unread.hold is not None
+    assert unread.hold.reason is HoldReason.INVALID_TARGET
+    assert "status.conditions.0.type: should be a string" in unread.hold.message
+    assert other.state is TargetState.EXPIRED
+    assert other.hold is None

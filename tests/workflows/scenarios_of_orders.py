@@ -1,0 +1,170 @@
+"""Stories of what people order: `abort`, `hold`, `resume` and cancel."""
+
+from health.moves import Phase
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act, be_held, hang_on_a_finalizer, wait
+from tests.workflows.settling import rests
+from tests.workflows.sights import expired, healthy
+from tests.workflows.stories import MINUTE, begin, recover
+from workflows.messages import AbortOrder, HoldOrder
+
+
+async def _abort_and_recover(incident: IncidentDriver) -> None:
+    await incident.abort(AbortOrder(reason="power work"))
+    await rests(incident, Phase.LEFT_ALONE)
+    await recover(incident)
+
+
+async def aborted_while_waiting(incident: IncidentDriver) -> None:
+    await begin(incident, wait)
+    await _abort_and_recover(incident)
+
+
+async def aborted_while_held(incident: IncidentDriver) -> None:
+    await begin(incident, be_held)
+    await _abort_and_recover(incident)
+
+
+async def aborted_while_acting(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    aborting = await incident.sends(incident.abort())
+    gate.open()
+    await aborting
+    await rests(incident, Phase.LEFT_ALONE)
+    await recover(incident)
+
+
+async def aborted_while_remediating(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await _abort_and_recover(incident)
+
+
+async def aborted_while_cleaning_up(incident: IncidentDriver) -> None:
+    await begin(incident, hang_on_a_finalizer)
+    await incident.abort()
+    incident.cluster.remove_finalizer()
+    await incident.look()
+    await incident.outcome()
+
+
+async def aborted_without_a_detector(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["observe"]
+    await begin(incident, act)
+    gate.close()
+    await incident.look()
+    await gate.entered.wait()
+    await incident.abort()
+    await incident.happens("clean_up")
+    await incident.reaches(Phase.LEFT_ALONE)
+    gate.open()
+    await recover(incident)
+
+
+async def aborted_for_a_time(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.abort(AbortOrder(reason="power work", for_seconds=600))
+    await rests(incident, Phase.LEFT_ALONE)
+    await incident.sees(expired())
+    await incident.pass_time(10 * MINUTE + MINUTE)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def aborted_and_resumed(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.abort()
+    await rests(incident, Phase.LEFT_ALONE)
+    await incident.resume()
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def aborted_and_resumed_by_signal(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.handle.signal("abort", AbortOrder(reason="power work"))
+    await rests(incident, Phase.LEFT_ALONE)
+    await incident.handle.signal("resume")
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def held_by_a_person(incident: IncidentDriver) -> None:
+    await begin(incident, wait)
+    await incident.hold(HoldOrder(reason="disk swap"))
+    await rests(incident, Phase.HELD)
+    await incident.sees(expired())
+    await incident.happens("observe")
+    await incident.resume()
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def held_by_a_person_while_remediating(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.hold(HoldOrder(reason="disk swap"))
+    await incident.tells("disk swap")
+    await incident.pass_time(10 * MINUTE + MINUTE)
+    await incident.happens("renew")
+    await recover(incident)
+
+
+async def held_by_a_person_for_a_time(incident: IncidentDriver) -> None:
+    await begin(incident, be_held)
+    await incident.hold(HoldOrder(reason="disk swap", for_seconds=600))
+    await incident.tells("disk swap")
+    await incident.sees(expired())
+    await incident.pass_time(10 * MINUTE + MINUTE)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def cancelled_while_waiting(incident: IncidentDriver) -> None:
+    await begin(incident, wait)
+    await incident.handle.cancel()
+    await rests(incident, Phase.LEFT_ALONE)
+    await recover(incident)
+
+
+async def cancelled_while_acting(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.handle.cancel()
+    await incident.look()
+    gate.open()
+    await rests(incident, Phase.LEFT_ALONE)
+    await recover(incident)
+
+
+async def cancelled_while_cleaning_up(incident: IncidentDriver) -> None:
+    gate = incident.cluster.gates["clean_up"]
+    await begin(incident, act)
+    gate.close()
+    await incident.sees(healthy())
+    await gate.entered.wait()
+    await incident.handle.cancel()
+    gate.open()
+    await incident.outcome()
+
+
+SCENARIOS = (
+    aborted_while_waiting,
+    aborted_while_held,
+    aborted_while_acting,
+    aborted_while_remediating,
+    aborted_while_cleaning_up,
+    aborted_without_a_detector,
+    aborted_for_a_time,
+    aborted_and_resumed,
+    aborted_and_resumed_by_signal,
+    held_by_a_person,
+    held_by_a_person_while_remediating,
+    held_by_a_person_for_a_time,
+    cancelled_while_waiting,
+    cancelled_while_acting,
+    cancelled_while_cleaning_up,
+)

@@ -1,0 +1,151 @@
+"""Stories of requests that are kept, marked, lost, overdue or old."""
+
+from datetime import UTC, datetime, timedelta
+
+from health.moves import Phase
+from health.observation import HoldReason
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act
+from tests.workflows.settling import pass_until, rests
+from tests.workflows.sights import STEP, expired, gone, hold, recovered
+from tests.workflows.stories import MINUTE, begin, recover
+
+FOR_GOOD = timedelta(seconds=-1)
+LIMITED = expired().model_copy(update={"back_off_limit_seconds": 1800})
+
+
+async def kept_for_the_healthy_delay(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.sees(recovered(5 * MINUTE))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await incident.pass_time(5 * MINUTE + MINUTE / 10)
+    await incident.outcome()
+
+
+async def failed_again_during_the_healthy_delay(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.sees(recovered(5 * MINUTE))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await incident.sees(expired())
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(recovered(5 * MINUTE))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await incident.pass_time(5 * MINUTE + MINUTE / 10)
+    await incident.outcome()
+
+
+async def healthy_delay_edited(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.sees(recovered(20 * MINUTE))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await incident.sees(recovered(5 * MINUTE))
+    await incident.tells("healthyDelay of 5m")
+    await incident.pass_time(5 * MINUTE + MINUTE / 10)
+    await incident.outcome()
+
+
+async def kept_until_a_person_confirms(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.sees(recovered(FOR_GOOD))
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await incident.pass_time(11 * MINUTE)
+    await incident.happens("renew")
+    await rests(incident, Phase.HEALTHY_DELAY)
+    await incident.sees(recovered(FOR_GOOD, is_confirmed=True))
+    await incident.outcome()
+
+
+async def request_lost(incident: IncidentDriver) -> None:
+    incident.cluster.sight = LIMITED
+    await incident.start()
+    await rests(incident, Phase.REMEDIATING)
+    await incident.cluster.lose_requests()
+    await incident.look()
+    await rests(incident, Phase.HELD)
+    await incident.pass_time(MINUTE + MINUTE / 10)
+    await incident.happens("created", 2)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def request_lost_and_resumed(incident: IncidentDriver) -> None:
+    incident.cluster.sight = LIMITED
+    await incident.start()
+    await rests(incident, Phase.REMEDIATING)
+    await incident.cluster.lose_requests()
+    await incident.look()
+    await rests(incident, Phase.HELD)
+    await incident.resume()
+    await incident.happens("created", 2)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def attempt_in_a_row(incident: IncidentDriver) -> None:
+    third = LIMITED.model_copy(update={"earlier_attempts": 2})
+    await incident.start(third.model_copy(update={"hold": hold(HoldReason.BACK_OFF, 2 * MINUTE)}))
+    await rests(incident, Phase.HELD)
+    incident.cluster.sight = third
+    await incident.pass_time(2 * MINUTE + MINUTE / 10)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def overdue(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    for times in (1, 2):
+        await incident.pass_time(10 * MINUTE + MINUTE / 10)
+        await incident.happens("renew", times)
+        await rests(incident, Phase.REMEDIATING)
+    await incident.pass_time(10 * MINUTE)
+    await incident.happens("clean_up")
+    await rests(incident, Phase.EXHAUSTED)
+    await recover(incident)
+
+
+async def overdue_and_resumed(incident: IncidentDriver) -> None:
+    incident.cluster.put_request(datetime.now(UTC) - 40 * MINUTE)
+    await incident.start(expired())
+    await rests(incident, Phase.EXHAUSTED)
+    await incident.resume()
+    await incident.happens("created")
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def request_grew_old(incident: IncidentDriver) -> None:
+    created = datetime.now(UTC) - timedelta(hours=47)
+    incident.cluster.put_request(created)
+    await incident.start(expired())
+    await rests(incident, Phase.EXHAUSTED)
+    marks = incident.cluster.count("mark")
+    await pass_until(incident, created + timedelta(hours=48) + MINUTE / 10)
+    await incident.happens("mark", marks + 1)
+    await rests(incident, Phase.EXHAUSTED)
+    await recover(incident)
+
+
+async def end_of_the_node_expected(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    incident.cluster.report(STEP.template.name, is_node_deletion_expected=True)
+    await incident.sees(gone())
+    await incident.tells("its remediator expects that")
+    await rests(incident, Phase.REMEDIATING)
+    incident.cluster.report(STEP.template.name, succeeded=True)
+    await incident.look()
+    await incident.outcome()
+
+
+SCENARIOS = (
+    kept_for_the_healthy_delay,
+    failed_again_during_the_healthy_delay,
+    healthy_delay_edited,
+    kept_until_a_person_confirms,
+    request_lost,
+    request_lost_and_resumed,
+    attempt_in_a_row,
+    overdue,
+    overdue_and_resumed,
+    request_grew_old,
+    end_of_the_node_expected,
+)
