@@ -30,6 +30,8 @@ from kube.resource import resource_of
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
 """Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
+FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 8.0
+"""Seconds between two writes that fail."""
 REST_FOR_WORK = 4
 """How many times as long as a report took, the next one waits."""
 
@@ -59,6 +61,8 @@ class StatusReporter:
         self._kind = CHECK_KINDS[reference.kind]
         self._announcer = Announcer(desk.client, desk.instance, reference, desk.pace, desk.now)
         self._before: CheckSight | None = None
+        self._back_off = 0.0
+        """Seconds, after a write that failed."""
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
 
@@ -80,7 +84,8 @@ class StatusReporter:
                 return
             await self._report(sight)
             took = time.monotonic() - began
-            await asyncio.sleep(max((BETWEEN_WRITES - GATHER).total_seconds(), REST_FOR_WORK * took))
+            between = (BETWEEN_WRITES - GATHER).total_seconds()
+            await asyncio.sleep(max(between, REST_FOR_WORK * took, self._back_off))
             await self._wait(_next_deadline(sight))
 
     def _sight(self) -> CheckSight | None:
@@ -100,10 +105,13 @@ class StatusReporter:
             patch = self._kind.status_patch(sight, stored.status, now)
             if patch:
                 await self._write(patch, stored.metadata.resource_version)
+            self._back_off = 0.0
         except NotFound:
             return
         except KubernetesError as error:
+            # In an outage the stored status is behind for as long as the watch is: each write is a conflict.
             _log.warning("status not written yet", extra={"check": self._reference, "reason": error.message})
+            self._back_off = min(max(FIRST_BACK_OFF, 2 * self._back_off), LONGEST_BACK_OFF)
             self.changed.set()
 
     async def _write(self, status: dict[str, object], resource_version: str) -> None:

@@ -5,7 +5,8 @@ their watches at the same moment do not come back at the same moment. The first 
 mean at one request a second when every answer is a failure.
 
 410 after an outage is a server that is there again: its clients came back spread over the limit that the
-outage had led to, and waiting as long once more would keep them blind for nothing.
+outage had led to, and waiting as long once more would keep them blind for nothing. So it is with 403: a
+server that has just started knows no roles for a moment. Only one that lasts is waited for long.
 """
 
 import random
@@ -24,7 +25,9 @@ class Waits:
     longest: timedelta = timedelta(seconds=30)
     """No drawn wait is longer."""
     forbidden: timedelta = timedelta(seconds=30)
-    """The wait after 403: somebody has to grant a role first."""
+    """The wait after 403 again and again: somebody has to grant a role first."""
+    starting: int = 3
+    """How many answers 403 in a row may be those of a server that starts."""
     absent: timedelta = timedelta(seconds=15)
     """The longest wait between two looks whether a kind is served by now."""
 
@@ -35,20 +38,21 @@ class Backoff:
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
         self._failures = 0
-        self._has_expired = False  # the last failure was a 410
+        self._last: type[KubernetesError] | None = None
 
     def reset(self) -> None:
         """Begin anew: things have been well for a while."""
         self._failures = 0
+        self._last = None
 
     def after(self, error: KubernetesError) -> timedelta:
         """Return how long to wait after this failure."""
-        has_expired, self._has_expired = self._has_expired, isinstance(error, Expired)
-        if self._has_expired and not has_expired:
+        if isinstance(error, Expired | Forbidden) and type(error) is not self._last:
             self._failures = 0
+        self._last = type(error)
         drawn = self._draw(self._waits.absent if isinstance(error, NotFound) else self._waits.longest)
         self._failures += 1
-        if isinstance(error, Forbidden):
+        if isinstance(error, Forbidden) and self._failures > self._waits.starting:
             return self._waits.forbidden
         return drawn if error.retry_after is None else error.retry_after + drawn
 

@@ -137,6 +137,7 @@ class Remediation(Changes):
                 return asking.result() if asking.done() else None
             except ActivityError:
                 await self._renew()  # no detector came for the question in time
+                self._begin_a_new_run_if_due()
             finally:
                 asking.cancel()
 
@@ -152,8 +153,7 @@ class Remediation(Changes):
         return max(SHORTEST_WAIT, renew_at - workflow.now())
 
     async def _rest(self, rest: Rest) -> None:
-        if workflow.info().is_continue_as_new_suggested():
-            workflow.continue_as_new(RemediationInput(incident=self._incident, memory=self._memory))
+        self._begin_a_new_run_if_due()
         timeout = None if rest.seconds is None else timedelta(seconds=self._spread(rest.phase, rest.seconds))
         self._wakes_at = None if timeout is None else workflow.now() + timeout
         with contextlib.suppress(TimeoutError):
@@ -161,6 +161,10 @@ class Remediation(Changes):
                 self._is_woken, timeout=timeout, timeout_summary=f"{rest.phase}: {rest.details}"[:SUMMARY]
             )
         self._seen = self._wakes_at = None
+
+    def _begin_a_new_run_if_due(self) -> None:
+        if workflow.info().is_continue_as_new_suggested():
+            workflow.continue_as_new(RemediationInput(incident=self._incident, memory=self._memory))
 
     async def _clean_up_all(self, seen: Observation) -> None:
         remaining = await self._clean_up(seen)

@@ -43,7 +43,16 @@ def test_absent_kind_is_looked_for_every_few_seconds() -> None:
 
 
 def test_missing_role_is_waited_for_long() -> None:
-    assert set(_nth_waits(Forbidden("no"), 0)) == {timedelta(seconds=30)}
+    assert set(_nth_waits(Forbidden("no"), 3)) == {timedelta(seconds=30)}
+
+
+def test_server_that_starts_and_knows_no_roles_yet_is_asked_again_soon() -> None:
+    backoff = Backoff(Waits())
+    for _ in range(10):
+        backoff.after(FAULT)
+
+    assert backoff.after(Forbidden("no")) <= timedelta(seconds=2)
+    assert backoff.after(Forbidden("no")) <= timedelta(seconds=4)
 
 
 def test_server_that_asks_for_time_gets_it() -> None:
