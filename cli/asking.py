@@ -21,6 +21,8 @@ from workflows.messages import State
 AT_ONCE = 20
 RPC_TIMEOUT = timedelta(seconds=3)
 NO_WORKER = "no worker answers"
+BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
+"""It is in the middle of a change, or its worker has much to do: others answer."""
 _NO_ANSWER = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION}
 
 
@@ -53,7 +55,8 @@ class Asking:
             return dataclasses.replace(sight, problem=one_sentence(error))
         except RPCError as error:
             self._unanswered[cluster] += error.status in _NO_ANSWER
-            return dataclasses.replace(sight, problem=_problem(error))
+            is_busy = error.status in _NO_ANSWER and self._answered[cluster] > 0
+            return dataclasses.replace(sight, problem=BUSY if is_busy else _problem(error))
         self._answered[cluster] += 1
         return dataclasses.replace(sight, state=state)
 

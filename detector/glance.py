@@ -78,7 +78,8 @@ class Glance:
         if node is None:
             return self._ended(TargetState.GONE, f"{target} is gone")
         if node.metadata.uid != target.uid:
-            return self._ended(TargetState.GONE, f"{target} is another individual now")
+            gone = self._ended(TargetState.GONE, f"{target} is another individual now")
+            return gone.model_copy(update={"is_replaced": True})
         if not check.selects(node.metadata.labels):
             return self._ended(TargetState.RELEASED, f"{self.incident.check} no longer selects {target}")
         return self._judged(check, node)

@@ -152,14 +152,25 @@ class Picture:
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
         for witness in self._witnesses:
             witness(before, entry if exists else None)
-        if entry.owner is not None:
-            self._tell(entry.owner, request.target_name)
-            self._tell(entry.owner, None)
-        for reference, check in self.checks.items():
-            if reference != entry.owner and request.target_name in check.unhealthy:
-                self._tell(reference, request.target_name)
+        # Whose it was, and for which target, matters as well: an edit may have changed both.
+        is_moved = before is not None and (before.owner, before.request.target_name) != (
+            entry.owner,
+            request.target_name,
+        )
+        if before is not None and is_moved:
+            self._tell_of_request(before)
+        self._tell_of_request(entry)
         if entry.sight.is_of_control_plane:
             self._tell_control_plane()
+
+    def _tell_of_request(self, entry: SeenRequest) -> None:
+        target = entry.request.target_name
+        if entry.owner is not None:
+            self._tell(entry.owner, target)
+            self._tell(entry.owner, None)
+        for reference, check in self.checks.items():
+            if reference != entry.owner and target in check.unhealthy:
+                self._tell(reference, target)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
         """The Lease of a target came, changed or (None) went."""

@@ -43,12 +43,15 @@ class RequestIndex:
 
     def __init__(self) -> None:
         self._by_target: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
+        self._target_of: dict[str, str] = {}
+        """By uid: who edits what a request says of its target must not leave another one behind."""
         self._targets_of: defaultdict[CheckReference, dict[str, int]] = defaultdict(dict)
 
     def put(self, entry: SeenRequest) -> SeenRequest | None:
         """Keep the newest version of a request; answers what it was before."""
         before = self.remove(entry)
         self._by_target[entry.request.target_name][entry.reference.uid] = entry
+        self._target_of[entry.reference.uid] = entry.request.target_name
         if entry.owner is not None:
             counts = self._targets_of[entry.owner]
             counts[entry.request.target_name] = counts.get(entry.request.target_name, 0) + 1
@@ -56,11 +59,13 @@ class RequestIndex:
 
     def remove(self, entry: SeenRequest) -> SeenRequest | None:
         """Forget a request; answers what it was, None if it is not there."""
-        target = entry.request.target_name
-        known = self._by_target[target].pop(entry.reference.uid, None)
+        target = self._target_of.pop(entry.reference.uid, None)
+        if target is None:
+            return None
+        known = self._by_target[target].pop(entry.reference.uid)
         if not self._by_target[target]:
             del self._by_target[target]
-        if known is not None and known.owner is not None:
+        if known.owner is not None:
             self._count_down(known.owner, target)
         return known
 

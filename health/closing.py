@@ -1,7 +1,8 @@
 """Closing: what an incident does when its target is healthy, gone or released.
 
 Requests of a healthy target are kept for the check's healthyDelay (semantics 2.6); those of a node whose end
-their remediator expects, until it reports success (2.1/12). Then everything goes, and the incident ends.
+their remediator expects, until it reports success, or a node of that name is there again (2.1/12). Then
+everything goes, and the incident ends.
 """
 
 from datetime import datetime
@@ -56,7 +57,7 @@ def _delay(seen: Observation) -> Delay:
 
 
 def _is_end_of_node_expected(seen: Observation) -> bool:
-    if seen.state is not TargetState.GONE:
+    if seen.state is not TargetState.GONE or seen.is_replaced:
         return False
     return any(one.is_node_deletion_expected and not one.succeeded for one in seen.requests)
 

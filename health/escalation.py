@@ -10,9 +10,19 @@ marked, and the next step is of the new list. With no step left the remediation 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from health.references import RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
+
+
+class Stepped(Protocol):
+    """What has steps."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What a remediation does, in order."""
+
 
 CLASSIC_LEASE = timedelta(minutes=10)
 """How long a Lease is taken for where the step has no timeout (semantics 2.5)."""
@@ -21,6 +31,11 @@ CLASSIC_LEASE = timedelta(minutes=10)
 def lease_duration(step: Step) -> timedelta:
     """How long the Lease of a target is taken for while `step` runs (semantics 2.5: D)."""
     return timedelta(seconds=step.timeout_seconds) if step.timeout_seconds else CLASSIC_LEASE
+
+
+def is_classic(check: Stepped) -> bool:
+    """Whether a remediation is one step without a timeout, and no escalation."""
+    return all(step.timeout_seconds is None for step in check.steps)
 
 
 @dataclass(frozen=True)

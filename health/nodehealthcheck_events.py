@@ -138,6 +138,8 @@ def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announce
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
             continue
+        if any(request.created < fact.since for request in target.requests):
+            continue  # it failed again under a request that was made for an earlier failure
         message = (
             f'Node matches unhealthy condition. Node "{target.name}", '
             f'condition type "{fact.condition}", condition status "{fact.status}"'
@@ -150,7 +152,7 @@ def _of_targets(before: CheckSight | None, after: CheckSight) -> Iterator[Announ
         return
     known = {} if before is None or _holds_all(before) else before.targets
     for target in after.expired:
-        for one in target_notes(after.check.reference.name, known.get(target.name), target):
+        for one in target_notes(after.check, known.get(target.name), target):
             yield _note(after, one.severity, one.reason, one.message, *one.seed)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from health.check_sight import CheckSight, TargetSight
-from health.escalation import Plan
+from health.escalation import Plan, is_classic
 from health.health_check import HealthCheck, InvalidCheckError
 from health.nodehealthcheck import NodeHealthCheck
 from health.nodehealthcheck_disabled import Disabled, disabled
@@ -41,7 +41,7 @@ def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
     conditions = [_condition(why, stored, now), *storm_conditions(sight.storm)]
     if isinstance(sight.check, InvalidCheckError) or sight.allowance is None:
         # Nobody can say what its numbers are: the old ones stay.
-        return {"conditions": conditions, **_phase(why, (), ())}
+        return {"conditions": conditions, **_phase(why, (), (), is_classic=True)}
     published = [target for _, target in sorted(sight.targets.items()) if target.is_published]
     remediating = any(target.requests for target in published)
     paused = sight.check.spec.pause_requests if isinstance(sight.check, NodeHealthCheck) else ()
@@ -55,11 +55,13 @@ def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
             if published
             else {}
         ),
-        **_phase(why, paused, published if remediating else ()),
+        **_phase(why, paused, published if remediating else (), is_classic=is_classic(sight.check)),
     }
 
 
-def _phase(why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSight]) -> dict[str, str]:
+def _phase(
+    why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSight], *, is_classic: bool
+) -> dict[str, str]:
     """The first rule that fits wins (semantics 1.4)."""
     if why.is_disabled:
         return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
@@ -67,7 +69,7 @@ def _phase(why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetS
         return {"phase": "Paused", "reason": f"NHC is paused: {','.join(paused)}"}
     if remediating:
         words = f"NHC is remediating {len(remediating)} nodes"
-        return {"phase": "Remediating", "reason": words + _failed(remediating)}
+        return {"phase": "Remediating", "reason": words + (_failed(remediating) if is_classic else "")}
     return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
 
 

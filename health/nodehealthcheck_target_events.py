@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from health.announcement import Severity
 from health.check_sight import TargetSight
+from health.escalation import is_classic
+from health.health_check import HealthCheck
 from health.observation import HoldReason
 
 SKIPPED = "RemediationSkipped"
@@ -32,12 +34,13 @@ class TargetNote:
     seed: tuple[str, ...]
 
 
-def target_notes(check: str, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
     """What became so of a Node that is unhealthy, or was just now."""
     yield from _skipped(before, after)
     yield from _mislabelled(before, after)
-    yield from _exhausted(check, before, after)
-    yield from _failed(before, after)
+    yield from _exhausted(check.reference.name, before, after)
+    if is_classic(check):
+        yield from _failed(before, after)
 
 
 def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:

@@ -101,6 +101,8 @@ class Observation(Frozen):
     """Since when this check holds the Lease of the target; None where it does not, as far as is seen."""
     healthy_delay_seconds: float = 0
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
+    is_replaced: bool = False
+    """Of a target that is gone: whether another individual of its name is there."""
     is_confirmed: bool = False
     """Whether a person confirmed that the target is healthy."""
     earlier_attempts: int = 0

@@ -9,8 +9,6 @@ from health.observation import Observation
 
 LONGEST_REST = timedelta(days=7)
 """A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
-
-
 A_HAIR = 0.001
 """What is over is strictly after its time."""
 
@@ -26,13 +24,13 @@ def seconds_until_after(time: datetime | None, now: datetime) -> float | None:
 
 
 def soonest(seconds: Iterable[float | None]) -> float:
-    """The shortest of some waits, LONGEST_REST at the most; None waits for ever."""
-    return min((one for one in seconds if one is not None), default=LONGEST_REST.total_seconds())
+    """The shortest of some waits, LONGEST_REST at the most; None is no wait."""
+    return min([one for one in seconds if one is not None] + [LONGEST_REST.total_seconds()])
 
 
 def rest(phase: Phase, details: str, *waits: float | None) -> Rest:
     """Rest until the first of some waits is over."""
-    return Rest(phase, details, min(soonest(waits), LONGEST_REST.total_seconds()))
+    return Rest(phase, details, soonest(waits))
 
 
 def hold(seen: Observation) -> Rest:

@@ -18,6 +18,7 @@ from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from runtime.address import LARGEST_PORT, Address
 
 PREFIX = "PARAMEDIC_"
+NAMESPACE = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
 def _an_address(text: str) -> str:
@@ -51,9 +52,9 @@ class Settings(Frozen):
 
     cluster: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$")
     """PARAMEDIC_CLUSTER: a name for this cluster, part of workflow ids and task queues."""
-    namespace: str = "paramedic-system"
+    namespace: str = Field(default="paramedic-system", pattern=NAMESPACE)
     """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
-    lease_namespace: str = "medik8s-leases"
+    lease_namespace: str = Field(default="medik8s-leases", pattern=NAMESPACE)
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = "0.0.0.0:8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics."""
@@ -104,5 +105,6 @@ class Settings(Frozen):
         except ValidationError as error:
             first = error.errors()[0]
             name = f"{PREFIX}{str(first['loc'][0]).upper()}"
-            found = environment.get(name, "nothing")
-            raise SettingsError(f"{name}: {first['msg']} (found {found!r})") from error
+            if name not in environment:
+                raise SettingsError(f"{name}: must be set") from error
+            raise SettingsError(f"{name}: {first['msg']} (found {environment[name]!r})") from error

@@ -109,9 +109,11 @@ class Changes(Orders):
 
     async def _clean_up(self, seen: Observation) -> tuple[RequestReference, ...]:
         """Delete all requests; answers what a finalizer keeps."""
+        visible = {request.uid for request in seen.requests}
         asked = CleanUpInput(
             incident=self._incident,
             requests=self._memory.requests,
+            doubtful=tuple(one.uid for one in self._memory.requests if one.uid not in visible),
             is_of_control_plane=self._memory.may_hold_turn,
             is_confirmed=seen.is_confirmed,
         )

@@ -59,6 +59,8 @@ class CleanUpInput(Frozen):
 
     incident: IncidentReference
     requests: tuple[RequestReference, ...]
+    doubtful: tuple[str, ...] = ()
+    """The uids of those that the detector does not see as the check's: what is another's by now is kept."""
     is_of_control_plane: bool = False
     """Whether the control plane's turn is to be given back too."""
     is_confirmed: bool = False

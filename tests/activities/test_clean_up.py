@@ -52,6 +52,24 @@ async def test_request_that_somebody_made_anew_is_left_alone(world: World, hands
     assert "deletionTimestamp" not in found["metadata"]
 
 
+@pytest.mark.rule("NHC 2.8/deletion")
+async def test_request_that_the_check_owns_no_more_is_left_alone(world: World, hands: Hands) -> None:
+    theirs = await world.make_request(of_another=True)
+    asked = order(world, theirs).model_copy(update={"doubtful": (theirs.uid,)})
+    assert (await hands.clean_up(asked)).remaining == ()
+    found = await world.request()
+    assert found is not None
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+@pytest.mark.rule("NHC 2.8/deletion")
+async def test_request_of_ours_that_the_detector_does_not_see_is_deleted(world: World, hands: Hands) -> None:
+    ours = await world.make_request()
+    asked = order(world, ours).model_copy(update={"doubtful": (ours.uid,)})
+    assert (await hands.clean_up(asked)).remaining == ()
+    assert await world.request() is None
+
+
 @pytest.mark.rule("NHC 2.5/release", "NHC 2.7/finalizer")
 async def test_request_with_a_finalizer_remains_and_keeps_the_lease(world: World, hands: Hands) -> None:
     made = (await hands.act(world.order())).request
