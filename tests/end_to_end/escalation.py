@@ -95,15 +95,11 @@ class Escalation:
         wanted = dict.fromkeys(over, True) | dict.fromkeys(running, False)
 
         async def is_so() -> bool:
-            told = await self.in_status(node)
-            return {step: "timedOut" in entry for step, entry in told.items()} == wanted
+            told, requests = await self.in_status(node), await self.requests(node)
+            is_true = all(step in requests and _is_of(entry, requests[step]) for step, entry in told.items())
+            return is_true and {step: "timedOut" in entry for step, entry in told.items()} == wanted
 
         await self._world.until(is_so, f"the status never had {over} over and {running} running")
-        requests = await self.requests(node)
-        for step, entry in (await self.in_status(node)).items():
-            metadata, resource = requests[step]["metadata"], entry["resource"]
-            assert (resource["name"], resource["uid"]) == (metadata["name"], metadata["uid"])
-            assert entry["started"] == metadata["creationTimestamp"]
 
     async def until_told_once(self, node: str) -> None:
         """Return when the Event that no template is left is there, once."""
@@ -130,3 +126,10 @@ def created(request: Object) -> datetime:
 def timed_out(request: Object) -> str:
     """When the remediator of a request was told to stop, "" if it was not."""
     return str(request["metadata"]["annotations"].get(TIMED_OUT, ""))
+
+
+def _is_of(entry: Object, request: Object) -> bool:
+    """Whether an entry of the status is about that very request."""
+    metadata, resource = request["metadata"], entry["resource"]
+    told = (resource["name"], resource["uid"], entry["started"])
+    return told == (metadata["name"], metadata["uid"], metadata["creationTimestamp"])
