@@ -57,11 +57,15 @@ async def _until_quiet(fleet: Fleet) -> None:
 
 
 def _count(fleet: Fleet) -> int:
-    """Requests so far but lists, watches and the leader's Lease, which no remediation causes."""
+    """Requests so far but those that no remediation causes.
+
+    That is lists, watches, the leader's Lease, and looks whether a kind is served (they name no object).
+    """
     verbs: Counter[str] = Counter()
     for line in fleet.cluster.audit_log.read_text().splitlines():
         event = json.loads(line)
-        name = event.get("objectRef", {}).get("name")
-        if event["user"]["username"].startswith(OURS) and name != LEADER_LEASE:
+        where = event.get("objectRef")
+        is_ours = event["user"]["username"].startswith(OURS)
+        if is_ours and where is not None and where.get("name") != LEADER_LEASE:
             verbs[event["verb"]] += 1
     return sum(count for verb, count in verbs.items() if verb not in ("list", "watch"))
