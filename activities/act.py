@@ -15,7 +15,7 @@ from temporalio import activity
 
 from activities.draft import Drafts
 from activities.etcd import Etcd
-from activities.held import Held
+from activities.held import ASK_AGAIN_SECONDS, Held
 from activities.holder import objection
 from activities.still_true import Confirmed, SecondLook, not_true
 from activities.target_lease import TargetLeases
@@ -31,8 +31,6 @@ from kube.errors import AlreadyExists, Forbidden, Invalid, KubernetesError, NotF
 from kube.resource import Object, Resource
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
 
-ASK_AGAIN_SECONDS = 60.0
-"""After a refusal that only people can mend: as the reference's requeue."""
 LONGEST = ACT.start_to_close * 0.9
 """An attempt ends before Temporal gives it up: two attempts must never run side by side."""
 

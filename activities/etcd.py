@@ -1,6 +1,6 @@
 """Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
 
-from activities.held import Held
+from activities.held import ASK_AGAIN_SECONDS, Held
 from health.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.observation import HoldReason
 from kube.client import Client
@@ -8,8 +8,6 @@ from kube.discovery import Discovery
 from kube.errors import KindUnknown
 from kube.resource import Resource
 
-ASK_AGAIN_SECONDS = 60.0
-"""As the reference's requeue."""
 _OPENSHIFT = ("config.openshift.io/v1", "ClusterVersion")
 _BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 _PODS = Resource("v1", "Pod", "pods", namespaced=True)

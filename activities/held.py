@@ -4,6 +4,9 @@ from typing import Self
 
 from health.observation import Hold, HoldReason
 
+ASK_AGAIN_SECONDS = 60.0
+"""As the reference's requeue, for what people or other controllers must end."""
+
 
 class Held(Exception):
     """Nothing was done; carries the hold that the activity answers with."""

@@ -1,12 +1,10 @@
 """Whose request is it? What to do when the name of a request is taken already."""
 
+from activities.held import ASK_AGAIN_SECONDS
 from health.kinds import CHECK_KINDS
 from health.observation import Hold, HoldReason
 from health.references import IncidentReference, TemplateReference
 from health.remediation_request import TEMPLATE_NAME, RemediationRequest
-
-ASK_AGAIN_SECONDS = 60.0
-"""As the reference's requeue; a change of the request wakes the incident earlier."""
 
 
 def objection(

@@ -7,19 +7,16 @@ while its remediator works, and given back together.
 
 from datetime import datetime, timedelta
 
-from activities.held import Held
+from activities.held import ASK_AGAIN_SECONDS, Held
 from health.node import Node
 from health.observation import HoldReason
 from health.references import IncidentReference
-from health.remediation_request import holder_of
+from health.remediation_request import holder_of, turn_holder_of
 from kube.client import Client
 from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld
 from kube.lease import CONTROL_PLANE_TURN
 from kube.node_lease import NodeLeases
-
-ASK_AGAIN_SECONDS = 60.0
-"""As the reference's requeue; a Lease that ends wakes the incident earlier."""
 
 
 class TargetLeases:
@@ -75,5 +72,4 @@ class TargetLeases:
 
 
 def _sign(incident: IncidentReference) -> str:
-    """Who holds the turn: one check may have several control-plane nodes."""
-    return f"{holder_of(incident.check)}/{incident.target.name}"
+    return turn_holder_of(incident.check, incident.target.name)

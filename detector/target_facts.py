@@ -7,7 +7,7 @@ from health.escalation import Plan
 from health.health_check import InvalidCheckError
 from health.node import Node
 from health.references import CheckReference, Step
-from health.remediation_request import holder_of
+from health.remediation_request import holder_of, turn_holder_of
 from health.target_hold import Rival, TargetFacts
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid, name_for_node
 
@@ -64,8 +64,7 @@ def _turn(picture: Picture, check: CheckReference, name: str, now: datetime) -> 
         return None
     if turns:
         return Rival(f"{turns[0].request.target_name} by request {turns[0].reference}")
-    sign = f"{holder_of(check)}/{name}"
-    return _holder(picture.leases.get(CONTROL_PLANE_TURN), sign, now)
+    return _holder(picture.leases.get(CONTROL_PLANE_TURN), turn_holder_of(check, name), now)
 
 
 def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> Rival | None:

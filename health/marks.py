@@ -7,11 +7,12 @@ What was written is remembered by the incident, since the detector's sight may b
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from health.moves import RequestMark
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT, as_time
 from health.request_sight import RequestSight
+from health.timestamps import stamp
 
 OLD = timedelta(hours=48)
 
@@ -20,14 +21,14 @@ def timed_out(request: RequestSight, now: datetime) -> RequestMark | None:
     """Tell the remediator of a request that is over to stop."""
     if request.timed_out_at is not None or request.succeeded:
         return None
-    return RequestMark(request=request.reference, annotations={TIMED_OUT: _stamp(now)})
+    return RequestMark(request=request.reference, annotations={TIMED_OUT: stamp(now)})
 
 
 def healthy(request: RequestSight, now: datetime) -> RequestMark | None:
     """Say since when the target is healthy."""
     if request.healthy_since is not None:
         return None
-    return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: _stamp(now)})
+    return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
 
 
 def unhealthy(request: RequestSight) -> RequestMark | None:
@@ -82,8 +83,3 @@ def _fields(mark: RequestMark) -> Iterator[tuple[str, object]]:
             yield "healthy_since", as_time(text)
         if name == GREW_OLD:
             yield "is_flagged_as_old", text == GREW_OLD_FLAG
-
-
-def _stamp(now: datetime) -> str:
-    """RFC 3339 in UTC and whole seconds, as the reference writes it."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

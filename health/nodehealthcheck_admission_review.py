@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from health.nodehealthcheck import problem_of
 from health.nodehealthcheck_spec import Refused, Spec
+from health.template_validity import duplicate_kind
 
 SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})
 FROZEN_FIELDS = {
@@ -80,9 +81,7 @@ def refusals(change: Change, facts: Facts) -> tuple[str, ...]:
 def _problems(check: RawCheck, facts: Facts) -> Iterator[str]:
     yield from _spec_problems(check)
     twice = {kind for _, kind in doubtful_kinds(check) & facts.single_template_kinds}
-    for kind in sorted(twice):
-        unsupported = "Using multiple templates of same kind is not supported for this template"
-        yield f"{unsupported}: duplicate template kind: {kind}"
+    yield from map(duplicate_kind, sorted(twice))
     if facts.control_plane_topology not in SUPPORTED_TOPOLOGIES | {None}:
         yield "Unsupported control plane topology"
 

@@ -5,7 +5,7 @@ lastUpdateTime, which moves only when something else does; so an unchanged statu
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from health.check_sight import CheckSight, TargetSight
@@ -15,6 +15,7 @@ from health.nodehealthcheck import NodeHealthCheck
 from health.nodehealthcheck_disabled import Disabled, disabled
 from health.request_sight import RequestSight
 from health.storm_conditions import storm_conditions
+from health.timestamps import stamp
 from health.verdict import Health
 
 Status = Mapping[str, Any]
@@ -33,7 +34,7 @@ def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, 
     patch |= dict.fromkeys(gone if sight.allowance is not None else ())
     # The count follows from the other numbers. The reference's CRD drops it: missing alone is no reason to
     # write, or it would be written for ever.
-    return patch | {_LAST_UPDATE: _time(now)} if patch.keys() - {_COUNT} else {}
+    return patch | {_LAST_UPDATE: stamp(now)} if patch.keys() - {_COUNT} else {}
 
 
 def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
         "status": status,
         "reason": why.reason,
         "message": why.message,
-        "lastTransitionTime": since or _time(now),
+        "lastTransitionTime": since or stamp(now),
     }
 
 
@@ -102,7 +103,7 @@ def _node(check: HealthCheck, target: TargetSight, stored: Status, now: datetime
         entry["remediations"] = [_remediation(one, plan.timed_out_at(one, now)) for one in target.requests]
     # A target that is gone, or of another check by now, has a uid no more, and recovers no more.
     if target.verdict.health is Health.HEALTHY and target.uid:
-        entry["conditionsHealthyTimestamp"] = _healthy_since(target.name, stored) or _time(now)
+        entry["conditionsHealthyTimestamp"] = _healthy_since(target.name, stored) or stamp(now)
         if check.healthy_delay > timedelta() and any(one.healthy_since for one in target.requests):
             entry["healthyDelayed"] = True
     return entry
@@ -119,10 +120,10 @@ def _remediation(request: RequestSight, timed_out: datetime | None) -> dict[str,
     }
     entry: dict[str, Any] = {
         "resource": {key: value for key, value in resource.items() if value},
-        "started": _time(request.created),
+        "started": stamp(request.created),
     }
     if timed_out is not None:
-        entry["timedOut"] = _time(timed_out)
+        entry["timedOut"] = stamp(timed_out)
     if reference.template:
         entry["templateName"] = reference.template
     return entry
@@ -138,7 +139,3 @@ def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
     """The condition of that type in a stored status, empty if there is none."""
     conditions: Iterable[Mapping[str, Any]] = stored.get("conditions", ())
     return next((condition for condition in conditions if condition.get("type") == type_), {})
-
-
-def _time(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

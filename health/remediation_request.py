@@ -229,3 +229,8 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
 def holder_of(check: CheckReference) -> str:
     """How a check signs the Lease of a target (semantics 1.8)."""
     return f"{check.kind}-{check.name}"
+
+
+def turn_holder_of(check: CheckReference, target: str) -> str:
+    """How a check signs the control plane's turn for a target: it may have several nodes of it."""
+    return f"{holder_of(check)}/{target}"

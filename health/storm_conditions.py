@@ -5,10 +5,11 @@ appear with the first storm, and stay as False when it is over.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from health.storm import Storm
+from health.timestamps import stamp
 
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 _REASON = "HealthyNodeThresholdChange"
@@ -58,7 +59,7 @@ def _condition(type_: str, turned: datetime, message: str, *, is_true: bool) -> 
         "status": str(is_true),
         "reason": _REASON,
         "message": message,
-        "lastTransitionTime": turned.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": stamp(turned),
     }
 
 

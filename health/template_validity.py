@@ -126,6 +126,12 @@ def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
     return CheckProblem("RemediationTemplateInvalid", message)
 
 
+def duplicate_kind(kind: str) -> str:
+    """What is wrong with two steps of a kind whose remediator takes one request a node (semantics 1.1)."""
+    unsupported = "Using multiple templates of same kind is not supported for this template"
+    return f"{unsupported}: duplicate template kind: {kind}"
+
+
 def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
     names = [template.kind for template in templates]
     for template in templates:
@@ -133,11 +139,7 @@ def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> 
             continue
         kind = kinds(template.api_version, template.kind)
         if kind is not None and not _supports_multiple(kind):
-            message = (
-                "Using multiple templates of same kind is not supported for this template: "
-                f"duplicate template kind: {template.kind}"
-            )
-            return CheckProblem("RemediationTemplateInvalid", message)
+            return CheckProblem("RemediationTemplateInvalid", duplicate_kind(template.kind))
     return None
 
 
