@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -75,17 +75,25 @@ async def world(
     cluster_name: str, control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[World]:
     """One test's part of the cluster; our processes are stopped before it is removed."""
+    async with watched_world(cluster_name, control_plane, temporal_client) as world:
+        yield world
+        await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())
+        await _end_workflows(temporal_client, world.cluster)
+        await world.remove()
+
+
+@asynccontextmanager
+async def watched_world(
+    cluster_name: str, control_plane: ControlPlane, temporal_client: TemporalClient
+) -> AsyncIterator[World]:
+    """A world whose requests are watched while the block runs; afterwards they are judged."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         client = Client(transport, "end-to-end-test")
         log = RequestLog()
         cluster = await read_cluster_identity(client, cluster_name)
         requests = Reflector(transport, REQUESTS, RemediationRequest, notify=log.note, settings=IMPATIENT)
         watch = asyncio.create_task(requests.run())
-        world = World(client, temporal_client, cluster, log)
-        yield world
-        await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())
-        await _end_workflows(temporal_client, cluster)
-        await world.remove()
+        yield World(client, temporal_client, cluster, log)
         watch.cancel()
         with suppress(asyncio.CancelledError):
             await watch

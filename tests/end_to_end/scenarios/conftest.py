@@ -6,7 +6,6 @@ A test leaves nothing behind: its check is deleted, and its incidents end by the
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,16 +15,12 @@ from temporalio.client import Client as TemporalClient
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
-from health.remediation_request import RemediationRequest
 from kube.client import Client
-from kube.reflector import Reflector
 from kube.transport import Transport
-from runtime.cluster import read_cluster_identity
-from tests.end_to_end.conftest import IMPATIENT, Paramedic
+from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.processes import our_process
-from tests.end_to_end.request_log import RequestLog
-from tests.end_to_end.world import REQUESTS, World
+from tests.end_to_end.world import World
 
 PATIENCE = timedelta(seconds=30)
 
@@ -83,20 +78,10 @@ async def world(
     paramedic: Paramedic,  # noqa: ARG001  it runs
 ) -> AsyncIterator[World]:
     """One test's part of the cluster."""
-    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        client = Client(transport, "end-to-end-test")
-        log = RequestLog()
-        cluster = await read_cluster_identity(client, cluster_name)
-        requests = Reflector(transport, REQUESTS, RemediationRequest, notify=log.note, settings=IMPATIENT)
-        watch = asyncio.create_task(requests.run())
-        world = World(client, temporal_client, cluster, log)
+    async with watched_world(cluster_name, control_plane, temporal_client) as world:
         yield world
         await world.remove()
-        await _until_nothing_runs(temporal_client, cluster)
-        watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await watch
-    log.assert_never_two_for_one_target()
+        await _until_nothing_runs(temporal_client, world.cluster)
 
 
 async def _until_nothing_runs(client: TemporalClient, cluster: str) -> None:
