@@ -2,7 +2,7 @@
 
 import asyncio
 
-from health.nodehealthcheck_admission_review import Change, Facts, Operation, TemplateKind, doubtful_kinds
+from health.nodehealthcheck.admission_review import Change, Facts, Operation, TemplateKind, doubtful_kinds
 from health.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
 from kube.discovery import Discovery

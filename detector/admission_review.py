@@ -3,7 +3,7 @@
 from typing import Any
 
 from health.frozen import FrozenObject
-from health.nodehealthcheck_admission_review import Change, Operation
+from health.nodehealthcheck.admission_review import Change, Operation
 
 FORBIDDEN = 403
 

@@ -11,8 +11,9 @@ from typing import Protocol
 from detector.check_picture import CheckPicture
 from detector.records import CheckRecord
 from detector.request_index import RequestIndex, SeenRequest, seen
+from health.check_kind import CheckKind
 from health.health_check import HealthCheck, InvalidCheckError
-from health.kinds import CHECK_KINDS, CheckKind
+from health.kinds import CHECK_KINDS
 from health.node import Node
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import RemediationRequest

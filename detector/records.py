@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import Field
 
+from health.check_kind import CheckKind
 from health.frozen import FrozenObject
 from health.health_check import HealthCheck, InvalidCheckError
-from health.kinds import CheckKind
 from health.object_metadata import ObjectMetadata
 
 

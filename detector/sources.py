@@ -15,7 +15,8 @@ from detector.picture import Picture
 from detector.records import CheckRecord
 from detector.source import Source
 from detector.surroundings_watch import SurroundingsWatch
-from health.kinds import CHECK_KINDS, CheckKind
+from health.check_kind import CheckKind
+from health.kinds import CHECK_KINDS
 from health.node import Node
 from health.references import CheckReference
 from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal

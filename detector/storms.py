@@ -16,10 +16,10 @@ from detector.check_surroundings import check_surroundings
 from detector.picture import Picture
 from health.admission import STALE_ASK_AGAIN_SECONDS
 from health.health_check import HealthCheck, InvalidCheckError
+from health.nodehealthcheck.storm_conditions import stored_storm
 from health.observation import Hold
 from health.references import CheckReference
 from health.storm import Storm, after, storm_hold
-from health.storm_conditions import stored_storm
 from health.verdict import Health
 
 _BLIND = timedelta(seconds=STALE_ASK_AGAIN_SECONDS)

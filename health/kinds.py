@@ -1,45 +1,5 @@
-"""The kinds of health check that Paramedic knows. A new kind is a file of its own and a line here."""
+"""The kinds of health check that Paramedic knows. A new kind is a folder of its own and a name here."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
-
-from health import nodehealthcheck, nodehealthcheck_events, nodehealthcheck_status
-from health.announcement import Announcement
-from health.check_sight import CheckSight
-from health.health_check import HealthCheck
-
-
-@dataclass(frozen=True)
-class CheckKind:
-    """Where the API server serves a kind of check, and how to read one."""
-
-    kind: str
-    api_version: str
-    plural: str
-    is_namespaced: bool
-    target_kind: str
-    parse: Callable[[Mapping[str, Any]], HealthCheck]
-    """Raises InvalidCheckError."""
-    status_patch: Callable[[CheckSight, Mapping[str, Any], datetime], dict[str, Any]]
-    """The merge patch that makes a stored status true; empty if it is."""
-    announcements: Callable[[CheckSight | None, CheckSight, Mapping[str, Any], datetime], list[Announcement]]
-    """What became so between two sights, given the stored status."""
-    component: str
-    """Who the Events are from."""
-
-
-NODE_HEALTH_CHECK = CheckKind(
-    kind=nodehealthcheck.KIND,
-    api_version=nodehealthcheck.API_VERSION,
-    plural="nodehealthchecks",
-    is_namespaced=False,
-    target_kind="Node",
-    parse=nodehealthcheck.NodeHealthCheck.parse,
-    status_patch=nodehealthcheck_status.status_patch,
-    announcements=nodehealthcheck_events.announcements,
-    component="NodeHealthCheck",
-)
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 
 CHECK_KINDS = {kind.kind: kind for kind in (NODE_HEALTH_CHECK,)}

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from health.check_problem import CheckProblem
 from health.global_stop import Stop
-from health.machine_health_check_conflict import CONFLICT, TERMINATING, MachineHealthChecks
 from health.node import Node
+from health.nodehealthcheck.machine_health_check_conflict import CONFLICT, TERMINATING, MachineHealthChecks
 from health.upgrade import NEVER_UPGRADED, Upgrade
 
 

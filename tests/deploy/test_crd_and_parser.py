@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from devcluster.control_plane import ControlPlane
 from health.health_check import InvalidCheckError
-from health.nodehealthcheck import NodeHealthCheck
+from health.nodehealthcheck.check import NodeHealthCheck
 from kube.errors import Invalid
 from kube.resource import NODE_HEALTH_CHECKS, Object
 from kube.transport import Transport

@@ -6,8 +6,8 @@ from typing import Any
 from detector.open_incidents import OpenIncidents
 from detector.picture import Picture
 from detector.records import CheckRecord
-from health.kinds import NODE_HEALTH_CHECK
 from health.node import Node
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.observation import Observation
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import (

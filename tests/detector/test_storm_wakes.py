@@ -13,11 +13,11 @@ from detector.glance import Glance, Sight
 from detector.incident_calls import IncidentCalls
 from detector.records import CheckRecord
 from detector.storms import Storms
-from health.kinds import NODE_HEALTH_CHECK
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.observation import HoldReason, Observation
 from health.references import IncidentReference
 from health.storm import Storm
-from health.storm_conditions import storm_conditions
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import check_object

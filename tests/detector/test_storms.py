@@ -11,12 +11,12 @@ import pytest
 
 from detector.records import CheckRecord
 from detector.storms import Storms
-from health.kinds import NODE_HEALTH_CHECK
-from health.machine_health_check_conflict import MachineHealthChecks
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.nodehealthcheck.machine_health_check_conflict import MachineHealthChecks
+from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.observation import HoldReason
 from health.references import CheckReference
 from health.storm import Storm
-from health.storm_conditions import storm_conditions
 from health.surroundings import Surroundings
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, check_object

@@ -10,9 +10,9 @@ from detector.picture import Picture
 from detector.records import CheckRecord
 from detector.sighting import sighting
 from health.global_stop import Stop
-from health.kinds import NODE_HEALTH_CHECK
-from health.machine_health_check_conflict import CONFLICT, MachineHealthChecks
 from health.node import Node
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.nodehealthcheck.machine_health_check_conflict import CONFLICT, MachineHealthChecks
 from health.observation import HoldReason
 from health.references import CheckReference
 from health.surroundings import CALM, Surroundings

@@ -5,8 +5,8 @@ from typing import Any
 
 from health.announcement import Announcement, Severity
 from health.check_sight import CheckSight
-from health.nodehealthcheck_events import announcements
-from health.nodehealthcheck_status import status_patch
+from health.nodehealthcheck.events import announcements
+from health.nodehealthcheck.status import status_patch
 from tests.health.samples import NOW
 
 

@@ -7,7 +7,7 @@ from health.check_sight import CheckSight, TargetSight
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
 from health.node import Node
-from health.nodehealthcheck import NodeHealthCheck
+from health.nodehealthcheck.check import NodeHealthCheck
 from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from health.request_sight import RequestSight
 from health.template_validity import not_found

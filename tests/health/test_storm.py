@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.nodehealthcheck.storm_conditions import stored_storm, storm_conditions
 from health.observation import HoldReason
 from health.storm import Storm, after, storm_hold
-from health.storm_conditions import stored_storm, storm_conditions
 from health.threshold import Allowance
 from tests.health.samples import ALLOWED, BLOCKED, NOW
 

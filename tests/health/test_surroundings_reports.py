@@ -8,8 +8,8 @@ import pytest
 from health.announcement import Severity
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.global_stop import Stop
-from health.machine_health_check_conflict import CONFLICT
-from health.nodehealthcheck_status import status_patch
+from health.nodehealthcheck.machine_health_check_conflict import CONFLICT
+from health.nodehealthcheck.status import status_patch
 from health.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
 from tests.health.samples import NO_SUCH_KIND, NOW, expired, request_sight, sight

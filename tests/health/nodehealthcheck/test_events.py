@@ -7,7 +7,7 @@ import pytest
 
 from health.announcement import Severity
 from health.check_sight import CheckSight
-from health.nodehealthcheck_events import announcements
+from health.nodehealthcheck.events import announcements
 from health.threshold import Allowance
 from tests.health.reporter import Reporter
 from tests.health.samples import (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from health.check_sight import CheckSight
 from health.health_check import InvalidCheckError
-from health.machine_health_check_conflict import CONFLICT
+from health.nodehealthcheck.machine_health_check_conflict import CONFLICT
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """NodeHealthCheck of remediation.medik8s.io: its parser, and its answers as a kind of check.
 
-What its spec may say stands in `nodehealthcheck_spec`; a spec that says something else is refused with field
-and value.
+What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from health.check_problem import CheckProblem
 from health.frozen import FrozenObject
 from health.health_check import InvalidCheckError
 from health.node import Node
-from health.nodehealthcheck_spec import Spec
+from health.nodehealthcheck.spec import Spec
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
 from health.references import CheckReference, Step, TemplateReference

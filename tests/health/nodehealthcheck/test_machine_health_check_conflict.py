@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.machine_health_check_conflict import (
+from health.nodehealthcheck.machine_health_check_conflict import (
     MachineHealthCheck,
     MachineHealthChecks,
     machine_health_checks,

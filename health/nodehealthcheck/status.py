@@ -11,10 +11,10 @@ from typing import Any
 from health.check_sight import CheckSight, TargetSight
 from health.escalation import Plan, is_classic
 from health.health_check import HealthCheck, InvalidCheckError
-from health.nodehealthcheck import NodeHealthCheck
-from health.nodehealthcheck_disabled import Disabled, disabled
+from health.nodehealthcheck.check import NodeHealthCheck
+from health.nodehealthcheck.disabled import Disabled, disabled
+from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.request_sight import RequestSight
-from health.storm_conditions import storm_conditions
 from health.timestamps import stamp
 from health.verdict import Health
 

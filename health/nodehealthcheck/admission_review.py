@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from health.nodehealthcheck import problem_of
-from health.nodehealthcheck_spec import Refused, Spec
+from health.nodehealthcheck.check import problem_of
+from health.nodehealthcheck.spec import Refused, Spec
 from health.template_validity import duplicate_kind
 
 SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})

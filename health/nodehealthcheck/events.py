@@ -13,13 +13,13 @@ from typing import Any
 from health.announcement import Announcement, Severity
 from health.check_sight import CheckSight, TargetSight
 from health.health_check import InvalidCheckError
-from health.nodehealthcheck_disabled import disabled
-from health.nodehealthcheck_status import stored_condition
-from health.nodehealthcheck_storm_events import storm_notes
-from health.nodehealthcheck_target_events import target_notes
+from health.nodehealthcheck.disabled import disabled
+from health.nodehealthcheck.status import stored_condition
+from health.nodehealthcheck.storm_conditions import stored_storm
+from health.nodehealthcheck.storm_events import storm_notes
+from health.nodehealthcheck.target_events import target_notes
 from health.observation import HoldReason
 from health.request_sight import RequestSight
-from health.storm_conditions import stored_storm
 
 _PREFIX = "[remediation] "
 _YOUNG = timedelta(minutes=10)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from health.check_sight import CheckSight, TargetSight
 from health.check_surroundings import NOTHING_AROUND
-from health.nodehealthcheck_status import status_patch
+from health.nodehealthcheck.status import status_patch
 from tests.health.samples import (
     BLOCKED,
     INVALID,

@@ -8,8 +8,8 @@ import pytest
 
 from health.announcement import Severity
 from health.check_sight import CheckSight
-from health.nodehealthcheck_events import announcements
-from health.nodehealthcheck_status import status_patch
+from health.nodehealthcheck.events import announcements
+from health.nodehealthcheck.status import status_patch
 from health.storm import Storm
 from tests.health.samples import BLOCKED, INVALID, NOW, expired, sight
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from health.health_check import InvalidCheckError
-from health.nodehealthcheck import LONGEST_PROBLEM, NodeHealthCheck
+from health.nodehealthcheck.check import LONGEST_PROBLEM, NodeHealthCheck
 from health.observation import HoldReason
 from health.references import CheckReference, Step, TemplateReference
 from health.surroundings import CALM

@@ -1,0 +1,29 @@
+"""CheckKind: what one kind of health check is to everything that handles all kinds alike."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from health.announcement import Announcement
+from health.check_sight import CheckSight
+from health.health_check import HealthCheck
+
+
+@dataclass(frozen=True)
+class CheckKind:
+    """Where the API server serves a kind of check, and how to read one."""
+
+    kind: str
+    api_version: str
+    plural: str
+    is_namespaced: bool
+    target_kind: str
+    parse: Callable[[Mapping[str, Any]], HealthCheck]
+    """Raises InvalidCheckError."""
+    status_patch: Callable[[CheckSight, Mapping[str, Any], datetime], dict[str, Any]]
+    """The merge patch that makes a stored status true; empty if it is."""
+    announcements: Callable[[CheckSight | None, CheckSight, Mapping[str, Any], datetime], list[Announcement]]
+    """What became so between two sights, given the stored status."""
+    component: str
+    """Who the Events are from."""

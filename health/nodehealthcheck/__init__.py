@@ -1,0 +1,1 @@
+"""The rules of NodeHealthCheck alone: its spec, status and Events (semantics/nodehealthcheck.md)."""
