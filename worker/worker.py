@@ -30,6 +30,8 @@ from workflows.remediation import Remediation
 FIELD_MANAGER = "paramedic-worker"
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """How long a worker that is told to end lets its activities finish: an act is never cut short."""
+CACHED_INCIDENTS = 5_000
+"""More than a bad night has: what is not cached is replayed for each task and query (docs/decisions/0011)."""
 STICKY = timedelta(seconds=1)
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 
@@ -70,6 +72,7 @@ def _worker(settings: Settings, connections: Connections) -> Worker:
         graceful_shutdown_timeout=GRACE,
         # A killed worker keeps its workflows to itself for so long: by default ten seconds.
         sticky_queue_schedule_to_start_timeout=STICKY,
+        max_cached_workflows=CACHED_INCIDENTS,
     )
 
 
