@@ -59,7 +59,7 @@ class SecondLook:
         """
         (check, owner), _ = await asyncio.gather(self._check(asked), self._refuse_if_stopped())
         node = await self._node(asked)
-        if not check.selects(node.metadata.labels):
+        if not check.selects(node):
             raise not_true(f"{asked.incident.check} no longer selects {node.metadata.name}")
         if not check.still_states(asked.fact, node):
             raise not_true(f"no longer true of {node.metadata.name}: {asked.fact}")

@@ -8,10 +8,11 @@ import asyncio
 
 from temporalio.service import RPCError
 
-from detector.attempts import Attempts, TargetName
+from detector.attempts import Attempts
 from detector.dispatch import VISIBLE_AFTER
 from detector.incident_calls import IncidentCalls
 from detector.picture import Picture
+from health.target import TargetName
 from runtime.insisting import insist
 from runtime.problems import Problems
 

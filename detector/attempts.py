@@ -11,27 +11,14 @@ the limit, and is then held by something else for as long, begins anew.
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from detector.request_index import RequestIndex, SeenRequest
 from health.back_off import BackOff, EndedAttempt
 from health.kinds import CHECK_KINDS
 from health.references import TargetReference
+from health.target import TargetName
 
 NOT_READ = "which remediations ended before was not read yet"
-
-
-class TargetName(NamedTuple):
-    """A target, whatever individual has the name."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    @classmethod
-    def of(cls, target: TargetReference) -> "TargetName":
-        """The name of `target`."""
-        return cls(target.kind, target.namespace, target.name)
 
 
 class Attempts:
@@ -53,7 +40,7 @@ class Attempts:
         request, owner = before.request, before.owner
         if self._requests.of(owner, request.target_name):
             return
-        target = TargetName(CHECK_KINDS[owner.kind].target_kind, "", request.target_name)
+        target = TargetName(CHECK_KINDS[owner.kind].target_kind, owner.namespace, request.target_name)
         requested = request.metadata.creation_timestamp
         self.note(target, EndedAttempt(request.attempt, self._now(), requested))
 

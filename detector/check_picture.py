@@ -7,8 +7,8 @@ passing of a deadline, never changes a number.
 
 from detector.records import CheckRecord
 from health.health_check import HealthCheck, InvalidCheckError
-from health.node import Node
 from health.surroundings import Surroundings
+from health.target import Target
 from health.threshold import Allowance
 
 
@@ -26,25 +26,25 @@ class CheckPicture:
         self.reconfigured: set[str] = set()
         """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
 
-    def see(self, name: str, node: Node | None, around: Surroundings) -> bool:
+    def see(self, name: str, target: Target | None, around: Surroundings) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""
         before = (name in self.selected, name in self.unhealthy)
         for known in (self.selected, self.unhealthy, self.confirmed, self.reconfigured):
             known.discard(name)
-        if node is not None and not isinstance(self.check, InvalidCheckError):
-            self._place(self.check, name, node, around)
+        if target is not None and not isinstance(self.check, InvalidCheckError):
+            self._place(self.check, name, target, around)
         return before != (name in self.selected, name in self.unhealthy)
 
-    def _place(self, check: HealthCheck, name: str, node: Node, around: Surroundings) -> None:
-        if not check.selects(node.metadata.labels):
+    def _place(self, check: HealthCheck, name: str, target: Target, around: Surroundings) -> None:
+        if not check.selects(target):
             return
         self.selected.add(name)
-        if not check.is_unhealthy(node, around):
-            if node.is_confirmed_healthy:
+        if not check.is_unhealthy(target, around):
+            if target.is_confirmed_healthy:
                 self.confirmed.add(name)
             return
         self.unhealthy.add(name)
-        if node.is_being_reconfigured:
+        if target.configuration_to_come:
             self.reconfigured.add(name)
 
     @property

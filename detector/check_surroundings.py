@@ -15,6 +15,7 @@ def check_surroundings(picture: Picture, reference: CheckReference, now: datetim
     if entry is None or isinstance(entry.check, InvalidCheckError):
         return NOTHING_AROUND
     check, around = entry.check, picture.surroundings
-    nodes = [picture.nodes[name] for name in entry.reconfigured if name in picture.nodes]
-    expired = [node for node in nodes if check.verdict(node, now, around).health is Health.EXPIRED]
+    targets = picture.targets.of(reference)
+    reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
+    expired = [one for one in reconfigured if check.verdict(one, now, around).health is Health.EXPIRED]
     return CheckSurroundings.of(check, around, picture.template_kinds, expired)

@@ -41,7 +41,7 @@ class FailureToRequest:
         self._seconds.labels(check.kind).observe(max(0.0, late.total_seconds()))
 
     def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
-        judge, node = self._picture.checks.get(check), self._picture.nodes.get(target)
-        if judge is None or node is None or isinstance(judge.check, InvalidCheckError):
+        judge, seen = self._picture.checks.get(check), self._picture.targets.get(check, target)
+        if judge is None or seen is None or isinstance(judge.check, InvalidCheckError):
             return HEALTHY
-        return judge.check.verdict(node, now, self._picture.surroundings)
+        return judge.check.verdict(seen, now, self._picture.surroundings)

@@ -13,12 +13,11 @@ from detector.target_facts import acquired_at, target_facts
 from health.admission import Question, admission, stale_sight
 from health.back_off import NO_BACK_OFF, BackOff
 from health.health_check import HealthCheck, InvalidCheckError
-from health.node import Node
 from health.observation import Hold, HoldReason, Observation, TargetState
 from health.references import IncidentReference
 from health.request_sight import RequestSight
+from health.target import Target
 from health.verdict import Health
-from kube.record import Key
 
 _STATES = {
     Health.HEALTHY: TargetState.HEALTHY,
@@ -70,24 +69,24 @@ class Glance:
 
     def _of_target(self, check: HealthCheck) -> Observation:
         target = self.incident.target
-        problem = self.picture.unreadable_nodes.get(Key(target.namespace, target.name))
+        problem = self.picture.targets.problem(target)
         if problem is not None:
             message = f"{target} cannot be read: {problem}"
             return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=message))
-        node = self.picture.nodes.get(target.name)
-        if node is None:
+        seen = self.picture.targets.get(self.incident.check, target.name)
+        if seen is None:
             return self._ended(TargetState.GONE, f"{target} is gone")
-        if node.metadata.uid != target.uid:
+        if seen.metadata.uid != target.uid:
             gone = self._ended(TargetState.GONE, f"{target} is another individual now")
             return gone.model_copy(update={"is_replaced": True})
-        if not check.selects(node.metadata.labels):
+        if not check.selects(seen):
             return self._ended(TargetState.RELEASED, f"{self.incident.check} no longer selects {target}")
-        return self._judged(check, node)
+        return self._judged(check, seen)
 
-    def _judged(self, check: HealthCheck, node: Node) -> Observation:
-        verdict = check.verdict(node, self.now, self.picture.surroundings)
+    def _judged(self, check: HealthCheck, target: Target) -> Observation:
+        verdict = check.verdict(target, self.now, self.picture.surroundings)
         if verdict.deadline is None:
-            return self._healthy(check, node)
+            return self._healthy(check, target)
         failed = verdict.fact.since if verdict.fact else self.now
         return Observation(
             state=_STATES[verdict.health],
@@ -95,23 +94,23 @@ class Glance:
             # A hair later than the deadline: expired is strictly after it.
             remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,
-            hold=admission(self._question(check, node, failed)),
+            hold=admission(self._question(check, target, failed)),
             steps=check.steps,
             requests=self._requests,
-            lease_acquired_at=acquired_at(self.picture, self.incident.check, node),
+            lease_acquired_at=acquired_at(self.picture, self.incident.check, target),
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
             generation=check.generation,
         )
 
-    def _question(self, check: HealthCheck, node: Node, failed: datetime) -> Question:
+    def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:
         reference = self.incident.check
         checks_own = self.picture.requests.targets_of(reference)
         return Question(
             check_hold=check.hold,
             unread_requests=self.sight.unread_requests,
             allowance=self.picture.checks[reference].allowance(check, checks_own),
-            target=target_facts(self.picture, reference, node, self.now),
+            target=target_facts(self.picture, reference, target, self.now),
             storm=self.storm,
             # What has a request is no new remediation, and its next step is none either.
             back_off=None if self._requests else self.back_off.hold(failed, self.now),
@@ -124,13 +123,13 @@ class Glance:
     def _requests(self) -> tuple[RequestSight, ...]:
         return tuple(entry.sight for entry in self.picture.own_requests(self.incident))
 
-    def _healthy(self, check: HealthCheck, node: Node) -> Observation:
+    def _healthy(self, check: HealthCheck, target: Target) -> Observation:
         return Observation(
             state=TargetState.HEALTHY,
             reason=f"{self.incident.target} is healthy",
             requests=self._requests,
             healthy_delay_seconds=check.healthy_delay.total_seconds(),
-            is_confirmed=node.is_confirmed_healthy,
+            is_confirmed=target.is_confirmed_healthy,
             generation=check.generation,
         )
 

@@ -4,7 +4,7 @@ A series ends with its object (decision 16): when the node, as the individual th
 request for it are gone. A node that is made anew under the name begins at nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,10 +15,12 @@ from prometheus_client.registry import Collector
 from detector.buckets import Buckets
 from detector.picture import Picture
 from detector.request_index import SeenRequest
+from health.target import Target, TargetPlace
 from runtime.exposition import CounterWithoutSuffix
 
 DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds"
 OLD_REQUESTS = "nodehealthcheck_old_remediation_cr"
+NODES = TargetPlace("Node", "")
 BOUNDS = (30, 60, 120, 180, 240, 300, 600, 1200, 2400, 3600)
 
 
@@ -73,7 +75,7 @@ class NodeSeries(Collector):
 
     def _of(self, request: SeenRequest) -> _Node:
         name = request.request.target_name
-        node = self._picture.nodes.get(name)
+        node = self._nodes_seen.get(name)
         uid = request.request.target_uid or (node.metadata.uid if node else "")
         known = self._nodes.get(name)
         if known is None or known.uid != uid:
@@ -83,8 +85,12 @@ class NodeSeries(Collector):
     def _forget_the_gone(self) -> None:
         self._nodes = {name: node for name, node in self._nodes.items() if self._is_there(name, node.uid)}
 
+    @property
+    def _nodes_seen(self) -> Mapping[str, Target]:
+        return self._picture.targets.at(NODES)
+
     def _is_there(self, name: str, uid: str) -> bool:
-        node = self._picture.nodes.get(name)
+        node = self._nodes_seen.get(name)
         if node is not None and node.metadata.uid == uid:
             return True
         requests = self._picture.requests.for_target(name)

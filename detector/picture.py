@@ -5,23 +5,22 @@ so one answer rests on one moment. Whoever wants to know of changes is told whic
 targets, may have another answer now.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
 from detector.check_picture import CheckPicture
 from detector.records import CheckRecord
 from detector.request_index import RequestIndex, SeenRequest, seen
+from detector.target_store import TargetStore, place_of
 from health.check_kind import CheckKind
 from health.health_check import HealthCheck, InvalidCheckError
-from health.kinds import CHECK_KINDS
-from health.node import Node
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import RemediationRequest
 from health.surroundings import Surroundings
+from health.target import Target, TargetName
 from health.template_validity import TemplateKind, TemplateKinds
 from health.threshold import Allowance
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, node_of
-from kube.record import Key
 
 UNKNOWN_UID = "unknown"
 """Stands in the id of the incident of a request that does not say whom it was for."""
@@ -42,13 +41,11 @@ class Witness(Protocol):
 
 
 class Picture:
-    """Nodes, checks, requests and Leases of one cluster, as they were last seen."""
+    """Targets, checks, requests and Leases of one cluster, as they were last seen."""
 
     def __init__(self, cluster: str) -> None:
         self.cluster = cluster
-        self.nodes: dict[str, Node] = {}
-        self.unreadable_nodes: Mapping[Key, str] = {}
-        """Nodes that exist but do not parse, with what is wrong; they are not in `nodes`."""
+        self.targets = TargetStore()
         self.checks: dict[CheckReference, CheckPicture] = {}
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
@@ -81,21 +78,22 @@ class Picture:
             self._tell(check, target)
         self._tell(check, None)
 
-    def node_changed(self, name: str, node: Node | None) -> None:
-        """A Node came, changed or (None) went."""
-        if node is None:
-            self.nodes.pop(name, None)
-        else:
-            self.nodes[name] = node
+    def target_changed(self, changed: TargetName, target: Target | None) -> None:
+        """A target came, changed or (None) went."""
+        place = self.targets.put(changed, target)
         for reference, check in self.checks.items():
-            was_target, was_reconfigured = name in check.selected, name in check.reconfigured
-            numbers_changed = check.see(name, node, self.surroundings)
-            if was_target or name in check.selected:
-                self._tell(reference, name)
-            if was_reconfigured != (name in check.reconfigured):
-                self.tell_of(reference)
-            elif numbers_changed:
-                self._tell(reference, None)
+            if place_of(reference) == place:
+                self._see(reference, check, changed.name, target)
+
+    def _see(self, reference: CheckReference, check: CheckPicture, name: str, target: Target | None) -> None:
+        was_target, was_reconfigured = name in check.selected, name in check.reconfigured
+        numbers_changed = check.see(name, target, self.surroundings)
+        if was_target or name in check.selected:
+            self._tell(reference, name)
+        if was_reconfigured != (name in check.reconfigured):
+            self.tell_of(reference)
+        elif numbers_changed:
+            self._tell(reference, None)
 
     def surround(self, around: Surroundings) -> None:
         """Take in what is around all checks now."""
@@ -104,8 +102,8 @@ class Picture:
         before, others = set(self.all_wanted()), self.surroundings.machine_health_checks
         self.surroundings = around
         if around.machine_health_checks is not others:
-            for check in self.checks.values():
-                self._see_all(check)
+            for reference, check in self.checks.items():
+                self._see_all(reference, check)
         for incident in before - set(self.all_wanted()):
             self._tell(incident.check, incident.target.name)
         self.tell_all()
@@ -128,7 +126,7 @@ class Picture:
             self._tell(reference, None)
             return
         else:
-            self.checks[reference] = self._picture_of(record, record.parse(kind))
+            self.checks[reference] = self._picture_of(reference, record, record.parse(kind))
         targets = set(self.requests.targets_of(reference))
         for check in (known, self.checks.get(reference)):
             targets |= check.concerned if check else set()
@@ -136,14 +134,16 @@ class Picture:
             self._tell(reference, target)
         self._tell(reference, None)
 
-    def _picture_of(self, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> CheckPicture:
+    def _picture_of(
+        self, reference: CheckReference, record: CheckRecord, check: HealthCheck | InvalidCheckError
+    ) -> CheckPicture:
         picture = CheckPicture(record, check)
-        self._see_all(picture)
+        self._see_all(reference, picture)
         return picture
 
-    def _see_all(self, check: CheckPicture) -> None:
-        for name, node in self.nodes.items():
-            check.see(name, node, self.surroundings)
+    def _see_all(self, reference: CheckReference, check: CheckPicture) -> None:
+        for name, target in self.targets.of(reference).items():
+            check.see(name, target, self.surroundings)
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
@@ -190,7 +190,8 @@ class Picture:
         """Another node of the control plane may have its turn now."""
         for reference, check in self.checks.items():
             for target in check.unhealthy:
-                if target in self.nodes and self.nodes[target].is_control_plane:
+                seen = self.targets.get(reference, target)
+                if seen is not None and seen.is_control_plane:
                     self._tell(reference, target)
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
@@ -199,12 +200,12 @@ class Picture:
         One for an unhealthy target; and one for each request that the check owns, whoever made it: nothing
         of ours stays without an incident that removes it in the end.
         """
-        node, picture = self.nodes.get(target), self.checks.get(check)
+        seen, picture = self.targets.get(check, target), self.checks.get(check)
         uids = set()
-        if node is not None and picture is not None and target in picture.concerned:
-            uids.add(node.metadata.uid)
+        if seen is not None and picture is not None and target in picture.concerned:
+            uids.add(seen.metadata.uid)
         for entry in self.requests.of(check, target):
-            uids.add(entry.request.target_uid or (node.metadata.uid if node else UNKNOWN_UID))
+            uids.add(entry.request.target_uid or (seen.metadata.uid if seen else UNKNOWN_UID))
         return frozenset(self._incident(check, target, uid) for uid in uids)
 
     def all_wanted(self) -> Iterator[IncidentReference]:
@@ -227,8 +228,8 @@ class Picture:
         return [entry for entry in entries if entry.request.target_uid in ("", incident.target.uid)]
 
     def _incident(self, check: CheckReference, target: str, uid: str) -> IncidentReference:
-        kind = CHECK_KINDS[check.kind].target_kind
-        reference = TargetReference(kind=kind, name=target, uid=uid)
+        place = place_of(check)
+        reference = TargetReference(kind=place.kind, namespace=place.namespace, name=target, uid=uid)
         return IncidentReference(cluster=self.cluster, check=check, target=reference)
 
     def _tell(self, check: CheckReference, target: str | None) -> None:

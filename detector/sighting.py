@@ -34,23 +34,23 @@ def _target(
     picture: Picture, reference: CheckReference, check: HealthCheck, name: str, now: datetime
 ) -> TargetSight:
     requests = tuple(entry.sight for entry in picture.requests.of(reference, name))
-    node = picture.nodes.get(name)
-    if node is None or not check.selects(node.metadata.labels):
+    target = picture.targets.get(reference, name)
+    if target is None or not check.selects(target):
         return TargetSight(name, "", HEALTHY, requests)
-    verdict = check.verdict(node, now, picture.surroundings)
+    verdict = check.verdict(target, now, picture.surroundings)
     if verdict.health is not Health.EXPIRED:
-        return TargetSight(name, node.metadata.uid, verdict, requests)
+        return TargetSight(name, target.metadata.uid, verdict, requests)
     course = Plan(check.steps).course(requests, now)
     return TargetSight(
         name,
-        node.metadata.uid,
+        target.metadata.uid,
         verdict,
         requests,
-        hold=target_hold(target_facts(picture, reference, node, now)),
+        hold=target_hold(target_facts(picture, reference, target, now)),
         # A classic remediation that is overdue is not: it has no other step to try (semantics 2.5).
         is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
         step_ends=course.until,
-        has_empty_exclusion=node.has_empty_exclusion,
+        has_empty_exclusion=target.has_empty_exclusion,
     )
 
 

@@ -19,6 +19,7 @@ from health.check_kind import CheckKind
 from health.kinds import CHECK_KINDS
 from health.node import Node
 from health.references import CheckReference
+from health.target import TargetName
 from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from kube.lease import LeaseRecord
 from kube.record import Change
@@ -46,14 +47,14 @@ class Sources:
         self._picture = picture
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
-        self._kinds = NamedKinds(transport, picture, problems)
+        self._kinds = NamedKinds(transport, picture)
         self._around = SurroundingsWatch(transport, lease_namespace, upgrade_signals, self._look_around)
         nodes = Reflector(transport, NODES, Node, notify=self._node)
         leases = Reflector(transport, LEASES, LeaseRecord, namespace=lease_namespace, notify=self._lease)
         self._base: dict[str, Source] = {"nodes": nodes, "leases": leases}
         for kind in CHECK_KINDS.values():
             self._base[kind.kind] = self._checks_of(kind)
-        picture.unreadable_nodes = nodes.broken
+        picture.targets.broken["Node"] = nodes.broken
         picture.template_kinds = self._kinds.template_kind
 
     async def run(self) -> None:
@@ -114,7 +115,7 @@ class Sources:
         return Reflector(self._transport, resource, CheckRecord, notify=partial(self._check, kind))
 
     def _node(self, change: Change[Node]) -> None:
-        self._picture.node_changed(change.key.name, change.new)
+        self._picture.target_changed(TargetName("Node", "", change.key.name), change.new)
 
     def _lease(self, change: Change[LeaseRecord]) -> None:
         self._picture.lease_changed(change.key.name, change.new)

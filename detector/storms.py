@@ -135,8 +135,8 @@ class Storms:
         """Whether the deadline of a target is over; all are looked at only when one may be."""
         if memory.first_deadline is not None and now <= memory.first_deadline:
             return False
-        nodes, around = self._picture.nodes, self._picture.surroundings
-        verdicts = [parsed.verdict(nodes[target], now, around) for target in picture.unhealthy]
+        targets, around = self._picture.targets.of(parsed.reference), self._picture.surroundings
+        verdicts = [parsed.verdict(targets[name], now, around) for name in picture.unhealthy]
         deadlines = [verdict.deadline for verdict in verdicts if verdict.deadline is not None]
         memory.first_deadline = min(deadlines, default=None)
         return any(verdict.health is Health.EXPIRED for verdict in verdicts)
@@ -146,10 +146,10 @@ class Storms:
         memory, picture = self._memories.get(check), self._picture.checks.get(check)
         if memory is None or memory.first_deadline is None or picture is None:
             return
-        node = self._picture.nodes.get(target)
-        if node is None or isinstance(picture.check, InvalidCheckError):
+        seen = self._picture.targets.get(check, target)
+        if seen is None or isinstance(picture.check, InvalidCheckError):
             return
-        deadline = picture.check.verdict(node, self._now(), self._picture.surroundings).deadline
+        deadline = picture.check.verdict(seen, self._now(), self._picture.surroundings).deadline
         if deadline is not None:
             memory.first_deadline = min(memory.first_deadline, deadline)
 

@@ -5,36 +5,36 @@ from datetime import datetime
 from detector.picture import Picture
 from health.escalation import Plan
 from health.health_check import InvalidCheckError
-from health.node import Node
 from health.references import CheckReference, Step
 from health.remediation_request import holder_of, turn_holder_of
+from health.target import Target
 from health.target_hold import Rival, TargetFacts
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid, name_for_node
 
 
-def target_facts(picture: Picture, check: CheckReference, node: Node, now: datetime) -> TargetFacts:
-    """The facts of `node` as a target of `check`."""
-    name = node.metadata.name
+def target_facts(picture: Picture, check: CheckReference, target: Target, now: datetime) -> TargetFacts:
+    """The facts of `target` as one of `check`."""
+    name = target.metadata.name
     return TargetFacts(
-        is_excluded=node.is_excluded,
-        earlier_request=_earlier_request(picture, check, node),
+        is_excluded=target.is_excluded,
+        earlier_request=_earlier_request(picture, check, target),
         rival=_request_of_another(picture, check, name)
         or _holder(picture.leases.get(name_for_node(name)), holder_of(check), now),
-        turn=_turn(picture, check, name, now) if node.is_control_plane else None,
+        turn=_turn(picture, check, name, now) if target.is_control_plane else None,
     )
 
 
-def acquired_at(picture: Picture, check: CheckReference, node: Node) -> datetime | None:
-    """Since when `check` holds the Lease of `node`; None if it does not."""
-    lease = picture.leases.get(name_for_node(node.metadata.name))
+def acquired_at(picture: Picture, check: CheckReference, target: Target) -> datetime | None:
+    """Since when `check` holds the Lease of `target`; None if it does not."""
+    lease = picture.leases.get(name_for_node(target.metadata.name))
     if lease is None or lease.spec.holder_identity != holder_of(check):
         return None
     return lease.spec.acquire_time
 
 
-def _earlier_request(picture: Picture, check: CheckReference, node: Node) -> str:
-    for entry in picture.requests.of(check, node.metadata.name):
-        if entry.request.target_uid not in ("", node.metadata.uid):
+def _earlier_request(picture: Picture, check: CheckReference, target: Target) -> str:
+    for entry in picture.requests.of(check, target.metadata.name):
+        if entry.request.target_uid not in ("", target.metadata.uid):
             return str(entry.reference)
     return ""
 

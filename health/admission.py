@@ -1,11 +1,11 @@
 """Admission: may this incident act now? One pure function of one picture, asked at the moment of acting.
 
-The rules stand in a table, the first that objects wins. Admission consumes nothing: the threshold counts
-health, and a target that asks was already counted unhealthy. What acts, what status shows and what people
-are told come from here.
+The rules stand in two tables, those of the check before those of its target; the first that objects wins.
+Admission consumes nothing: the threshold counts health, and a target that asks was already counted unhealthy.
+What acts, what status shows and what people are told come from here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -39,6 +39,9 @@ class Question:
     """Why it is not known whether the templates can be used."""
 
 
+_Rule = Callable[[Question], Hold | None]
+
+
 def stale_sight(age: timedelta | None, limit: timedelta) -> Hold | None:
     """Why nothing can be said at all: the picture is older than `limit`, or (None) was never complete."""
     if age is not None and age <= limit:
@@ -53,11 +56,16 @@ def stale_sight(age: timedelta | None, limit: timedelta) -> Hold | None:
 
 def admission(question: Question) -> Hold | None:
     """Why not; None means: go."""
-    for rule in _RULES:
-        hold = rule(question)
-        if hold is not None:
-            return hold
-    return None
+    return common_hold(question) or _first(_OF_TARGET, question)
+
+
+def common_hold(question: Question) -> Hold | None:
+    """Why the check may act on none of its targets, whichever it is; it is told of the check alone."""
+    return _first(_OF_CHECK, question)
+
+
+def _first(rules: Iterable[_Rule], question: Question) -> Hold | None:
+    return next((hold for rule in rules if (hold := rule(question)) is not None), None)
 
 
 def _stopped(question: Question) -> Hold | None:
@@ -114,7 +122,7 @@ def _back_off(question: Question) -> Hold | None:
     return question.back_off
 
 
-_RULES: tuple[Callable[[Question], Hold | None], ...] = (
+_OF_CHECK: tuple[_Rule, ...] = (
     _stopped,
     _unread_surroundings,
     _disabled,
@@ -124,6 +132,8 @@ _RULES: tuple[Callable[[Question], Hold | None], ...] = (
     _unread_requests,
     _threshold,
     _storm,
+)
+_OF_TARGET: tuple[_Rule, ...] = (
     _target,
     _back_off,  # the last: who may skip it (`resume`) skips nothing else
 )

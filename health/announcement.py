@@ -19,3 +19,5 @@ class Announcement:
     severity: Severity
     reason: str
     message: str
+    again: str = ""
+    """Added to a seed that is told already; set only where it was seen that it was not so in between."""

@@ -7,10 +7,11 @@ from datetime import datetime
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
 from health.observation import Hold
+from health.request_change import RequestChange
 from health.request_sight import RequestSight
 from health.storm import Storm
 from health.threshold import Allowance
-from health.verdict import Health, Verdict
+from health.verdict import Fact, Health, Verdict
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,13 @@ class CheckSight:
     """What holds the check as a whole."""
     storm: Storm | None = None
     """Its latest storm."""
+    request_changes: tuple[RequestChange, ...] = ()
+    """What became of its requests since the sight before, also of those that came and went in between."""
+
+    def fact(self, target: str) -> Fact | None:
+        """What makes the target of that name unhealthy, expired or not; None where nothing does."""
+        seen = self.targets.get(target)
+        return seen.verdict.fact if seen else None
 
     @property
     def is_blocked(self) -> bool:

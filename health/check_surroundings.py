@@ -7,9 +7,9 @@ from typing import Self
 from health.check_problem import CheckProblem
 from health.global_stop import Stop
 from health.health_check import HealthCheck
-from health.node import Node
 from health.observation import Hold
 from health.surroundings import Surroundings
+from health.target import Target
 from health.template_validity import TemplateKinds
 from health.upgrade import upgrade_hold
 
@@ -25,7 +25,7 @@ class CheckSurroundings:
 
     @classmethod
     def of(
-        cls, check: HealthCheck, around: Surroundings, kinds: TemplateKinds, reconfigured: Sequence[Node]
+        cls, check: HealthCheck, around: Surroundings, kinds: TemplateKinds, reconfigured: Sequence[Target]
     ) -> Self:
         """What it is for `check`, whose expired targets with another configuration to come are given."""
         return cls(around.stop, check.problem(around, kinds), upgrade_hold(around.upgrade, reconfigured))

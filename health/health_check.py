@@ -1,11 +1,9 @@
 """HealthCheck: what each kind of check must answer, so that nothing outside its file asks for the kind."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from health.check_problem import CheckProblem
-from health.node import Node
 from health.observation import Hold
 from health.references import CheckReference, Step
 from health.surroundings import Surroundings
@@ -26,7 +24,11 @@ class InvalidCheckError(Exception):
         super().__init__(f"{field}: {problem}{found}" if field else problem)
 
 
-class HealthCheck(Protocol):
+Watched_contra = TypeVar("Watched_contra", contravariant=True)
+"""What targets of a kind of check are, as its rules see them."""
+
+
+class HealthCheckOf(Protocol[Watched_contra]):
     """One parsed health check."""
 
     @property
@@ -53,20 +55,24 @@ class HealthCheck(Protocol):
     def healthy_delay(self) -> timedelta:
         """How long the requests of a target that is healthy again are kept; negative: until confirmed."""
 
-    def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether a target with these labels is one of its targets."""
+    def selects(self, target: Watched_contra) -> bool:
+        """Whether `target`, which is where its targets are, is one of them."""
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """What around it keeps it as a whole from working."""
 
-    def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
-        """Whether `node` counts as unhealthy: its verdict is not healthy, at whatever time."""
+    def is_unhealthy(self, target: Watched_contra, around: Surroundings) -> bool:
+        """Whether `target` counts as unhealthy: its verdict is not healthy, at whatever time."""
 
-    def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
-        """What it says of `node` at `now`, in these surroundings."""
+    def verdict(self, target: Watched_contra, now: datetime, around: Surroundings) -> Verdict:
+        """What it says of `target` at `now`, in these surroundings."""
 
-    def still_states(self, fact: Fact, node: Node) -> bool:
-        """Whether `fact` is true of `node` as it is, and still one that this check calls unhealthy."""
+    def still_states(self, fact: Fact, target: Watched_contra) -> bool:
+        """Whether `fact` is true of `target` as it is, and still one that this check calls unhealthy."""
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         """What its threshold says of these numbers."""
+
+
+HealthCheck: TypeAlias = HealthCheckOf[Any]
+"""A check of any kind: whoever holds one has its targets from where the kind says that they are."""

@@ -86,7 +86,7 @@ class Node(FrozenObject):
         return self.metadata.labels.get(EXCLUDE_LABEL) == ""
 
     @property
-    def is_being_reconfigured(self) -> bool:
-        """Whether the machine config operator is changing its configuration (semantics 2.1/10)."""
+    def configuration_to_come(self) -> str:
+        """What the machine config operator is changing its configuration to, "" if it is not (2.1/10)."""
         annotations = self.metadata.annotations
-        return annotations.desired_config not in ("", annotations.current_config)
+        return "" if annotations.desired_config == annotations.current_config else annotations.desired_config

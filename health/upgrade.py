@@ -15,9 +15,10 @@ from enum import StrEnum
 from pydantic import Field
 
 from health.frozen import FrozenObject
-from health.node import Node, NodeCondition
+from health.node import NodeCondition
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
+from health.target import Target
 from health.upgrade_signal import UpgradeSignal
 
 UNKNOWN_ASK_AGAIN_SECONDS = 60.0
@@ -116,7 +117,7 @@ def _unknown(why: str) -> Upgrade:
     return Upgrade(UpgradePhase.UNKNOWN, why_unknown=why)
 
 
-def upgrade_hold(known: Upgrade, reconfigured: Sequence[Node]) -> Hold | None:
+def upgrade_hold(known: Upgrade, reconfigured: Sequence[Target]) -> Hold | None:
     """Why a check is held, whose expired targets with another configuration to come are `reconfigured`."""
     match known.phase:
         case UpgradePhase.NEVER:
@@ -136,11 +137,11 @@ def upgrade_hold(known: Upgrade, reconfigured: Sequence[Node]) -> Hold | None:
             return _reconfiguration_hold(reconfigured)
 
 
-def _reconfiguration_hold(nodes: Sequence[Node]) -> Hold | None:
-    if not nodes:
+def _reconfiguration_hold(targets: Sequence[Target]) -> Hold | None:
+    if not targets:
         return None
-    first = min(nodes, key=lambda node: node.metadata.name)
-    others = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
-    wanted = first.metadata.annotations.desired_config
+    first = min(targets, key=lambda target: target.metadata.name)
+    others = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
+    wanted = first.configuration_to_come
     message = f"the configuration of {first.metadata.name}{others} is being changed to {wanted}"
     return Hold(reason=HoldReason.UPGRADING, message=message)

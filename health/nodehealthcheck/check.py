@@ -30,7 +30,7 @@ LONGEST_PROBLEM = 500
 
 
 class NodeHealthCheck(FrozenObject):
-    """One NodeHealthCheck; satisfies HealthCheck."""
+    """One NodeHealthCheck; satisfies HealthCheckOf[Node]."""
 
     metadata: ObjectMetadata
     spec: Spec
@@ -99,9 +99,9 @@ class NodeHealthCheck(FrozenObject):
             for condition in self.spec.unhealthy_conditions
         )
 
-    def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether a Node with these labels is one of its targets."""
-        return self.spec.selector.selects(labels)
+    def selects(self, node: Node) -> bool:
+        """Whether `node` is one of its targets."""
+        return self.spec.selector.selects(node.metadata.labels)
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """MachineHealthChecks that conflict, else the first template that cannot be used."""

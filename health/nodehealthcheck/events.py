@@ -1,29 +1,31 @@
 """Events of a NodeHealthCheck: what became so between two sights, once per transition (decision 15).
 
 Texts are the reference's (semantics 1.5). Each note has a seed that is the same whenever the same transition
-is told again, for instance after a restart; so the API server refuses the second one. While the check holds
+is told again, for instance after a restart; so the API server refuses the second one. A Node that fails, and
+was seen not to, is told even if a failure of that seed was: its label came back, say. While the check holds
 all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its targets none
 (decision 6).
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+from health.admission import Question, common_hold
 from health.announcement import Announcement, Severity
 from health.check_sight import CheckSight, TargetSight
 from health.health_check import InvalidCheckError
 from health.nodehealthcheck.disabled import disabled
+from health.nodehealthcheck.request_events import request_notes
 from health.nodehealthcheck.status import stored_condition
 from health.nodehealthcheck.storm_conditions import stored_storm
 from health.nodehealthcheck.storm_events import storm_notes
 from health.nodehealthcheck.target_events import target_notes
 from health.observation import HoldReason
-from health.request_sight import RequestSight
+from health.storm import storm_hold
 
 _PREFIX = "[remediation] "
-_YOUNG = timedelta(minutes=10)
-"""After a restart the creation of a request is told only if it is so recent that it may be untold."""
 
 
 def announcements(
@@ -43,10 +45,9 @@ def announcements(
         *_paused(before, after),
         *_blocked(before, after),
         *_storm(before, after, stored, now),
-        *_detected(before, after),
-        *_of_targets(before, after),
-        *_created(before, after, now),
-        *_removed(before, after),
+        *_detected(before, after, now),
+        *_of_targets(before, after, now),
+        *_of_requests(before, after, now),
     ]
 
 
@@ -124,16 +125,18 @@ def _storm(
         )
 
 
-def _holds_all(sight: CheckSight) -> bool:
-    is_held_around = sight.around.stop is not None or sight.around.upgrade is not None
-    is_held = sight.is_blocked or sight.is_held_by_storm or _is_paused(sight) or is_held_around
-    return is_held or disabled(sight).is_disabled
+def _holds_all(sight: CheckSight, now: datetime) -> bool:
+    if sight.allowance is None or isinstance(sight.check, InvalidCheckError):
+        return True
+    storm = storm_hold(sight.storm, sight.check.storm_cooldown, now)
+    question = Question(check_hold=sight.check.hold, allowance=sight.allowance, storm=storm, around=sight.around)
+    return common_hold(question) is not None
 
 
-def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
-    if _holds_all(after):
+def _detected(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    if _holds_all(after, now):
         return
-    known = {} if before is None or _holds_all(before) else {t.name: t for t in before.expired}
+    known = {} if before is None or _holds_all(before, now) else {t.name: t for t in before.expired}
     for target in after.expired:
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
@@ -144,41 +147,23 @@ def _detected(before: CheckSight | None, after: CheckSight) -> Iterator[Announce
             f'Node matches unhealthy condition. Node "{target.name}", '
             f'condition type "{fact.condition}", condition status "{fact.status}"'
         )
-        yield _note(after, Severity.NORMAL, "DetectedUnhealthy", message, target.uid, str(fact))
+        note = _note(after, Severity.NORMAL, "DetectedUnhealthy", message, target.uid, str(fact))
+        is_new = before is not None and before.fact(target.name) is None
+        yield replace(note, again=now.isoformat() if is_new else "")
 
 
-def _of_targets(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
-    if _holds_all(after) or isinstance(after.check, InvalidCheckError):
+def _of_targets(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    if _holds_all(after, now) or isinstance(after.check, InvalidCheckError):
         return
-    known = {} if before is None or _holds_all(before) else before.targets
+    known = {} if before is None or _holds_all(before, now) else before.targets
     for target in after.expired:
         for one in target_notes(after.check, known.get(target.name), target):
             yield _note(after, one.severity, one.reason, one.message, *one.seed)
 
 
-def _created(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
-    known = _requests(before)
-    for uid, (target, request) in _requests(after).items():
-        if uid in known or (before is None and now - request.created > _YOUNG):
-            continue
-        message = f"Created remediation object for node {target.name}"
-        yield _note(after, Severity.NORMAL, "RemediationCreated", message, uid)
-
-
-def _removed(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
-    left = _requests(after)
-    for uid, (_, request) in _requests(before).items():
-        was_deleted = request.is_being_deleted
-        is_deleted = uid not in left or left[uid][1].is_being_deleted
-        if is_deleted and not was_deleted:
-            reference = request.reference
-            message = f"Deleted remediation CR of kind {reference.kind} with name {reference.name}"
-            yield _note(after, Severity.NORMAL, "RemediationRemoved", message, uid)
-
-
-def _requests(sight: CheckSight | None) -> dict[str, tuple[TargetSight, RequestSight]]:
-    targets = sight.targets.values() if sight else ()
-    return {request.reference.uid: (target, request) for target in targets for request in target.requests}
+def _of_requests(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    for one in request_notes(before, after, now):
+        yield _note(after, one.severity, one.reason, one.message, one.uid)
 
 
 def _note(sight: CheckSight, severity: Severity, reason: str, message: str, *seed: str) -> Announcement:

@@ -18,6 +18,7 @@ from health.remediation_request import (
     TARGET_UID,
     RemediationRequest,
 )
+from health.target import TargetName
 from tests.health.samples import NOW, check_object, condition, node_object, stamp
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
@@ -48,10 +49,10 @@ class SmallCluster:
             labels={"role": "worker"},
             **{"name": name, "uid": uid or f"uid-{name}", **metadata},
         )
-        self.picture.node_changed(name, Node.model_validate(made))
+        self.picture.target_changed(TargetName("Node", "", name), Node.model_validate(made))
 
     def delete_node(self, name: str) -> None:
-        self.picture.node_changed(name, None)
+        self.picture.target_changed(TargetName("Node", "", name), None)
 
     def request(  # noqa: PLR0913  each is a mark of the request
         self,

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from detector.attempts import Attempts, TargetName
+from detector.attempts import Attempts
 from detector.glance import Glance, Sight
 from health.back_off import EndedAttempt
 from health.observation import HoldReason, Observation
 from health.references import IncidentReference, TargetReference
+from health.target import TargetName
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW
 

@@ -16,6 +16,7 @@ from health.nodehealthcheck.machine_health_check_conflict import CONFLICT, Machi
 from health.observation import HoldReason
 from health.references import CheckReference
 from health.surroundings import CALM, Surroundings
+from health.target import TargetName
 from health.template_validity import Template, TemplateKind
 from health.upgrade import Upgrade, UpgradePhase
 from health.verdict import Health
@@ -40,7 +41,7 @@ class World:
 
     def see(self, name: str, *conditions: dict[str, Any], **annotations: str) -> None:
         keys = {f"machineconfiguration.openshift.io/{key}": value for key, value in annotations.items()}
-        self.picture.node_changed(name, _node(name, *conditions, annotations=keys))
+        self.picture.target_changed(TargetName("Node", "", name), _node(name, *conditions, annotations=keys))
         self.told.clear()
 
     def hold(self, now: datetime = LATER) -> HoldReason | None:
@@ -139,7 +140,9 @@ def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: 
     world.picture.surround(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
     annotations = {"machineconfiguration.openshift.io/currentConfig": "b"}
-    world.picture.node_changed("failed-1", _node("failed-1", FAILED, annotations=annotations))
+    world.picture.target_changed(
+        TargetName("Node", "", "failed-1"), _node("failed-1", FAILED, annotations=annotations)
+    )
 
     assert {"failed-1", "failed-2", None} <= set(world.told)
     assert world.hold() is None
@@ -149,7 +152,7 @@ def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: 
 def test_target_that_is_deleted_while_its_configuration_changes_holds_nobody_any_more(world: World) -> None:
     world.picture.surround(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
-    world.picture.node_changed("failed-1", None)
+    world.picture.target_changed(TargetName("Node", "", "failed-1"), None)
 
     assert {"failed-2", None} <= set(world.told)
     assert world.hold() is None

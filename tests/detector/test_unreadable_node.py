@@ -27,7 +27,8 @@ def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
     for name in ("node-1", "node-2"):
         cluster.node(name, ready="Unknown", since=cluster.now - LONG)
     cluster.delete_node("node-1")  # what cannot be read is told as gone, and why is kept beside it
-    cluster.picture.unreadable_nodes = {Key("", "node-1"): "status.conditions.0.type: should be a string"}
+    problem = "status.conditions.0.type: should be a string"
+    cluster.picture.targets.broken["Node"] = {Key("", "node-1"): problem}
 
     unread, other = seen(cluster, "node-1"), seen(cluster, "node-2")
 

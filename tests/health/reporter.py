@@ -20,9 +20,10 @@ class Reporter:
 
     def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
         """The Events that are new."""
-        told = announcements(self.before, after, self.stored, now)
-        new = [note for note in told if note.seed not in self.events]
-        self.events |= {note.seed: note for note in new}
+        told = {note.seed: note for note in announcements(self.before, after, self.stored, now)}
+        names = {f"{seed}{note.again if seed in self.events else ''}": note for seed, note in told.items()}
+        new = [note for name, note in names.items() if name not in self.events]
+        self.events |= names
         self.stored |= status_patch(after, self.stored, now)
         self.before = after
         return [(note.severity, note.reason, note.message) for note in new]

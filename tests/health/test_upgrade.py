@@ -148,7 +148,7 @@ def test_node_is_being_reconfigured_while_its_desired_configuration_differs(
     desired: str | None,
     expected: bool,  # noqa: FBT001  a column of the table
 ) -> None:
-    assert reconfigured(current, desired).is_being_reconfigured is expected
+    assert bool(reconfigured(current, desired).configuration_to_come) is expected
 
 
 @pytest.mark.rule("NHC 2.1/10", "NHC 1.7/machineconfiguration")

@@ -38,8 +38,8 @@ def test_what_a_check_says_of_itself() -> None:
     assert parsed.reference == CheckReference(kind="NodeHealthCheck", name="workers")
     assert parsed.generation == 3
     assert parsed.hold is None
-    assert parsed.selects({"role": "worker"})
-    assert not parsed.selects({"role": "infra"})
+    assert parsed.selects(node(labels={"role": "worker"}))
+    assert not parsed.selects(node(labels={"role": "infra"}))
     assert parsed.allowance(total=10, healthy=6).allowed
     assert not parsed.allowance(total=10, healthy=5).allowed
 

@@ -208,63 +208,30 @@ def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Repor
     assert reporter.sees(sight(expired("node-1", since=NOW + timedelta(hours=1)))) == detected
 
 
-@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
-def test_request_is_told_when_it_is_made_and_when_it_is_deleted(reporter: Reporter) -> None:
-    reporter.sees(sight(expired("node-1")))
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "decision 15")
+def test_node_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
+    times = [NOW + timedelta(minutes=minute) for minute in range(6)]
+    told = [reporter.sees(sight(expired("node-1")), times[0])]
+    for label_goes, label_comes_back in pairwise(times[1:5]):
+        assert reporter.sees(sight(), label_goes) == []
+        told.append(reporter.sees(sight(expired("node-1")), label_comes_back))
 
-    assert reporter.sees(sight(expired("node-1", request_sight()))) == [
-        (NORMAL, "RemediationCreated", "[remediation] Created remediation object for node node-1")
-    ]
-    kept = sight(recovered("node-1", request_sight(is_being_deleted=True)))
-    assert reporter.sees(kept) == [
-        (
-            NORMAL,
-            "RemediationRemoved",
-            "[remediation] Deleted remediation CR of kind Reboot with name node-1",
-        )
-    ]
-    assert reporter.sees(kept) == []
-    assert reporter.sees(sight()) == []
-
-
-@pytest.mark.rule("NHC 1.5/RemediationRemoved")
-def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter) -> None:
-    reporter.sees(sight(expired("node-1", request_sight())))
-
-    assert [reason for _, reason, _ in reporter.sees(sight())] == ["RemediationRemoved"]
-
-
-@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
-def test_request_made_anew_is_told_as_removed_and_created(reporter: Reporter) -> None:
-    reporter.sees(sight(expired("node-1", request_sight("one"))))
-    told = reporter.sees(sight(expired("node-1", request_sight("two"))))
-
-    assert sorted(reason for _, reason, _ in told) == ["RemediationCreated", "RemediationRemoved"]
+    assert [len(notes) for notes in told] == [1, 1, 1]
+    reporter.restarts()
+    assert reporter.sees(sight(expired("node-1")), times[5]) == []
 
 
 @pytest.mark.rule("decision 15")
-@pytest.mark.parametrize(
-    ("age", "is_told"),
-    [
-        pytest.param(timedelta(minutes=10), True, id="young"),
-        pytest.param(timedelta(minutes=10, seconds=1), False, id="old"),
-    ],
-)
-def test_after_a_start_only_young_requests_are_told(age: timedelta, is_told: bool) -> None:  # noqa: FBT001  a column of the table
-    told = Reporter().sees(sight(expired("node-1", request_sight(created=NOW - age))))
-
-    assert ("RemediationCreated" in {reason for _, reason, _ in told}) is is_told
-
-
-def test_requests_of_a_check_that_cannot_be_read_are_not_told_as_removed(reporter: Reporter) -> None:
-    at_work = sight(expired("node-1", request_sight()))
-    reporter.sees(at_work)
-
-    assert [reason for _, reason, _ in reporter.sees(sight(of=INVALID))] == ["Disabled"]
-    reporter.events.clear()  # the API server forgets Events after an hour
-    later = NOW + timedelta(hours=1)
-    told = {reason for _, reason, _ in reporter.sees(at_work, later)}
-    assert told == {"Enabled", "DetectedUnhealthy"}
+def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporter) -> None:
+    reporter.sees(sight(expired("node-1")))
+    for between in (
+        sight(waiting("node-1")),  # longer durations, and back
+        sight(expired("node-1"), allowance=BLOCKED),
+        sight(of=INVALID),
+    ):
+        reporter.sees(between)
+        told = reporter.sees(sight(expired("node-1")))
+        assert "DetectedUnhealthy" not in [reason for _, reason, _ in told]
 
 
 @pytest.mark.rule("decision 15")

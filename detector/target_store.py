@@ -1,0 +1,48 @@
+"""TargetStore: all that could be targets of checks, by kind and namespace, as they were last seen."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from health.kinds import CHECK_KINDS
+from health.references import CheckReference, TargetReference
+from health.target import Target, TargetName, TargetPlace
+from kube.record import Key
+
+
+def place_of(check: CheckReference) -> TargetPlace:
+    """Where the targets of a check are: those of a check in a namespace are in that one."""
+    return TargetPlace(CHECK_KINDS[check.kind].target_kind, check.namespace)
+
+
+class TargetStore:
+    """Targets, selected or not."""
+
+    def __init__(self) -> None:
+        self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
+        self.broken: dict[str, Mapping[Key, str]] = {}
+        """By kind, those that exist but do not parse, with what is wrong; they are nobody's targets."""
+
+    def put(self, name: TargetName, target: Target | None) -> TargetPlace:
+        """Keep what a target is now, None if it is gone; answers where it is."""
+        place = TargetPlace(name.kind, name.namespace)
+        if target is None:
+            self._places[place].pop(name.name, None)
+        else:
+            self._places[place][name.name] = target
+        return place
+
+    def at(self, place: TargetPlace) -> Mapping[str, Target]:
+        """All of a kind in a namespace, by name."""
+        return self._places.get(place, {})
+
+    def of(self, check: CheckReference) -> Mapping[str, Target]:
+        """All that could be targets of `check`, by name."""
+        return self.at(place_of(check))
+
+    def get(self, check: CheckReference, name: str) -> Target | None:
+        """What could be a target of `check`, by its name; None if it is not there."""
+        return self.of(check).get(name)
+
+    def problem(self, target: TargetReference) -> str | None:
+        """What is wrong with a target that is there and does not parse; None for every other one."""
+        return self.broken.get(target.kind, {}).get(Key(target.namespace, target.name))

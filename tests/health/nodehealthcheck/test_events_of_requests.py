@@ -1,0 +1,145 @@
+"""Events of a NodeHealthCheck about its requests (semantics 1.5): what became of them, and what that means."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from health.announcement import Severity
+from health.check_sight import CheckSight
+from health.request_change import RequestChange
+from health.request_sight import RequestSight
+from tests.health.reporter import Reporter
+from tests.health.samples import INVALID, NOW, expired, recovered, request_sight, sight, waiting
+
+NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
+REQUEST = request_sight()
+DYING = request_sight(is_being_deleted=True)
+CREATED = (NORMAL, "RemediationCreated", "[remediation] Created remediation object for node node-1")
+REMOVED = (
+    NORMAL,
+    "RemediationRemoved",
+    "[remediation] Deleted remediation CR of kind Reboot with name node-1",
+)
+INTERRUPTED = (
+    WARNING,
+    "RemediationInterrupted",
+    "[remediation] Node node-1 is still unhealthy, but its remediation CR of kind Reboot with name node-1 "
+    "was deleted",
+)
+
+
+def made(request: RequestSight) -> RequestChange:
+    return RequestChange("node-1", None, request)
+
+
+def gone(request: RequestSight) -> RequestChange:
+    return RequestChange("node-1", request, None)
+
+
+def after(seen: CheckSight, *changes: RequestChange) -> CheckSight:
+    """What is seen, and what became of the requests before it."""
+    return replace(seen, request_changes=changes)
+
+
+@pytest.fixture
+def reporter() -> Reporter:
+    """One that has told of a node that failed."""
+    one = Reporter()
+    one.sees(sight(expired("node-1")))
+    return one
+
+
+@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
+def test_request_is_told_when_it_is_made_and_when_its_deletion_is_ordered(reporter: Reporter) -> None:
+    assert reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST))) == [CREATED]
+
+    kept = sight(recovered("node-1", DYING))
+    assert reporter.sees(after(kept, RequestChange("node-1", REQUEST, DYING))) == [REMOVED]
+    assert reporter.sees(after(sight(), gone(DYING))) == []
+
+
+@pytest.mark.rule("NHC 1.5/RemediationRemoved")
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(sight(), id="recovered, or no target any more, and nothing hangs on a finalizer"),
+        pytest.param(sight(waiting("node-1", since=NOW + timedelta(hours=1))), id="recovered, fails anew"),
+    ],
+)
+def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: CheckSight) -> None:
+    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+
+    assert reporter.sees(after(seen, gone(REQUEST))) == [REMOVED]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationRemoved")
+@pytest.mark.parametrize("unhealthy", [expired, waiting])
+def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by_us(unhealthy: object) -> None:
+    reporter = Reporter()
+    reporter.sees(sight(expired("node-1", REQUEST)))
+
+    told = reporter.sees(after(sight(expired("node-1")), gone(REQUEST)))
+    assert told == [INTERRUPTED]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationCreated")
+def test_request_that_somebody_deletes_and_that_is_made_anew_is_told_as_both(reporter: Reporter) -> None:
+    one, two = request_sight("one"), request_sight("two")
+    reporter.sees(after(sight(expired("node-1", one)), made(one)))
+
+    told = reporter.sees(after(sight(expired("node-1", two)), gone(one), made(two)))
+    assert told == [INTERRUPTED, CREATED]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
+def test_request_that_came_and_went_between_two_looks_is_told(reporter: Reporter) -> None:
+    assert reporter.sees(after(sight(), made(REQUEST), gone(REQUEST))) == [CREATED, REMOVED]
+
+
+def test_request_that_changes_but_stays_is_not_told(reporter: Reporter) -> None:
+    failed = request_sight(succeeded=True)
+    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+
+    change = RequestChange("node-1", REQUEST, failed)
+    assert reporter.sees(after(sight(expired("node-1", failed)), change)) == []
+
+
+@pytest.mark.rule("NHC 1.5/RemediationRemoved")
+def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_told(reporter: Reporter) -> None:
+    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+
+    assert reporter.sees(sight()) == []
+
+
+@pytest.mark.rule("decision 15")
+@pytest.mark.parametrize(
+    ("age", "told"),
+    [
+        pytest.param(timedelta(minutes=10), [CREATED], id="young"),
+        pytest.param(timedelta(minutes=10, seconds=1), [], id="old"),
+    ],
+)
+@pytest.mark.parametrize("restarting", [True, False], ids=["after a start", "of a kind that was not seen yet"])
+def test_of_requests_that_are_seen_first_only_young_ones_are_told(
+    reporter: Reporter,
+    restarting: bool,  # noqa: FBT001  a column of the table
+    age: timedelta,
+    told: list[object],
+) -> None:
+    request = request_sight(created=NOW - age)
+    there = sight(expired("node-1", request))
+    if restarting:
+        reporter.restarts()
+
+    assert reporter.sees(there if restarting else after(there, made(request))) == told
+
+
+def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told() -> None:
+    reporter = Reporter()
+    reporter.sees(sight(expired("node-1", REQUEST)))
+
+    told = reporter.sees(after(sight(of=INVALID), gone(REQUEST)))
+    assert [reason for _, reason, _ in told] == ["Disabled"]
+    told = reporter.sees(sight(expired("node-1")))
+    assert [reason for _, reason, _ in told] == ["Enabled"]
