@@ -21,6 +21,8 @@ class CheckPicture:
         self.selected: set[str] = set()
         self.unhealthy: set[str] = set()
         """Selected targets with a matching condition, expired or not."""
+        self.unfit: set[str] = set()
+        """Selected targets that count as not healthy, whatever requests there are."""
         self.confirmed: set[str] = set()
         """Healthy ones that a person marked as healthy: the mark is to be taken off (semantics 2.1/13)."""
         self.reconfigured: set[str] = set()
@@ -28,17 +30,22 @@ class CheckPicture:
 
     def see(self, name: str, target: Target | None, around: Surroundings) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""
-        before = (name in self.selected, name in self.unhealthy)
-        for known in (self.selected, self.unhealthy, self.confirmed, self.reconfigured):
+        before = self._place_of(name)
+        for known in (self.selected, self.unhealthy, self.unfit, self.confirmed, self.reconfigured):
             known.discard(name)
         if target is not None and not isinstance(self.check, InvalidCheckError):
             self._place(self.check, name, target, around)
-        return before != (name in self.selected, name in self.unhealthy)
+        return before != self._place_of(name)
+
+    def _place_of(self, name: str) -> tuple[bool, bool, bool]:
+        return (name in self.selected, name in self.unhealthy, name in self.unfit)
 
     def _place(self, check: HealthCheck, name: str, target: Target, around: Surroundings) -> None:
         if not check.selects(target):
             return
         self.selected.add(name)
+        if not check.is_fit(target, around):
+            self.unfit.add(name)
         if not check.is_unhealthy(target, around):
             if target.is_confirmed_healthy:
                 self.confirmed.add(name)
@@ -55,5 +62,5 @@ class CheckPicture:
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
         """What the threshold of `check`, which is this one parsed, says of the numbers."""
         total = len(self.selected)
-        healthy = total - len(self.unhealthy | (with_requests & self.selected))
-        return check.allowance(total=total, healthy=healthy)
+        requested = with_requests & self.selected if check.counts_requests else frozenset()
+        return check.allowance(total=total, healthy=total - len(self.unfit | requested))

@@ -41,7 +41,11 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What a remediation does, in order."""
+        """The steps that make requests, in order, whatever the target."""
+
+    @property
+    def counts_requests(self) -> bool:
+        """Whether a target counts as not healthy while a request for it exists."""
 
     @property
     def hold(self) -> Hold | None:
@@ -61,8 +65,17 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """What around it keeps it as a whole from working."""
 
+    def is_fit(self, target: Watched_contra, around: Surroundings) -> bool:
+        """Whether `target` counts as healthy for the threshold, requests aside, at whatever time."""
+
+    def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:
+        """What a remediation of `target` does, in order."""
+
+    def under_way(self, target: Watched_contra) -> str:
+        """What was done to `target` already, and only its end is to be awaited; "" if nothing was."""
+
     def is_unhealthy(self, target: Watched_contra, around: Surroundings) -> bool:
-        """Whether `target` counts as unhealthy: its verdict is not healthy, at whatever time."""
+        """Whether there should be an incident: the verdict is not healthy, at whatever time."""
 
     def verdict(self, target: Watched_contra, now: datetime, around: Surroundings) -> Verdict:
         """What it says of `target` at `now`, in these surroundings."""

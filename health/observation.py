@@ -95,6 +95,8 @@ class Observation(Frozen):
     hold: Hold | None = None
     """Why nothing may be done now; None is an admission."""
     steps: tuple[Step, ...] = ()
+    under_way: str = ""
+    """What was done to the target already, by whomever, whose end is to be awaited; "" if nothing was."""
     requests: tuple[RequestSight, ...] = ()
     """The requests in the cluster that belong to this incident, those being deleted included."""
     lease_acquired_at: datetime | None = None

@@ -5,6 +5,8 @@ two detectors that see the same failure start the same incident, and a Node recr
 another one.
 """
 
+from enum import StrEnum
+
 from health.frozen import Frozen
 
 UID_LENGTH = 8
@@ -65,11 +67,28 @@ class TemplateReference(Frozen):
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
-class Step(Frozen):
-    """One step of a remediation: a template, and how long its request may take (None: no limit)."""
+NO_TEMPLATE = TemplateReference(api_version="", kind="", name="")
 
-    template: TemplateReference
+
+class Action(StrEnum):
+    """What a step does to its target."""
+
+    REQUEST = "Request"
+    """A remediation request is made from a template; an external remediator does the rest."""
+    DELETE = "Delete"
+    """The target is deleted; its owner makes another one."""
+    MARK = "Mark"
+    """The target is annotated; whoever looks for the annotation does the rest."""
+
+
+class Step(Frozen):
+    """One step of a remediation."""
+
+    template: TemplateReference = NO_TEMPLATE
+    """Of a step that makes a request."""
     timeout_seconds: float | None = None
+    """How long its request may take; None: no limit."""
+    action: Action = Action.REQUEST
 
 
 class IncidentReference(Frozen):

@@ -108,6 +108,23 @@ class NodeHealthCheck(FrozenObject):
         return around.conflict or template_problem(self._templates_as_listed, kinds)
 
     @property
+    def counts_requests(self) -> bool:
+        """A node whose request still exists is not healthy yet (semantics 2.2)."""
+        return True
+
+    def is_fit(self, node: Node, around: Surroundings) -> bool:
+        """Whether no condition matches."""
+        return not self.is_unhealthy(node, around)
+
+    def steps_for(self, node: Node) -> tuple[Step, ...]:  # noqa: ARG002  the same for every node
+        """Its steps."""
+        return self.steps
+
+    def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all
+        """Nothing but requests."""
+        return ""
+
+    @property
     def _templates_as_listed(self) -> tuple[TemplateReference, ...]:
         if self.spec.remediation_template is not None:
             return (self.spec.remediation_template.reference,)

@@ -1,0 +1,1 @@
+"""The rules of MachineHealthCheck of OpenShift alone (semantics/machinehealthcheck-openshift.md)."""

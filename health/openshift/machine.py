@@ -1,0 +1,93 @@
+"""Machine: the slim picture of a Machine of OpenShift's machine API that verdicts are made from."""
+
+from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+
+from health.frozen import FrozenObject
+
+API_VERSION = "machine.openshift.io/v1beta1"
+KIND = "Machine"
+EXTERNAL_REMEDIATION = "host.metal3.io/external-remediation"
+_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineAnnotations:
+    """The annotations of a Machine that we honour."""
+
+    external_remediation: str | None = Field(default=None, alias="host.metal3.io/external-remediation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineOwner:
+    """One owner of a Machine."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineMetadata:
+    """Identity, labels and owners of a Machine."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str = ""
+    creation_timestamp: AwareDatetime
+    deletion_timestamp: AwareDatetime | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: MachineAnnotations = MachineAnnotations()
+    owner_references: tuple[MachineOwner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeReference:
+    """status.nodeRef."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineStatus:
+    """The part of a Machine's status that we read."""
+
+    phase: str = ""
+    node_ref: NodeReference | None = None
+    last_updated: AwareDatetime | None = None
+
+
+class Machine(FrozenObject):
+    """A Machine as verdicts see it."""
+
+    metadata: MachineMetadata
+    status: MachineStatus = MachineStatus()
+
+    @property
+    def node_name(self) -> str:
+        """The Node that it was linked to; "" while there is none."""
+        return self.status.node_ref.name if self.status.node_ref else ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its provider gave it up."""
+        return self.status.phase == "Failed"
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it is being deleted."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is annotated for external remediation, whatever the value."""
+        return self.metadata.annotations.external_remediation is not None
+
+    @property
+    def controller(self) -> MachineOwner | None:
+        """The owner that replaces it when it is deleted; None if nobody does."""
+        return next((owner for owner in self.metadata.owner_references if owner.controller), None)
