@@ -1,22 +1,33 @@
 """clean_up: delete the requests of an incident, and give the Lease of the target back when they are gone.
 
-Deletes carry the uid, so a request that somebody made anew under the same name is left alone. A Lease is
-given back only when no request is left: while one hangs on a finalizer, its remediator may still be at work.
-A person's mark that the node is healthy goes before the Lease (semantics 2.6).
+Every delete carries the uid, so a request that somebody made anew under the same name is left alone. It
+withdraws what is ours and disrupts no target, so decision 2 asks for no read before it, and the uid is
+enough where the detector has just seen the check own the request: its remediator writes into it all the
+time, which would make a conflict of every version that was seen earlier. Where the detector does not see it
+as the check's, it is read first, and the delete carries the version that was read: a request that changes
+hands meanwhile is kept.
+
+A Lease is given back only when no request is left: while one hangs on a finalizer, its remediator may still
+be at work. A person's mark that the node is healthy goes before the Lease (semantics 2.6).
 """
+
+from contextlib import suppress
 
 from temporalio import activity
 
 from activities.target_lease import TargetLeases
 from health.kinds import CHECK_KINDS
 from health.node import CONFIRMED_HEALTHY
-from health.references import RequestReference, TargetReference
+from health.references import CheckReference, RequestReference, TargetReference
 from health.remediation_request import RemediationRequest
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Conflict, Forbidden, Invalid, NotFound
-from kube.resource import NODES, Resource
+from kube.resource import NODES, Object, Resource
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
+
+READS = 3
+"""How often a request that changes under us is read before all is tried again later."""
 
 
 class CleanUp:
@@ -40,19 +51,43 @@ class CleanUp:
     async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
         try:
             resource = await self._discovery.resource(request.api_version, request.kind)
-            if request.uid in asked.doubtful and not await self._is_ours(resource, request, asked):
-                return True
-            answer = await self._client.delete(resource, request.name, request.namespace, uid=request.uid)
-        except (NotFound, Conflict):  # gone; or gone and made anew by somebody, under another uid
+            if request.uid in asked.doubtful:
+                deleted = await self._delete_if_owned(resource, request, asked.incident.check)
+            else:
+                deleted = await self._delete(resource, request)
+        except NotFound:
             return True
-        return not answer.get("metadata", {}).get("finalizers")
+        return deleted is None or not deleted.get("metadata", {}).get("finalizers")
 
-    async def _is_ours(self, resource: Resource, request: RequestReference, asked: CleanUpInput) -> bool:
-        """Whether the check still owns the request (semantics 2.8)."""
+    async def _delete(self, resource: Resource, request: RequestReference) -> Object | None:
+        """What the API server answers; None: it is gone, and somebody made another one."""
+        try:
+            return await self._client.delete(resource, request.name, request.namespace, uid=request.uid)
+        except Conflict:
+            return None
+
+    async def _delete_if_owned(
+        self, resource: Resource, request: RequestReference, check: CheckReference
+    ) -> Object | None:
+        """The same of a request that may be another's by now; None also if it is (semantics 2.8).
+
+        Raises Conflict: it changed again and again.
+        """
+        for _ in range(READS - 1):
+            with suppress(Conflict):
+                return await self._delete_as_read(resource, request, check)
+        return await self._delete_as_read(resource, request, check)
+
+    async def _delete_as_read(
+        self, resource: Resource, request: RequestReference, check: CheckReference
+    ) -> Object | None:
         found = await self._client.get(resource, request.name, request.namespace)
-        check = CHECK_KINDS[asked.incident.check.kind]
-        owner = RemediationRequest.model_validate(found).owner(check.kind, check.api_version)
-        return owner == asked.incident.check.name
+        if found["metadata"]["uid"] != request.uid or not _is_owned(found, check):
+            return None
+        version = found["metadata"]["resourceVersion"]
+        return await self._client.delete(
+            resource, request.name, request.namespace, uid=request.uid, resource_version=version
+        )
 
     async def _take_off_mark(self, node: TargetReference) -> None:
         """Remove the annotation of this very node."""
@@ -63,3 +98,10 @@ class CleanUp:
             return
         except (Forbidden, Invalid) as error:  # Invalid is also the answer to another uid
             activity.logger.warning("the node stays marked", extra={"reason": error.message})
+
+
+def _is_owned(request: Object, reference: CheckReference) -> bool:
+    # By its metadata alone: what else of it does not parse may be why the detector does not see it.
+    metadata = {"metadata": request["metadata"]}
+    check = CHECK_KINDS[reference.kind]
+    return RemediationRequest.model_validate(metadata).owner(check.kind, check.api_version) == reference.name

@@ -1,24 +1,49 @@
-"""What the cluster says about a NodeHealthCheck that is about to be stored, read at that moment."""
+"""What the cluster says about a NodeHealthCheck that is about to be stored.
+
+What is watched anyway answers without a request where it lets a check pass: had it been a moment behind, the
+check would be flagged. A refusal rests on what is read at that moment: who has just annotated a template is
+not told that he has not. Of templates that may be read but not listed, those that the check names are read,
+as the detector works with such checks.
+"""
 
 import asyncio
+from collections.abc import Collection
+from typing import Protocol
 
-from health.nodehealthcheck.admission_review import Change, Facts, Operation, TemplateKind, doubtful_kinds
+from health.nodehealthcheck.admission_review import (
+    Change,
+    Facts,
+    Operation,
+    TemplateKind,
+    doubtful_kinds,
+    templates_of_steps,
+)
+from health.references import TemplateReference
 from health.remediation_request import MULTIPLE_TEMPLATES
+from health.template_validity import Template
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import KubernetesError, NotFound
+from kube.errors import Forbidden, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
 
 INFRASTRUCTURES = Resource("config.openshift.io/v1", "Infrastructure", "infrastructures", namespaced=False)
 
 
+class WatchedTemplates(Protocol):
+    """The templates that are watched."""
+
+    def __call__(self, kind: TemplateKind) -> Collection[Template] | None:
+        """All of a kind; None where they are not watched, or not well enough to answer."""
+
+
 class AdmissionFacts:
     """The reader of one cluster."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, watched: WatchedTemplates) -> None:
         self._client = Client(transport)
         self._discovery = Discovery(transport)
+        self._watched = watched
 
     async def of(self, change: Change) -> Facts:
         """Return what the answer to `change` depends on; a deletion depends on nothing else.
@@ -29,17 +54,34 @@ class AdmissionFacts:
         """
         if change.operation is Operation.DELETE:
             return Facts()
-        kinds = sorted(doubtful_kinds(change.new))
-        several = await asyncio.gather(*map(self._takes_several, kinds))
-        single = frozenset(kind for kind, takes in zip(kinds, several, strict=True) if not takes)
+        kinds, named = sorted(doubtful_kinds(change.new)), templates_of_steps(change.new)
+        several = await asyncio.gather(*(self._take_several(kind, named) for kind in kinds))
+        single = frozenset(kind for kind, take in zip(kinds, several, strict=True) if not take)
         return Facts(single_template_kinds=single, control_plane_topology=await self._topology())
 
-    async def _takes_several(self, kind: TemplateKind) -> bool:
+    async def _take_several(self, kind: TemplateKind, named: Collection[TemplateReference]) -> bool:
+        watched = self._watched(kind)
+        if watched and all(template.supports_multiple for template in watched):
+            return True
         try:
-            templates = await self._client.list(await self._discovery.resource(*kind))
+            found = await self._read(kind, named)
         except KubernetesError:
             return False  # what cannot be read counts as not supported, as in the reference
-        return bool(templates) and all(map(_is_one_of_several, templates))
+        return bool(found) and all(map(_is_one_of_several, found))
+
+    async def _read(self, kind: TemplateKind, named: Collection[TemplateReference]) -> Collection[Object]:
+        """All templates of a kind; of those that we may not list the named ones."""
+        resource = await self._discovery.resource(*kind)
+        try:
+            return await self._client.list(resource)
+        except Forbidden:
+            of_kind = [one for one in named if (one.api_version, one.kind) == kind]
+            return [await self._get(resource, one) for one in of_kind]
+
+    async def _get(self, resource: Resource, template: TemplateReference) -> Object:
+        return await self._client.get(
+            resource, template.name, template.namespace if resource.namespaced else ""
+        )
 
     async def _topology(self) -> str | None:
         try:

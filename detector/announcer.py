@@ -48,8 +48,9 @@ class Announcer:
             self._kind.api_version, reference.kind, reference.namespace, reference.name, uid
         )
         for note in notes:
-            event = EventNote(note.seed, note.severity.value, note.reason, note.message, regarding)
-            self._untold[note.seed] = event
+            self._untold[note.seed] = EventNote(
+                note.seed, note.severity.value, note.reason, note.message, regarding, note.again
+            )
             self._filled.set()
 
     async def run(self) -> None:

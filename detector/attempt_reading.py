@@ -12,7 +12,6 @@ from detector.attempts import Attempts
 from detector.dispatch import VISIBLE_AFTER
 from detector.incident_calls import IncidentCalls
 from detector.picture import Picture
-from health.target import TargetName
 from runtime.insisting import insist
 from runtime.problems import Problems
 
@@ -47,8 +46,8 @@ class AttemptReading:
             found = await self._calls.ended_attempts(self._attempts.horizon)
         finally:
             self._tried.set()
-        for incident, attempt in sorted(found, key=lambda one: one[1].ended):
-            self._attempts.note(TargetName.of(incident.target), attempt)
+        for target, attempt in sorted(found, key=lambda one: one[1].ended):
+            self._attempts.note(target, attempt)
         if self._attempts.unread:
             self._attempts.unread = ""
             self._picture.tell_all()

@@ -1,5 +1,7 @@
 """Attempts: the latest ended remediation of each target, by name; what back-off is decided by (decision 14).
 
+A target that its owner replaces ends with its deletion, and the owner's next ones are told of it.
+
 A remediation ends when the last request of its check for the target is gone. That is seen here first, in the
 watch, a moment before the incident that deleted it ends, and also by a detector that does not lead. What
 ended before our watch began is read from the incidents (`detector.attempt_reading`), which note the same
@@ -16,7 +18,7 @@ from detector.request_index import RequestIndex, SeenRequest
 from health.back_off import BackOff, EndedAttempt
 from health.kinds import CHECK_KINDS
 from health.references import TargetReference
-from health.target import TargetName
+from health.target import Target, TargetName, TargetPlace, owner_name
 
 NOT_READ = "which remediations ended before was not read yet"
 
@@ -53,9 +55,32 @@ class Attempts:
         self._latest.pop(target, None)
         self._latest[target] = attempt
 
-    def before(self, target: TargetReference) -> BackOff:
-        """What is known of the latest remediation of a target."""
-        return BackOff(self.limit, self._latest.get(TargetName.of(target)), self.unread)
+    def deleted(self, target: Target, place: TargetPlace, failed: datetime) -> None:
+        """Note that a target, unhealthy since `failed`, is being deleted, and its owner replaces it."""
+        deleted = target.metadata.deletion_timestamp
+        if deleted is None or not target.replaced_by:
+            return
+        name = TargetName(place.kind, place.namespace, target.metadata.name)
+        number = self._before(name, target).earlier(failed) + 1
+        self.note(owner_name(place.namespace, target.replaced_by), EndedAttempt(number, deleted))
+
+    def before(self, target: TargetReference, seen: Target | None = None) -> BackOff:
+        """What is known of the latest remediation of a target, or of one that it replaces."""
+        return self._before(TargetName.of(target), seen)
+
+    def _before(self, name: TargetName, seen: Target | None) -> BackOff:
+        own = self._latest.get(name)
+        replaced = self._replaced(name.namespace, seen) if seen is not None else None
+        known = [one for one in (own, replaced) if one is not None]
+        return BackOff(self.limit, max(known, key=lambda one: one.ended, default=None), self.unread)
+
+    def _replaced(self, namespace: str, seen: Target) -> EndedAttempt | None:
+        """The latest deletion under the same owner, if `seen` came after it (decision 14)."""
+        latest = self._latest.get(owner_name(namespace, seen.replaced_by)) if seen.replaced_by else None
+        # In whole seconds, as the API server tells both.
+        if latest is None or seen.metadata.creation_timestamp < latest.ended.replace(microsecond=0):
+            return None
+        return latest
 
     @property
     def horizon(self) -> datetime:

@@ -7,6 +7,7 @@ while it holds the leader Lease.
 import asyncio
 import contextlib
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry
@@ -15,16 +16,18 @@ from temporalio.worker import Worker
 from detector.answering import Answering
 from detector.attempt_reading import AttemptReading
 from detector.attempts import Attempts
+from detector.deletions import Deletions
 from detector.dispatch import Dispatch
 from detector.failure_to_request import FailureToRequest
 from detector.glance import Glance
 from detector.incident_calls import IncidentCalls
+from detector.kind_watch import Kind
 from detector.live_metrics import LiveMetrics
 from detector.node_series import NodeSeries
 from detector.pace import Pace
 from detector.picture import Picture
 from detector.request_ledger import RequestLedger
-from detector.sources import Sources
+from detector.sources import Scope, Sources
 from detector.status_reporter import Desk
 from detector.status_reporters import StatusReporters
 from detector.storms import Storms
@@ -32,6 +35,7 @@ from detector.webhook import serve_webhook
 from health.admission import stale_sight
 from health.observation import Observation
 from health.references import CheckReference, IncidentReference
+from health.template_validity import Template
 from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
 from runtime.settings import Settings
@@ -51,8 +55,10 @@ def wall_clock() -> datetime:
 
 async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
-    async with connected(settings, FIELD_MANAGER) as connections, serve_webhook(settings, connections):
-        await Detector(settings, connections).run()
+    async with connected(settings, FIELD_MANAGER) as connections:
+        detector = Detector(settings, connections)
+        async with serve_webhook(settings, connections, detector.watched_templates):
+            await detector.run()
 
 
 class Detector:
@@ -69,9 +75,8 @@ class Detector:
         self._sources = Sources(
             connections.transport,
             self._picture,
-            settings.lease_namespace,
+            Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds),
             connections.problems,
-            settings.upgrade_signals,
         )
         self._election = LeaderElection(
             client,
@@ -85,6 +90,7 @@ class Detector:
         calls = IncidentCalls(connections.temporal, cluster)
         self._attempts = Attempts(settings.back_off_limit, self._picture.requests, wall_clock)
         self._picture.witness_requests(self._attempts.witness)
+        Deletions(self._picture, self._attempts, wall_clock)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
         self._dispatch = Dispatch(
             calls,
@@ -130,6 +136,10 @@ class Detector:
             while True:
                 await self._leads.wait()
                 await self._lead()
+
+    def watched_templates(self, kind: Kind) -> Collection[Template] | None:
+        """All templates of a kind, where a fresh watch shows each of them; else None."""
+        return self._sources.watched_templates(kind, self._settings.sight_limit)
 
     def _start_leading(self) -> None:
         self._lead_began = wall_clock()
@@ -185,5 +195,6 @@ class Detector:
         limit = self._settings.sight_limit
         sight = self._sources.sight(incident.check, limit)
         storm = self._storms.hold(incident.check)
-        before = self._attempts.before(incident.target)
+        seen = self._picture.targets.get(incident.check, incident.target.name)
+        before = self._attempts.before(incident.target, seen)
         return Glance(self._picture, incident, sight, wall_clock(), storm, before).observation()

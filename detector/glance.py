@@ -1,7 +1,7 @@
 """Glance: the answer to one incident, from one picture at one moment.
 
-The first thing that is so decides: sight too old, check gone, check unreadable, target gone, target
-unreadable, target not selected; else the verdict of the check, and the admission.
+The first thing that is so decides: kind not handled here, sight too old, check gone, check unreadable,
+target gone, target unreadable, target not selected; else the verdict of the check, and the admission.
 """
 
 from dataclasses import dataclass
@@ -38,6 +38,8 @@ class Sight:
     unread_templates: str = ""
     """The same of its templates."""
     unread_surroundings: str = ""
+    is_handled: bool = True
+    """Whether checks of its kind are handled here at all."""
     """The same of what is around all checks."""
 
 
@@ -56,6 +58,9 @@ class Glance:
 
     def observation(self) -> Observation:
         """What is with the target, and may the incident act."""
+        if not self.sight.is_handled:
+            message = f"checks of the kind {self.incident.check.kind} are not handled here: a setting"
+            return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
         hold = stale_sight(self.sight.age, self.sight.limit)
         if hold is not None:
             return self._unknown(hold)
@@ -102,6 +107,7 @@ class Glance:
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
             generation=check.generation,
+            replaced_by=target.replaced_by,
         )
 
     def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:

@@ -8,9 +8,18 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from health.back_off import EndedAttempt
 from health.observation import Observation
 from health.references import IncidentReference
+from health.target import TargetName, owner_name
 from runtime import search_attributes
 from workflows.contracts import hands_queue
-from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, LOOK, WORKFLOW, RemediationInput
+from workflows.messages import (
+    ATTEMPT,
+    ATTEMPT_ENDED,
+    INCIDENT_MEMO,
+    LOOK,
+    REPLACED_BY_MEMO,
+    WORKFLOW,
+    RemediationInput,
+)
 
 RPC_TIMEOUT = timedelta(seconds=5)
 
@@ -32,7 +41,7 @@ class IncidentCalls:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=LOOK,
-            memo={INCIDENT_MEMO: incident},
+            memo={INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by},
             search_attributes=search_attributes.of_incident(incident),
             static_summary=f"{incident.target.name}: {incident.check}",
             static_details=observation.reason,
@@ -55,8 +64,11 @@ class IncidentCalls:
             async for execution in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         ]
 
-    async def ended_attempts(self, since: datetime) -> list[tuple[IncidentReference, EndedAttempt]]:
-        """The remediations of this cluster that ended after `since`, as Temporal lists them."""
+    async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
+        """The remediations of this cluster that ended after `since`, as Temporal lists them.
+
+        One of a target that its owner replaces is told of the owner too.
+        """
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
             f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
@@ -66,5 +78,8 @@ class IncidentCalls:
             incident = await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
             number = execution.typed_search_attributes.get(ATTEMPT, 1)
             ended = execution.typed_search_attributes[ATTEMPT_ENDED]
-            found.append((incident, EndedAttempt(number, ended)))
+            found.append((TargetName.of(incident.target), EndedAttempt(number, ended)))
+            owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
+            if owner:
+                found.append((owner_name(incident.target.namespace, owner), EndedAttempt(number, ended)))
         return found

@@ -58,6 +58,7 @@ class Subject(Generic[RecordT]):
     changed: Callable[[Kind], None]
     """What is known of the kind as a whole is something else now."""
     problems: Problems
+    """Of kinds, and not of the process: what is wrong with one concerns the checks that name it, no other."""
     stand_in: StandIn | None = None
 
     def part(self, kind: Kind) -> str:
@@ -122,12 +123,11 @@ class KindWatch(Generic[RecordT]):
     async def run(self) -> None:
         """Watch until cancelled."""
         subject = self._subject
-        # What is wrong with one kind is said of its checks; see `_open` for what concerns the process.
         resource = await insist(
             subject.part(self._kind),
             self._open,
             (KubernetesError,),
-            Problems(),
+            subject.problems,
             EAGER.waits.absent.total_seconds(),
         )
         notify = partial(subject.notify, self._kind)
@@ -158,6 +158,7 @@ class KindWatch(Generic[RecordT]):
             try:
                 await self._stand_in(resource, Forbidden(source.problem))
             except KubernetesError as error:
+                self._subject.problems.report(self._subject.part(self._kind), error.message)
                 self._refused(error)
 
     async def _open(self) -> Resource:
@@ -169,7 +170,6 @@ class KindWatch(Generic[RecordT]):
         except KubernetesError as error:
             self._refused(error)
             raise
-        self._subject.problems.report(self._subject.part(self._kind), "")
         self._refusal, self._is_served = "", True
         return resource
 
@@ -194,9 +194,6 @@ class KindWatch(Generic[RecordT]):
         await stand_in.wait_due(self._kind)
 
     def _refused(self, error: KubernetesError) -> None:
-        if isinstance(error, Forbidden):
-            # A right that is missing is a fault of the installation, not of the check.
-            self._subject.problems.report(self._subject.part(self._kind), error.message)
         self.was_tried.set()
         self._is_served = not isinstance(error, KindUnknown)
         refusal = error.message if isinstance(error, Forbidden) else ""

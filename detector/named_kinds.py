@@ -5,7 +5,7 @@ template that was replaced). Templates that we may read but not list are read on
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from typing import cast
 
@@ -27,33 +27,14 @@ from runtime.problems import Problems
 class NamedKinds:
     """All named kinds of one cluster."""
 
-    def __init__(self, transport: Transport, picture: Picture, problems: Problems) -> None:
+    def __init__(self, transport: Transport, picture: Picture) -> None:
         self._picture = picture
+        # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
+        self._problems = Problems("checks are held")
+        self._polling = TemplatePolling(transport, self._tell_of_templates)
         discovery = Discovery(transport)
-        self._requests = KindWatches(
-            Subject(
-                transport,
-                discovery,
-                RemediationRequest,
-                "requests",
-                self._request,
-                lambda _: picture.tell_all(),
-                problems,
-            )
-        )
-        self._polling = TemplatePolling(transport, lambda kind: picture.templates_changed(*kind))
-        self._templates = KindWatches(
-            Subject(
-                transport,
-                discovery,
-                Template,
-                "templates",
-                lambda kind, _: picture.templates_changed(*kind),
-                lambda kind: picture.templates_changed(*kind),
-                problems,
-                self._polling,
-            )
-        )
+        self._requests = KindWatches(self._as_requests(transport, discovery))
+        self._templates = KindWatches(self._as_templates(transport, discovery))
 
     def watch(self, tasks: asyncio.TaskGroup) -> None:
         """Watch what the checks name now."""
@@ -92,6 +73,13 @@ class NamedKinds:
         read = [one for one in self._templates_of(check) if (one.api_version, one.kind) not in listed]
         return self._templates.problem(listed, limit) or self._polling.problem(read, limit)
 
+    def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
+        """All templates of a kind, where a watch shows each of them as it was within `limit`; else None."""
+        watch = self._templates.get(kind)
+        if watch is None or watch.source is None or watch.is_forbidden:
+            return None
+        return None if watch.problem(limit) or watch.source.broken else watch.source.store.values()
+
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """What is known of the templates of a kind, and of the requests that they lead to."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
@@ -107,6 +95,32 @@ class NamedKinds:
         if is_polled:
             return self._polling.kind((api_version, kind), is_namespaced=watch.resource.namespaced)
         return _listed(watch, watch.resource)
+
+    def _as_requests(self, transport: Transport, discovery: Discovery) -> Subject[RemediationRequest]:
+        return Subject(
+            transport,
+            discovery,
+            RemediationRequest,
+            "requests",
+            self._request,
+            lambda _: self._picture.tell_all(),
+            self._problems,
+        )
+
+    def _as_templates(self, transport: Transport, discovery: Discovery) -> Subject[Template]:
+        return Subject(
+            transport,
+            discovery,
+            Template,
+            "templates",
+            lambda kind, _: self._tell_of_templates(kind),
+            self._tell_of_templates,
+            self._problems,
+            self._polling,
+        )
+
+    def _tell_of_templates(self, kind: Kind) -> None:
+        self._picture.templates_changed(*kind)
 
     def _namings(self) -> Iterator[Naming]:
         for reference, entry in self._picture.checks.items():

@@ -9,7 +9,7 @@ class Source(Protocol):
 
     @property
     def synced(self) -> bool:
-        """Whether it was ever complete."""
+        """Whether it is complete: once it was, it stays so, but for a kind that comes."""
 
     @property
     def is_served(self) -> bool:

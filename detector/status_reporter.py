@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from detector.announcer import Announcer
@@ -22,6 +22,7 @@ from detector.storms import Storms
 from health.check_sight import CheckSight
 from health.kinds import CHECK_KINDS
 from health.references import CheckReference
+from health.request_change import RequestChange
 from health.verdict import Health
 from kube.client import Client
 from kube.errors import KubernetesError, NotFound
@@ -61,10 +62,16 @@ class StatusReporter:
         self._kind = CHECK_KINDS[reference.kind]
         self._announcer = Announcer(desk.client, desk.instance, reference, desk.pace, desk.now)
         self._before: CheckSight | None = None
+        self._request_changes: list[RequestChange] = []
+        """Since the last sight."""
         self._back_off = 0.0
         """Seconds, after a write that failed."""
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
+
+    def request_changed(self, change: RequestChange) -> None:
+        """Report that as well: the next sight may show nothing of it any more."""
+        self._request_changes.append(change)
 
     async def run(self) -> None:
         """Report until the check is gone."""
@@ -92,9 +99,12 @@ class StatusReporter:
         """What is to be reported; None if the check is gone. Another one of its name begins anew."""
         storm = self._desk.storms.of(self._reference)
         sight = sighting(self._desk.picture, self._reference, storm, self._desk.now())
-        if sight is not None and self._before is not None and sight.uid != self._before.uid:
-            self._before = None
-        return sight
+        changes, self._request_changes = tuple(self._request_changes), []
+        if sight is None:
+            return None
+        if self._before is not None and sight.uid != self._before.uid:
+            self._before, changes = None, ()
+        return replace(sight, request_changes=changes)
 
     async def _report(self, sight: CheckSight) -> None:
         stored, now = self._desk.picture.checks[self._reference].record, self._desk.now()

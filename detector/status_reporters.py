@@ -3,8 +3,10 @@
 import asyncio
 import logging
 
+from detector.request_index import SeenRequest
 from detector.status_reporter import Desk, StatusReporter
 from health.references import CheckReference
+from health.request_change import RequestChange
 
 _log = logging.getLogger(__name__)
 
@@ -17,6 +19,7 @@ class StatusReporters:
         self._reporters: dict[CheckReference, StatusReporter] = {}
         self._tasks: asyncio.TaskGroup | None = None
         desk.picture.subscribe(self._changed)
+        desk.picture.witness_requests(self._witness)
 
     async def lead(self) -> None:
         """Report until cancelled."""
@@ -44,6 +47,16 @@ class StatusReporters:
             self._tasks.create_task(self._run(check))
         if check in self._reporters:
             self._reporters[check].changed.set()
+
+    def _witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        seen = after or before
+        if seen is None or seen.owner is None or (before is not None and before.owner != seen.owner):
+            return  # who takes a request over did not make it, and who loses one did not delete it
+        if seen.owner in self._reporters:
+            change = RequestChange(
+                seen.request.target_name, before.sight if before else None, after.sight if after else None
+            )
+            self._reporters[seen.owner].request_changed(change)
 
     async def _run(self, check: CheckReference) -> None:
         try:

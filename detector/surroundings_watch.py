@@ -1,8 +1,13 @@
 """SurroundingsWatch: what the cluster around all checks says, watched as long as the process lives.
 
 MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (decision 38): where
-these kinds are not served there are none, and they may come later. The global stop is an annotation on the
-namespace of the Leases.
+these kinds are not served there are none. The global stop is an annotation on the namespace of the Leases.
+
+A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.
+Until then an upgrade that it signals holds nothing. What that upgrade does to a target is due no sooner than
+the duration after it, so with durations from 15 seconds on none of it is remediated; what had failed before
+is remediated as if the kind had come a moment later. That a kind is not served is an answer like any other:
+it grows old, and from the moment that the kind is found it counts no more.
 """
 
 import asyncio
@@ -74,7 +79,7 @@ class SurroundingsWatch:
 
     def unread(self, limit: timedelta) -> str:
         """Why it is not known well enough what is around all checks; "" if it is."""
-        for part, source in self.served.items():
+        for part, source in self.sources.items():
             if not source.synced:
                 return f"{part}: {source.problem or NOT_YET}"
             age = source.age()

@@ -11,7 +11,8 @@ from kube.record import Key
 
 def place_of(check: CheckReference) -> TargetPlace:
     """Where the targets of a check are: those of a check in a namespace are in that one."""
-    return TargetPlace(CHECK_KINDS[check.kind].target_kind, check.namespace)
+    kind = CHECK_KINDS.get(check.kind)  # None: of an incident that another version of us began
+    return TargetPlace(kind.target_kind if kind else "", check.namespace)
 
 
 class TargetStore:

@@ -123,10 +123,12 @@ class TemplatePolling:
         return ""
 
     def age(self, kind: Kind) -> timedelta | None:
-        """How old the oldest reading of a kind is; None if one was never read."""
-        ages = [self._age(template) for template in self._templates(kind)]
-        known = [age for age in ages if age is not None]
-        return max(known, default=None) if len(known) == len(ages) else None
+        """How old the oldest reading of a kind is; None if one was never read, or may not be."""
+        readings = [self._readings.get(template) for template in self._templates(kind)]
+        known = [reading.at for reading in readings if reading is not None and not reading.refusal]
+        if not known or len(known) < len(readings):
+            return None
+        return timedelta(seconds=self._clock() - min(known))
 
     def _age(self, template: TemplateReference) -> timedelta | None:
         reading = self._readings.get(template)

@@ -12,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 from pydantic import ValidationError
 
-from detector.admission_facts import AdmissionFacts
+from detector.admission_facts import AdmissionFacts, WatchedTemplates
 from detector.admission_review import AdmissionReview, answer
 from health.nodehealthcheck.admission_review import refusals
 from kube.errors import KubernetesError
@@ -25,7 +25,9 @@ PATH = "/validate-remediation-medik8s-io-v1alpha1-nodehealthcheck"
 
 
 @asynccontextmanager
-async def serve_webhook(settings: Settings, connections: Connections) -> AsyncIterator[None]:
+async def serve_webhook(
+    settings: Settings, connections: Connections, watched: WatchedTemplates
+) -> AsyncIterator[None]:
     """Serve it for the time of the block, if the settings say where.
 
     Raises:
@@ -38,7 +40,7 @@ async def serve_webhook(settings: Settings, connections: Connections) -> AsyncIt
     directory = Path(settings.webhook_certificate_directory)
     certificate = ServingCertificate(directory, "webhook certificate", connections.problems)
     following = asyncio.create_task(certificate.follow())
-    webhook = Webhook(AdmissionFacts(connections.transport))
+    webhook = Webhook(AdmissionFacts(connections.transport, watched))
     routes = [web.post(PATH, webhook.review)]
     try:
         async with serve(

@@ -12,6 +12,17 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
+class Subject:
+    """The object that an Event is about, where that is not the check itself."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class Announcement:
     """What to tell, and by which seed it is told once only."""
 
@@ -21,3 +32,7 @@ class Announcement:
     message: str
     again: str = ""
     """Added to a seed that is told already; set only where it was seen that it was not so in between."""
+    subject: Subject | None = None
+    """None: the check."""
+    action: str = ""
+    """What was being done, where the reference names it."""

@@ -8,6 +8,8 @@ from typing import Any
 from health.announcement import Announcement
 from health.check_sight import CheckSight
 from health.health_check import HealthCheck
+from health.references import CheckReference, TargetReference
+from health.remediation_request import RemediationRequest
 
 
 @dataclass(frozen=True)
@@ -27,3 +29,12 @@ class CheckKind:
     """What became so between two sights, given the stored status."""
     component: str
     """Who the Events are from."""
+    owner_of: Callable[[RemediationRequest], CheckReference | None]
+    """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
+    is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
+    """Whether the reference made a request for that individual where it does not write down the check."""
+
+    @property
+    def resource_name(self) -> str:
+        """How people name the kind, as kubectl does: `nodehealthchecks.remediation.medik8s.io`."""
+        return f"{self.plural}.{self.api_version.partition('/')[0]}"

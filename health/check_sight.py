@@ -31,6 +31,10 @@ class TargetSight:
     """When the time of the step that runs is over."""
     has_empty_exclusion: bool = False
     """Whether somebody meant to exclude it, and did not say so."""
+    node_name: str = ""
+    """The Node of a Machine, there or not; "" where it has none."""
+    request_refusal: str = ""
+    """Why a request for it could not be created the last time; "" where it could, or none was tried."""
 
     @property
     def is_published(self) -> bool:

@@ -7,6 +7,7 @@ everything goes, and the incident ends.
 
 from datetime import datetime
 
+from health.disrupted import disrupted
 from health.healthy_delay import Delay
 from health.marks import OLD, healthy, old
 from health.memory import Memory
@@ -19,6 +20,8 @@ from health.resting import rest, seconds_until
 def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
     """The next move of an incident with nothing to remediate any more."""
     if not memory.left_alone:
+        if memory.has_deleted and seen.state is TargetState.HEALTHY:
+            return disrupted(seen, memory, now)
         kept = _kept_by_delay(seen, now)
         if kept:
             return _delayed(seen, kept, memory, now)
@@ -64,7 +67,7 @@ def _is_end_of_node_expected(seen: Observation) -> bool:
 
 def _outcome(state: TargetState, memory: Memory) -> Outcome:
     if state is TargetState.GONE:
-        return Outcome.GONE
+        return Outcome.REMEDIATED if memory.has_deleted else Outcome.GONE
     if state is TargetState.RELEASED:
         return Outcome.RELEASED
     return Outcome.REMEDIATED if memory.has_acted and not memory.left_alone else Outcome.RECOVERED

@@ -9,7 +9,7 @@ from health.frozen import Frozen
 from health.marks import added, with_marks
 from health.moves import RequestMark
 from health.observation import ENDED, Observation, TargetState
-from health.references import RequestReference, Step, TemplateReference
+from health.references import Action, RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
 
 NOT_LEFT_ALONE = MappingProxyType({"left_alone": False, "left_alone_reason": "", "left_alone_until": None})
@@ -40,6 +40,8 @@ class Memory(Frozen):
     """When the Lease of the target is to be renewed next."""
     spent: tuple[TemplateReference, ...] = ()
     """Templates whose turn is over, whether their requests still exist or not."""
+    deleted_at: datetime | None = None
+    """When it deleted the target, which may not be gone yet."""
     is_exhausted: bool = False
     """Whether no step was left to try, the last time that anybody could tell."""
     marks: tuple[RequestMark, ...] = ()
@@ -67,6 +69,11 @@ class Memory(Frozen):
     def hold_in_words(self) -> str:
         """That and why a person holds it; "" where nobody does."""
         return f"held by a person: {self.held_reason}" if self.held else ""
+
+    @property
+    def has_deleted(self) -> bool:
+        """Whether it deleted the target."""
+        return self.deleted_at is not None
 
     @property
     def holds_lease(self) -> bool:
@@ -121,6 +128,22 @@ class Memory(Frozen):
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
             "made_under": acquired or self.lease_acquired_at,
+            "renew_at": now + duration,
+            "skips_back_off": False,
+        }
+        return self.model_copy(update=changes)
+
+    def having_disrupted(
+        self, step: Step, seen: Observation, acquired: datetime | None, now: datetime
+    ) -> Self:
+        """The same once the target was deleted or marked, as `step` says."""
+        duration = lease_duration(step)
+        changes: dict[str, object] = {
+            "has_acted": True,
+            "deleted_at": now if step.action is Action.DELETE else None,
+            "attempt": self.attempt_of(seen),
+            "lease_seconds": duration.total_seconds(),
+            "lease_acquired_at": acquired or self.lease_acquired_at,
             "renew_at": now + duration,
             "skips_back_off": False,
         }

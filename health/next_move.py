@@ -3,13 +3,15 @@
 This is the runbook. It is asked again after every move and every look, so it holds from any state: after a
 restart, an edit of the check, a recovery in the middle, an abort. The first rule that fits wins:
 
-1. A target that is healthy, gone or released: keep its requests for the healthyDelay, clean up, then end.
+1. A target that is healthy, gone or released: keep its requests for the healthyDelay, clean up, then end;
+   one that the incident deleted is waited for until it is gone.
 2. Left alone by a person, or told to start over: clean up; left alone, wait for recovery or `resume`.
-3. A request exists or a step was tried: `health.remediating`.
-4. Held by a person: hold, whatever the timer and the detector say.
-5. The detector cannot tell: hold.
-6. A timer runs: wait for the deadline.
-7. Not admitted, or an attempt is to be awaited: hold. Else act.
+3. The target was deleted or marked: `health.disrupted`.
+4. A request exists or a step was tried: `health.remediating`.
+5. Held by a person: hold, whatever the timer and the detector say.
+6. The detector cannot tell: hold.
+7. A timer runs: wait for the deadline.
+8. Not admitted, or an attempt is to be awaited: hold. Else act.
 
 Orders of people add up: each ends when its own time is over, and `resume` ends them all.
 """
@@ -17,6 +19,7 @@ Orders of people add up: each ends when its own time is over, and `resume` ends 
 from datetime import datetime
 
 from health.closing import closing
+from health.disrupted import disrupted, is_disrupted
 from health.memory import Memory
 from health.moves import CleanUp, Move, Phase, Rest
 from health.new_step import new_step
@@ -33,8 +36,14 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
         return _leave_alone(seen, memory, now)
     if memory.starts_over and (memory.owns_something or seen.requests):
         return CleanUp(f"{seen.reason}; starts over by order")
+    if is_disrupted(seen, memory):
+        return disrupted(seen, memory, now)
     if seen.requests or memory.spent:
         return remediating(seen, memory, now)
+    return _before_anything_was_done(seen, memory, now)
+
+
+def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:
     if memory.held:
         details = f"{seen.reason}; {memory.hold_in_words}"
         return Rest(Phase.HELD, details, seconds_until(memory.held_until, now))

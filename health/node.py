@@ -66,6 +66,11 @@ class Node(FrozenObject):
     status: NodeStatus = NodeStatus()
 
     @property
+    def replaced_by(self) -> str:
+        """Nothing, as far as we know."""
+        return ""
+
+    @property
     def is_control_plane(self) -> bool:
         """Whether one of the control-plane labels is there, whatever its value."""
         return any(label in self.metadata.labels for label in CONTROL_PLANE_LABELS)

@@ -35,6 +35,8 @@ class HoldReason(StrEnum):
     """Why an incident may not act now."""
 
     STALE_SIGHT = "StaleSight"
+    NOT_HANDLED = "NotHandled"
+    """Checks of its kind are left to somebody else, by a setting."""
     INVALID_CHECK = "InvalidCheck"
     INVALID_TARGET = "InvalidTarget"
     REQUESTS_UNREAD = "RequestsUnread"
@@ -51,6 +53,8 @@ class HoldReason(StrEnum):
     EXCLUDED = "Excluded"
     THRESHOLD = "Threshold"
     STORM = "Storm"
+    NO_CONTROLLER = "NoController"
+    """Nobody would replace the target if it was deleted."""
     TAKEN = "Taken"
     CONTROL_PLANE = "ControlPlane"
     """Another control-plane node has the turn, or etcd can't spare this one."""
@@ -113,6 +117,8 @@ class Observation(Frozen):
     """The longest wait between two remediations in a row; 0: none."""
     generation: int = 0
     """The generation of the check that was judged by."""
+    replaced_by: str = ""
+    """Kind and name of what makes another target when this one is deleted; "" if nothing does."""
     answered_at: datetime | None = None
     """When it was answered, by Temporal's clock."""
 
@@ -140,6 +146,8 @@ def is_news(told: Observation, now: Observation) -> bool:
     made that itself). A request that disappears is, unless the incident is removing it.
     """
     if (told.state in ENDED) != (now.state in ENDED) or (told.state in ENDED and told.state != now.state):
+        return True
+    if told.under_way and not now.under_way:
         return True
     if told.fact != now.fact or told.generation != now.generation:
         return True

@@ -29,6 +29,12 @@ class TargetName(NamedTuple):
         return cls(target.kind, target.namespace, target.name)
 
 
+def owner_name(namespace: str, owner: str) -> TargetName:
+    """The name of what replaces targets in `namespace`, by `Target.replaced_by`."""
+    kind, _, name = owner.partition("/")
+    return TargetName(kind, namespace, name)
+
+
 class Identity(Protocol):
     """What the metadata of every target says."""
 
@@ -63,6 +69,10 @@ class Target(Protocol):
     @property
     def metadata(self) -> Identity:
         """Who it is."""
+
+    @property
+    def replaced_by(self) -> str:
+        """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
 
     @property
     def is_control_plane(self) -> bool:

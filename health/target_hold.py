@@ -26,6 +26,8 @@ class TargetFacts:
     """What matters of one target, at one moment."""
 
     is_excluded: bool = False
+    has_no_step: bool = False
+    """Whether its check has no step for it: nobody would replace it."""
     earlier_request: str = ""
     """A request for an earlier target of this name that still exists."""
     rival: Rival | None = None
@@ -49,6 +51,12 @@ def _excluded(facts: TargetFacts) -> Hold | None:
     if not facts.is_excluded:
         return None
     return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
+
+
+def _no_step(facts: TargetFacts) -> Hold | None:
+    if not facts.has_no_step:
+        return None
+    return Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it: nobody would replace it")
 
 
 def _earlier_request(facts: TargetFacts) -> Hold | None:
@@ -75,4 +83,10 @@ def _hold_of(rival: Rival, reason: HoldReason, message: str) -> Hold:
     return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, rival.seconds))
 
 
-_RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (_excluded, _earlier_request, _taken, _turn)
+_RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
+    _excluded,
+    _no_step,
+    _earlier_request,
+    _taken,
+    _turn,
+)

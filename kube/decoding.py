@@ -47,6 +47,12 @@ class Seen(Generic[RecordT]):
     kind: ChangeKind
     found: RecordT | Broken
 
+    @property
+    def resource_version(self) -> str:
+        """Up to where the watch has told."""
+        found = self.found
+        return found.resource_version if isinstance(found, Broken) else found.metadata.resource_version
+
 
 @dataclass(frozen=True)
 class Bookmark:

@@ -4,7 +4,7 @@ The correlation of client-go would aggregate and drop them; a deterministic name
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -41,6 +41,8 @@ class EventNote:
     reason: str
     message: str
     regarding: ObjectReference
+    again: str = ""
+    """Added to the seed where its name is taken, if this is known to be another transition."""
 
 
 class Events:
@@ -53,11 +55,18 @@ class Events:
 
     async def write(self, note: EventNote, now: datetime) -> None:
         """Tell it, unless it was told already; raises KubernetesError as the client does."""
+        was_free = await self._create(note, now)
+        if not was_free and note.again:
+            await self._create(replace(note, name_seed=f"{note.name_seed}\n{note.again}"), now)
+
+    async def _create(self, note: EventNote, now: datetime) -> bool:
+        """Answers whether its name was free."""
         namespace = note.regarding.namespace or _NAMESPACE_OF_CLUSTER_SCOPED
         try:
             await self._client.create(EVENTS, self._event(note, namespace, now), namespace)
         except AlreadyExists:
-            return
+            return False
+        return True
 
     def _event(self, note: EventNote, namespace: str, now: datetime) -> Object:
         return {

@@ -16,16 +16,14 @@ What the end of a request leads to:
 """
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Generic
 
 from kube.backoff import Backoff
-from kube.broken import BrokenObjects
 from kube.confirmation import confirm_api_server, went_back
-from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
+from kube.decoding import Bookmark, Decoder, Seen, WatchError
 from kube.discovery import Discovery, KindName
 from kube.errors import (
     Expired,
@@ -40,12 +38,12 @@ from kube.errors import (
     Unreachable,
 )
 from kube.listing import Listed, list_all
-from kube.record import Change, ChangeKind, Key, RecordT, key_of
+from kube.mirror import Mirror
+from kube.record import Change, ChangeKind, Key, RecordT
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
 from kube.sight import Sight, State
 from kube.status import from_status
-from kube.store import Store
 from kube.transport import Transport
 from kube.watching import watch
 
@@ -86,8 +84,7 @@ class Reflector(Generic[RecordT]):
         self._notify = notify
         self._clock = clock
         self._settings = settings
-        self._store: Store[RecordT] = Store()
-        self._broken = BrokenObjects(resource.kind, on_broken)
+        self._mirror: Mirror[RecordT] = Mirror(resource.kind, on_broken)
         self._sight = Sight(resource.plural if isinstance(resource, Resource) else resource.kind, clock)
         self._backoff = Backoff(settings.waits)
         self._resource_version = ""  # "" when it must list
@@ -99,16 +96,16 @@ class Reflector(Generic[RecordT]):
     @property
     def store(self) -> Mapping[Key, RecordT]:
         """The picture; a read-only view that follows it."""
-        return self._store.records
+        return self._mirror.records
 
     @property
     def broken(self) -> Mapping[Key, str]:
         """Objects that exist but do not decode, with the reason; a read-only view."""
-        return self._broken.errors
+        return self._mirror.broken
 
     @property
     def synced(self) -> bool:
-        """Whether there was a complete list since the start."""
+        """Whether there is a complete list: not before the first, and not before that of a kind that came."""
         return self._sight.synced
 
     async def wait_synced(self) -> None:
@@ -167,11 +164,10 @@ class Reflector(Generic[RecordT]):
         began = self._clock()
         listed = await self._list_all()
         self._resource_version = listed.resource_version
-        self._list_due = self._clock() + _between(*self._settings.relist)
+        self._list_due = self._clock() + self._settings.draw_relist().total_seconds()
         self._missed = 0
         self._is_served = True
-        self._broken.replace(listed.broken)
-        changes = self._store.replace(listed.records)
+        changes = self._mirror.replace(listed)
         # What a list shows is as old as its first page.
         self._sight.alive(began)
         self._sight.complete()
@@ -192,6 +188,9 @@ class Reflector(Generic[RecordT]):
         found = self._resource
         if isinstance(found, KindName):
             found = await Discovery(self._transport).resource(found.api_version, found.kind)
+            if not self._is_served:
+                self._is_served = True
+                self._sight.incomplete()  # that it is empty was the truth of a kind that was not served
         return found.path(self._namespace)
 
     async def _watch(self) -> None:
@@ -214,31 +213,16 @@ class Reflector(Generic[RecordT]):
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
             match self._decoder.line(line):
-                case Seen(kind, found):
+                case Seen() as seen:
                     self._sight.alive()
-                    self._tell(self._apply(kind, found))
+                    self._resource_version = seen.resource_version
+                    self._tell(self._mirror.apply(seen))
                 case Bookmark(resource_version):
                     self._sight.alive()
                     self._resource_version = resource_version
                 case WatchError(status):
                     self._resource_version = ""
                     raise from_status(f"The watch of {self._path}", self._path, status.code, status)
-
-    def _apply(self, kind: ChangeKind, found: RecordT | Broken) -> list[Change[RecordT]]:
-        if isinstance(found, Broken):
-            self._resource_version = found.resource_version
-            return self._leave_out(kind, found)
-        key = key_of(found)
-        self._resource_version = found.metadata.resource_version
-        self._broken.discard(key)
-        return self._store.remove(key) if kind is ChangeKind.DELETED else self._store.put(found)
-
-    def _leave_out(self, kind: ChangeKind, found: Broken) -> list[Change[RecordT]]:
-        if kind is ChangeKind.DELETED:
-            self._broken.discard(found.key)
-        else:
-            self._broken.add(found)
-        return self._store.remove(found.key)
 
     def _tell(self, changes: Iterable[Change[RecordT]]) -> None:
         for change in changes:
@@ -249,7 +233,7 @@ class Reflector(Generic[RecordT]):
             self._resource_version = ""
         self._has_failed = True
         # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
-        if isinstance(error, NotFound) and self._missed >= (2 if self._store.records else 1):
+        if isinstance(error, NotFound) and self._missed >= (2 if self._mirror.records else 1):
             self._become_absent(error)
         elif not isinstance(error, Expired):
             # Expired is how the watch of a quiet kind ends: it lists again, and nothing is wrong.
@@ -257,13 +241,9 @@ class Reflector(Generic[RecordT]):
 
     def _become_absent(self, error: NotFound) -> None:
         self._is_served = False
-        self._broken.replace(())
-        changes = self._store.replace(())
+        self._path = ""  # where it comes back is asked anew
+        changes = self._mirror.clear()
         self._sight.alive()
         self._sight.complete()
         self._sight.absent(error)
         self._tell(changes)
-
-
-def _between(shortest: timedelta, longest: timedelta) -> float:
-    return random.uniform(shortest.total_seconds(), longest.total_seconds())  # noqa: S311  no secret

@@ -1,5 +1,6 @@
 """How patient a reflector is."""
 
+import random
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -19,6 +20,11 @@ class ReflectorSettings:
     """A list is compared with the picture again after a random time between these."""
     steady: timedelta = timedelta(seconds=10)
     """A watch that lasted so long ends a row of failures; a shorter one is a failure itself."""
+
+    def draw_relist(self) -> timedelta:
+        """Return after which time the next list is due."""
+        shortest, longest = self.relist
+        return shortest + (longest - shortest) * random.random()  # noqa: S311  no secret
 
 
 PATIENT = ReflectorSettings()

@@ -43,7 +43,7 @@ class Sight:
 
     @property
     def synced(self) -> bool:
-        """Whether there was a complete list since the start."""
+        """Whether there is a complete list."""
         return self._complete.is_set()
 
     async def wait_synced(self) -> None:
@@ -63,6 +63,10 @@ class Sight:
     def complete(self) -> None:
         """Note that there is a complete list."""
         self._complete.set()
+
+    def incomplete(self) -> None:
+        """Note that what was complete is not any more."""
+        self._complete.clear()
 
     def accepted(self) -> None:
         """Note that a watch was accepted; if it is not refused within a second, that was a proof of life."""

@@ -1,11 +1,15 @@
 """Insisting: try until it works, with back-off, and say once per transition why it does not."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from runtime.problems import Problems
+from runtime.temporal_trouble import SILENCE, is_silence
+
+_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -27,6 +31,7 @@ async def insist(
             result = await attempt()
         except errors as error:
             problems.report(part, one_sentence(error))
+            _log.debug("attempt failed", exc_info=error, extra={"part": part})
             await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311  spreads retries, hides no secret
             wait = min(wait * 2, longest_seconds)
         else:
@@ -36,4 +41,6 @@ async def insist(
 
 def one_sentence(error: BaseException) -> str:
     """What went wrong, on one line."""
+    if is_silence(error):
+        return SILENCE
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,8 @@
-"""Problems: what keeps a process from doing its work, one sentence per part, said once per transition."""
+"""Problems: what keeps work from being done, one sentence per part, said once per transition.
+
+A process has one of its own, which makes it unready. What keeps only a part of its work is in another one,
+else one missing right would take the whole process out of service.
+"""
 
 import logging
 
@@ -6,9 +10,11 @@ _log = logging.getLogger(__name__)
 
 
 class Problems:
-    """The open problems of one process; it is ready when there are none."""
+    """The open problems of a process, which is ready when there are none, or of a part of its work."""
 
-    def __init__(self) -> None:
+    def __init__(self, consequence: str = "not ready") -> None:
+        """`consequence` is what the log says of each."""
+        self._consequence = consequence
         self._open: dict[str, str] = {}
 
     def report(self, part: str, sentence: str) -> None:
@@ -17,7 +23,7 @@ class Problems:
             return
         if sentence:
             self._open[part] = sentence
-            _log.warning("not ready", extra={"part": part, "problem": sentence})
+            _log.warning(self._consequence, extra={"part": part, "problem": sentence})
             return
         del self._open[part]
         _log.info("well again", extra={"part": part})

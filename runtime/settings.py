@@ -13,7 +13,10 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from health.check_kind import CheckKind
 from health.frozen import Frozen
+from health.kinds import CHECK_KINDS
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from runtime.address import LARGEST_PORT, Address
 
@@ -41,6 +44,18 @@ def _signals(listed: object) -> object:
         return tuple(UpgradeSignal.parse(one.strip()) for one in listed.split(","))
     except ValueError as error:
         raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
+
+
+def _kinds(listed: object) -> object:
+    if not isinstance(listed, str):
+        return listed
+    known = {kind.resource_name: kind for kind in CHECK_KINDS.values()}
+    names = [name.strip() for name in listed.split(",")]
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        why = f"there is no kind {unknown!r}, there are {', '.join(known)}"
+        raise PydanticCustomError("check_kinds", "{why}", {"why": why})
+    return tuple(known[name] for name in dict.fromkeys(names))
 
 
 class SettingsError(Exception):
@@ -74,6 +89,8 @@ class Settings(Frozen):
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 
+    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = (NODE_HEALTH_CHECK,)
+    """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = (CLUSTER_VERSION,)
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""
 

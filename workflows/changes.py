@@ -54,6 +54,9 @@ class Changes(Orders):
         result = await self._finish(self._attempt(asked))
         if result.is_lost:
             self._memory = self._memory.having_lost(asked.known, workflow.now())
+        elif result.is_done:
+            self._seen = None
+            self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
             self._seen = seen.model_copy(update={"hold": result.hold})
         else:
@@ -133,6 +136,6 @@ class Changes(Orders):
     def _concluded(self, outcome: Outcome) -> Outcome:
         """Note what back-off counts from, in the task that ends the incident (decision 14)."""
         if self._memory.attempt:
-            number, ended = self._memory.attempt, workflow.now()
+            number, ended = self._memory.attempt, self._memory.deleted_at or workflow.now()
             workflow.upsert_search_attributes([ATTEMPT.value_set(number), ATTEMPT_ENDED.value_set(ended)])
         return outcome

@@ -49,6 +49,8 @@ class ActResult(Frozen):
 
     request: RequestSight | None = None
     hold: Hold | None = None
+    is_done: bool = False
+    """The target was deleted or marked, or that is under way already; there is no request for it."""
     is_lost: bool = False
     """What was known is gone, deleted by somebody; nothing was made anew."""
     lease_acquired_at: datetime | None = None

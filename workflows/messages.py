@@ -18,6 +18,8 @@ from health.request_sight import RequestSight
 WORKFLOW = "Remediation"
 LOOK = "look"
 """The one signal of the detector: the answer for this incident changed."""
+REPLACED_BY_MEMO = "replaced_by"
+"""What makes another target when this one is deleted: back-off goes by it (decision 14)."""
 INCIDENT_MEMO = "incident"
 """The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
 ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")

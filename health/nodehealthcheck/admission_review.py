@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from health.nodehealthcheck.check import problem_of
 from health.nodehealthcheck.spec import Refused, Spec
+from health.references import TemplateReference
 from health.template_validity import duplicate_kind
 
 SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})
@@ -58,13 +59,18 @@ class Change:
 
 def doubtful_kinds(check: RawCheck) -> frozenset[TemplateKind]:
     """The kinds of templates that more than one step of an escalation uses."""
+    templates = templates_of_steps(check)
+    names = [template.kind for template in templates]
+    return frozenset((one.api_version, one.kind) for one in templates if names.count(one.kind) > 1)
+
+
+def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
+    """The templates of the steps of an escalation; none of a check that is refused anyway."""
     try:
         spec = Spec.model_validate(_spec(check))
     except ValidationError:
-        return frozenset()  # refused anyway
-    templates = [step.remediation_template for step in spec.escalating_remediations]
-    names = [template.kind for template in templates]
-    return frozenset((one.api_version, one.kind) for one in templates if names.count(one.kind) > 1)
+        return ()
+    return tuple(step.remediation_template.reference for step in spec.escalating_remediations)
 
 
 def refusals(change: Change, facts: Facts) -> tuple[str, ...]:

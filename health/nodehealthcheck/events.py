@@ -14,7 +14,7 @@ from typing import Any
 
 from health.admission import Question, common_hold
 from health.announcement import Announcement, Severity
-from health.check_sight import CheckSight, TargetSight
+from health.check_sight import CheckSight
 from health.health_check import InvalidCheckError
 from health.nodehealthcheck.disabled import disabled
 from health.nodehealthcheck.request_events import request_notes
@@ -129,7 +129,9 @@ def _holds_all(sight: CheckSight, now: datetime) -> bool:
     if sight.allowance is None or isinstance(sight.check, InvalidCheckError):
         return True
     storm = storm_hold(sight.storm, sight.check.storm_cooldown, now)
-    question = Question(check_hold=sight.check.hold, allowance=sight.allowance, storm=storm, around=sight.around)
+    question = Question(
+        check_hold=sight.check.hold, allowance=sight.allowance, storm=storm, around=sight.around
+    )
     return common_hold(question) is not None
 
 

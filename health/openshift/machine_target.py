@@ -30,6 +30,12 @@ class MachineTarget:
         return self.machine.metadata
 
     @property
+    def replaced_by(self) -> str:
+        """Its controller: a MachineSet, or what else makes Machines."""
+        controller = self.machine.controller
+        return f"{controller.kind}/{controller.name}" if controller else ""
+
+    @property
     def node_name(self) -> str:
         """The Node that it was linked to, there or not; "" while there is none."""
         return self.machine.node_name

@@ -12,7 +12,7 @@ from temporalio.client import Client as TemporalClient
 
 from detector.glance import Glance
 from detector.picture import Picture
-from detector.sources import Sources
+from detector.sources import Scope, Sources
 from devcluster.control_plane import ControlPlane
 from health.observation import HoldReason, Observation
 from health.references import IncidentReference
@@ -45,7 +45,7 @@ class Eyes:
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._picture = Picture("test")
-        self._sources = Sources(transport, self._picture, SETTINGS.lease_namespace, Problems())
+        self._sources = Sources(transport, self._picture, Scope(SETTINGS.lease_namespace), Problems())
         self._incident = incident
 
     @asynccontextmanager

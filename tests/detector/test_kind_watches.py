@@ -127,13 +127,14 @@ async def test_kind_that_is_removed_is_empty_and_refused_and_is_back_within_two_
     assert watched.problem == ""
 
 
-async def test_right_that_is_missing_is_a_problem_of_the_process_until_it_is_granted(
-    watched: Watched, other: OtherKind
-) -> None:
+async def test_right_that_is_missing_is_told_until_it_is_granted(watched: Watched, other: OtherKind) -> None:
     await other.install()
     await eventually(lambda: "forbidden" in watched.refusal, 10)
-    assert any("forbidden" in sentence for sentence in watched.problems.sentences)
+    (told,) = watched.problems.sentences
+    assert told.startswith(f"templates of kind ResetTemplate ({other.api_version}): ")
+    assert "forbidden" in told
     assert watched.is_served
+    assert list(watched.watches.ages().values()) == [None]
 
     await other.grant()
     await eventually(lambda: watched.names == {"reset"}, SOON_SECONDS + 1)

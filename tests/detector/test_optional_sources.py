@@ -9,8 +9,8 @@ import pytest
 
 from detector.glance import Sight
 from detector.picture import Picture
-from detector.sources import Sources
-from detector.surroundings_watch import MACHINE_HEALTH_CHECKS
+from detector.sources import Scope, Sources
+from detector.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
 from health.references import CheckReference
 from health.upgrade import NEVER_UPGRADED, UpgradePhase
 from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
@@ -44,7 +44,8 @@ class Eyes:
         self._server = server
         self.problems = Problems()
         self.picture = Picture("test")
-        self.sources = Sources(transport, self.picture, NAMESPACE, self.problems, (CLUSTER_VERSION, SETTLED))
+        scope = Scope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
+        self.sources = Sources(transport, self.picture, scope, self.problems)
         for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES):
             self.answer(resource.path(), EMPTY)
         self.answer(LEASES.path(NAMESPACE), EMPTY)
@@ -161,6 +162,42 @@ async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(eyes: Eyes
         assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
         assert "Fleet (example.com/v1): " in eyes.sight.unread_surroundings
         await eventually(lambda: any("Fleet" in sentence for sentence in eyes.problems.sentences), 5)
+
+
+@pytest.mark.rule("decision 36", "decision 3")
+async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_found(
+    server: ApiServer, eyes: Eyes
+) -> None:
+    eyes.serve()
+    server.answer("GET", GROUP, SERVED[GROUP])
+    eyes.answer(VERSIONS, refused(403, "Forbidden"))
+    eyes.answer(OTHERS, NOT_SERVED)
+    async with eyes.open():
+        await eyes.until_settled()
+        assert eyes.picture.surroundings.upgrade == NEVER_UPGRADED
+
+        await eventually(lambda: "Forbidden" in eyes.picture.surroundings.upgrade.why_unknown, 5)
+        assert "ClusterVersion (config.openshift.io/v1): " in eyes.sight.unread_surroundings
+        await eventually(lambda: any("ClusterVersion" in one for one in eyes.problems.sentences), 5)
+
+
+@pytest.mark.rule("decision 3")
+async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
+    eyes: Eyes, transport: Transport
+) -> None:
+    eyes.serve()
+    around = SurroundingsWatch(transport, NAMESPACE, (CLUSTER_VERSION,), lambda: None)
+    around.sources = {part: one for part, one in around.sources.items() if "ClusterVersion" in part}
+    (source,) = around.sources.values()
+    running = asyncio.create_task(source.run())
+    await around.wait_tried()
+
+    assert not source.is_served
+    assert around.unread(timedelta(minutes=1)) == ""
+    assert "ClusterVersion" in around.unread(timedelta())
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 @pytest.mark.rule("decision 38")

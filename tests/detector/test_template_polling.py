@@ -145,6 +145,7 @@ async def test_right_that_is_missing_altogether_is_named_and_noticed_within_two_
     await eventually(lambda: "cannot get resource" in polled.reason("reset"), 10)
     assert other.group in polled.reason("reset")
     assert any("cannot get resource" in sentence for sentence in polled.problems.sentences)
+    assert list(polled.watches.ages().values()) == [None]
     told = polled.told
 
     await other.grant("get")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.admission import Question, admission, stale_sight
+from health.admission import Question, admission, common_hold, stale_sight
 from health.check_problem import CheckProblem
 from health.check_surroundings import CheckSurroundings
 from health.global_stop import Stop
@@ -108,6 +108,17 @@ def test_one_objection_is_enough(chosen: set[int]) -> None:
         question = changed(question, OBJECTIONS[index][0])
 
     assert (admission(question) is None) is (not chosen)
+
+
+@pytest.mark.rule("decision 6")
+@pytest.mark.parametrize(("change", "reason", "_message"), OBJECTIONS, ids=NAMES)
+def test_what_holds_all_targets_is_told_from_what_holds_one(
+    change: dict[str, Any], reason: HoldReason, _message: str
+) -> None:
+    question = replace(GO, **change)
+    is_of_target = reason in (HoldReason.EXCLUDED, HoldReason.BACK_OFF)
+
+    assert common_hold(question) == (None if is_of_target else admission(question))
 
 
 @pytest.mark.rule("decision 6")

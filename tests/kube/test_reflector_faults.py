@@ -181,6 +181,39 @@ async def test_kind_whose_path_is_not_known_is_asked_for_until_it_is_served(
     assert told.brief() == [("ADDED", "a")]
 
 
+async def test_kind_that_comes_and_cannot_be_listed_is_not_taken_for_empty(
+    server: ApiServer, transport: Transport
+) -> None:
+    served = said({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": False}]})
+    server.answer("GET", "/api/v1", CORE)
+    server.answer("GET", "/apis/example.com/v1", NOT_SERVED, served)
+    server.answer("GET", PATH, refused(403, "Forbidden"))
+
+    async with reflecting(transport, resource=KindName("example.com/v1", "Widget")) as (reflector, _):
+        await reflector.wait_synced()
+        await eventually(lambda: reflector.is_served)
+        await eventually(lambda: "Forbidden" in reflector.problem)
+        assert not reflector.synced
+
+
+async def test_kind_that_goes_and_comes_back_elsewhere_is_found(
+    server: ApiServer, transport: Transport
+) -> None:
+    def served(plural: str) -> Answer:
+        return said({"resources": [{"name": plural, "kind": "Widget", "namespaced": False}]})
+
+    server.answer("GET", "/api/v1", CORE)
+    server.answer("GET", "/apis/example.com/v1", served("widgeten"), served("widgets"))
+    server.answer("GET", "/apis/example.com/v1/widgeten", NOT_SERVED)
+    server.answer("GET", PATH, ONE)
+    server.watch(PATH, SILENT)
+
+    async with reflecting(transport, resource=KindName("example.com/v1", "Widget")) as (reflector, told):
+        await eventually(lambda: reflector.state is State.WATCHING)
+
+    assert told.brief() == [("ADDED", "a")]
+
+
 async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Transport) -> None:
     server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, ONE, NOT_SERVED)

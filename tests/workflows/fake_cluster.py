@@ -16,7 +16,7 @@ from temporalio import activity
 
 from health.marks import with_marks
 from health.observation import Hold, HoldReason, Observation
-from health.references import RequestReference
+from health.references import Action, RequestReference
 from health.request_sight import RequestSight
 from tests.workflows.sights import expired
 from workflows.contracts import (
@@ -171,6 +171,10 @@ class FakeCluster:
         if self.refusals:
             self.leased_since = self.leased_since if asked.holds_lease else None
             return ActResult(hold=self.refusals.popleft())
+        if asked.step.action is not Action.REQUEST:
+            self.note(f"{asked.step.action} of the target", when)
+            self.leased_since = self.leased_since or when
+            return ActResult(is_done=True, lease_acquired_at=self.leased_since)
         name = asked.step.template.name
         for request in self.requests.values():
             if request.reference.template in ("", name):

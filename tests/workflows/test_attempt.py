@@ -9,6 +9,7 @@ from detector.incident_calls import IncidentCalls
 from devcluster.polling import until
 from health.back_off import EndedAttempt
 from health.moves import Outcome, Phase
+from health.target import TargetName
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, gone, healthy, released, waiting
 
@@ -26,7 +27,7 @@ async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]
 
     await until(are_listed, within=timedelta(seconds=15), otherwise=f"not {count} are listed")
     found = await calls.ended_attempts(LONG_AGO)
-    assert all(reference == incident.reference for reference, _ in found)
+    assert all(target == TargetName.of(incident.reference.target) for target, _ in found)
     return sorted((attempt for _, attempt in found), key=lambda attempt: attempt.ended)
 
 

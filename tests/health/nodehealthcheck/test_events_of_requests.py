@@ -1,4 +1,4 @@
-"""Events of a NodeHealthCheck about its requests (semantics 1.5): what became of them, and what that means."""
+"""Events of a NodeHealthCheck about its requests (semantics 1.5): what became of them, and what it means."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from health.announcement import Severity
-from health.check_sight import CheckSight
+from health.check_sight import CheckSight, TargetSight
 from health.request_change import RequestChange
 from health.request_sight import RequestSight
 from tests.health.reporter import Reporter
@@ -24,8 +24,10 @@ REMOVED = (
 INTERRUPTED = (
     WARNING,
     "RemediationInterrupted",
-    "[remediation] Node node-1 is still unhealthy, but its remediation CR of kind Reboot with name node-1 "
-    "was deleted",
+    (
+        "[remediation] Node node-1 is still unhealthy, but its remediation CR of kind Reboot "
+        "with name node-1 was deleted"
+    ),
 )
 
 
@@ -74,13 +76,15 @@ def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: 
 
 
 @pytest.mark.rule("NHC 1.5/RemediationRemoved")
-@pytest.mark.parametrize("unhealthy", [expired, waiting])
-def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by_us(unhealthy: object) -> None:
-    reporter = Reporter()
-    reporter.sees(sight(expired("node-1", REQUEST)))
+@pytest.mark.parametrize(
+    "unhealthy", [pytest.param(expired(), id="expired"), pytest.param(waiting(), id="waiting")]
+)
+def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by_us(
+    reporter: Reporter, unhealthy: TargetSight
+) -> None:
+    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
 
-    told = reporter.sees(after(sight(expired("node-1")), gone(REQUEST)))
-    assert told == [INTERRUPTED]
+    assert reporter.sees(after(sight(unhealthy), gone(REQUEST))) == [INTERRUPTED]
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated")
@@ -120,7 +124,9 @@ def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_told(re
         pytest.param(timedelta(minutes=10, seconds=1), [], id="old"),
     ],
 )
-@pytest.mark.parametrize("restarting", [True, False], ids=["after a start", "of a kind that was not seen yet"])
+@pytest.mark.parametrize(
+    "restarting", [True, False], ids=["after a start", "of a kind that was not seen yet"]
+)
 def test_of_requests_that_are_seen_first_only_young_ones_are_told(
     reporter: Reporter,
     restarting: bool,  # noqa: FBT001  a column of the table
@@ -135,9 +141,8 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
     assert reporter.sees(there if restarting else after(there, made(request))) == told
 
 
-def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told() -> None:
-    reporter = Reporter()
-    reporter.sees(sight(expired("node-1", REQUEST)))
+def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told(reporter: Reporter) -> None:
+    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
 
     told = reporter.sees(after(sight(of=INVALID), gone(REQUEST)))
     assert [reason for _, reason, _ in told] == ["Disabled"]

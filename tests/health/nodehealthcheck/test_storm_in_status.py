@@ -11,7 +11,7 @@ from health.check_sight import CheckSight
 from health.nodehealthcheck.events import announcements
 from health.nodehealthcheck.status import status_patch
 from health.storm import Storm
-from tests.health.samples import BLOCKED, INVALID, NOW, expired, sight
+from tests.health.samples import BLOCKED, INVALID, NOW, check, expired, sight
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 MINUTE = timedelta(minutes=1)
@@ -184,7 +184,8 @@ def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_told(r
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/storm", "decision 6")
 def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> None:
-    held = replace(sight(*(expired(f"node-{number}") for number in range(1000))), storm=COOLING)
+    nodes = [expired(f"node-{number}") for number in range(1000)]
+    held = replace(sight(*nodes, of=check(stormCooldownDuration="4m")), storm=COOLING)
     notes = announcements(reporter.before, held, reporter.stored, NOW)
 
     assert [note.reason for note in notes] == [

@@ -1,0 +1,53 @@
+"""TemporalTrouble: why Temporal cannot be used, in words for people.
+
+The core tells what is wrong with a connection in debugging output of Rust when it opens one, and by "tcp
+connect error" or "http2 error" later. People are told whether nobody answers, and where; that stays one
+sentence however the errors of one outage vary. The core's own words are logged by whoever insists.
+"""
+
+import re
+
+from temporalio.service import RPCError, RPCStatusCode
+
+SILENCE = "Temporal does not answer"
+_SILENT = {
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.UNKNOWN,
+}
+
+
+class TemporalUnreachable(Exception):
+    """Nobody answers at the address of Temporal, or something that is no Temporal; one sentence."""
+
+
+def is_silence(error: BaseException) -> bool:
+    """Whether a call failed with its connection: what Temporal itself refuses comes with details."""
+    return isinstance(error, RPCError) and error.status in _SILENT and not error.grpc_status.details
+
+
+def silent(address: str) -> TemporalUnreachable:
+    """Temporal answered before, and does not now."""
+    return TemporalUnreachable(f"Temporal at {address} does not answer")
+
+
+def unconnected(address: str, error: BaseException) -> TemporalUnreachable:
+    """No connection was made: `error` says why, at its innermost."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return TemporalUnreachable(f"Temporal at {address} cannot be reached: {_reason(said)}")
+
+
+_REASONS = (
+    (re.compile(r"InvalidContentType"), "it speaks no TLS"),
+    (re.compile(r"InvalidCertificate\((\w+)"), r"its certificate is not trusted (\1)"),
+    (re.compile(r".*(?:message|error): \"([^\"]+)\""), r"\1"),
+)
+"""What the debugging output means; of several texts in it the innermost is the one for people."""
+
+
+def _reason(said: str) -> str:
+    for pattern, meaning in _REASONS:
+        if found := pattern.search(said):
+            return found.expand(meaning)
+    return "the connection failed" if "::" in said else said

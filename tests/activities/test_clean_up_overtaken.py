@@ -1,0 +1,111 @@
+"""A request whose owner is in doubt, and that somebody changes between the look at it and its deletion."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.clean_up import CleanUp
+from activities.target_lease import TargetLeases
+from devcluster.control_plane import ControlPlane
+from health.references import RequestReference
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import Conflict
+from kube.resource import NODES, Object, Resource
+from kube.transport import Transport
+from tests.activities.world import LEASE_NAMESPACE, NAMESPACE, REQUESTS, World
+from workflows.contracts import CleanUpInput, CleanUpResult
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.8/deletion", "decision 2/preconditions")]
+
+Change = Callable[[], Awaitable[None]]
+
+
+class Overtaken(Client):
+    """A client whose reads somebody overtakes: right after each of them the next change is made."""
+
+    def __init__(self, transport: Transport, *changes: Change) -> None:
+        super().__init__(transport, "tests")
+        self._changes = list(changes)
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        found = await super().get(resource, name, namespace)
+        if resource == REQUESTS and self._changes:
+            await self._changes.pop(0)()
+        return found
+
+
+@pytest.fixture
+async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
+    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as connected:
+        yield connected
+
+
+async def clean_up(world: World, client: Client, transport: Transport, of: RequestReference) -> CleanUpResult:
+    activity = CleanUp(client, Discovery(transport), TargetLeases(client, LEASE_NAMESPACE))
+    asked = CleanUpInput(incident=world.incident, requests=(of,), doubtful=(of.uid,))
+    return await ActivityEnvironment().run(activity.clean_up, asked)
+
+
+def writing(world: World, text: str) -> Change:
+    """What a remediator does all the time."""
+
+    async def change() -> None:
+        body: Object = {"metadata": {"annotations": {"remediator": text}}}
+        await world.client.merge_patch(REQUESTS, world.name, body, NAMESPACE)
+
+    return change
+
+
+async def test_request_that_changes_is_looked_at_again_and_deleted(
+    world: World, transport: Transport
+) -> None:
+    ours = await world.make_request()
+    client = Overtaken(transport, writing(world, "at work"))
+
+    assert (await clean_up(world, client, transport, ours)).remaining == ()
+    assert await world.request() is None
+
+
+async def test_request_that_is_given_to_another_owner_meanwhile_is_kept(
+    world: World, transport: Transport
+) -> None:
+    async def give_away() -> None:
+        owner = {"apiVersion": "v1", "kind": NODES.kind, "name": world.name, "uid": world.node_uid}
+        body: Object = {"metadata": {"ownerReferences": [owner]}}
+        await world.client.merge_patch(REQUESTS, world.name, body, NAMESPACE)
+
+    ours = await world.make_request()
+    result = await clean_up(world, Overtaken(transport, give_away), transport, ours)
+
+    assert result.remaining == ()
+    found = await world.request()
+    assert found is not None
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+async def test_request_that_is_made_anew_meanwhile_is_kept(world: World, transport: Transport) -> None:
+    async def make_anew() -> None:
+        await world.remove_request(world.name)
+        await world.make_request()
+
+    ours = await world.make_request()
+    result = await clean_up(world, Overtaken(transport, make_anew), transport, ours)
+
+    assert result.remaining == ()
+    found = await world.request()
+    assert found is not None
+    assert found["metadata"]["uid"] != ours.uid
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+async def test_request_that_changes_all_the_time_is_left_to_the_next_try(
+    world: World, transport: Transport
+) -> None:
+    ours = await world.make_request()
+    changes = [writing(world, str(number)) for number in range(3)]
+
+    with pytest.raises(Conflict):
+        await clean_up(world, Overtaken(transport, *changes), transport, ours)
+    assert await world.request() is not None

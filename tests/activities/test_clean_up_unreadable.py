@@ -1,0 +1,58 @@
+"""A request that the detector does not see, as it does not parse, told by a server that says anything."""
+
+from pathlib import Path
+
+import pytest
+
+from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from kube.resource import NODE_HEALTH_CHECKS
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.kube.api_server import ApiServer, refused, said
+from workflows.contracts import CleanUpInput
+
+INCIDENT = IncidentReference(
+    cluster="test",
+    check=CheckReference(kind="NodeHealthCheck", name="workers"),
+    target=TargetReference(kind="Node", name="node-1", uid="node-uid"),
+)
+REQUEST = RequestReference(
+    api_version="example.com/v1", kind="Reset", namespace="default", name="node-1", uid="request-uid"
+)
+GROUP = "/apis/example.com/v1"
+PATH = f"{GROUP}/namespaces/default/resets/node-1"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-node-1"
+CHECK = {
+    "apiVersion": NODE_HEALTH_CHECKS.api_version,
+    "kind": NODE_HEALTH_CHECKS.kind,
+    "name": "workers",
+    "uid": "check-uid",
+}
+UNREADABLE = {
+    "metadata": {
+        "name": "node-1",
+        "namespace": "default",
+        "uid": "request-uid",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-03-01T12:00:00Z",
+        "ownerReferences": [CHECK],
+    },
+    "status": {"conditions": "none"},
+}
+
+
+@pytest.mark.rule("decision 2/preconditions")
+async def test_request_of_ours_that_does_not_parse_is_deleted_as_it_was_read(tmp_path: Path) -> None:
+    asked = CleanUpInput(incident=INCIDENT, requests=(REQUEST,), doubtful=(REQUEST.uid,))
+    async with ApiServer(tmp_path) as server:
+        resets = [{"name": "resets", "kind": "Reset", "namespaced": True}]
+        server.answer("GET", GROUP, said({"resources": resets}))
+        server.answer("GET", PATH, said(UNREADABLE))
+        server.answer("DELETE", PATH, said({}))
+        server.answer("GET", LEASE, refused(404, "NotFound", "node-node-1"))
+        async with await Transport.connect(str(server.kubeconfig)) as transport:
+            result = await Hands(transport).clean_up(asked)
+        (deletion,) = [one.body for one in server.asked if one.method == "DELETE"]
+
+    assert result.remaining == ()
+    assert deletion["preconditions"] == {"uid": "request-uid", "resourceVersion": "7"}

@@ -1,0 +1,78 @@
+"""A kind that signals upgrades and comes while we run, on a real API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from detector.surroundings_watch import SurroundingsWatch
+from devcluster.control_plane import ControlPlane
+from health.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
+from health.upgrade_signal import UpgradeSignal
+from kube.client import Client
+from kube.resource import Object
+from kube.transport import Transport
+from tests.end_to_end.other_kind import OtherKind
+from tests.kube.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+LIMIT = timedelta(minutes=1)
+FIFTEEN_SECONDS = 16.0
+"""What is promised, and what a busy machine adds."""
+
+
+@pytest.fixture
+async def other(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        yield OtherKind(Client(transport))
+
+
+@pytest.fixture
+async def around(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator[SurroundingsWatch]:
+    """With the rights of the detector; the kind that signals upgrades is not served yet."""
+    signal = UpgradeSignal.parse(f"{other.api_version}/{other.requests.kind}/RollingOut=True")
+    async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
+        made = SurroundingsWatch(transport, "medik8s-leases", [signal], lambda: None)
+        running = [asyncio.create_task(source.run()) for source in made.sources.values()]
+        yield made
+        for task in running:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def upgrade(around: SurroundingsWatch) -> Upgrade:
+    return around.now().upgrade
+
+
+@pytest.mark.rule("decision 38", "decision 36", "decision 3")
+async def test_kind_that_is_installed_later_is_noticed_in_time_and_holds_until_it_can_be_read(
+    around: SurroundingsWatch, other: OtherKind, control_plane: ControlPlane
+) -> None:
+    await around.wait_tried()
+    assert upgrade(around) == NEVER_UPGRADED
+    assert around.unread(LIMIT) == ""
+    await other.install()
+
+    await eventually(lambda: "forbidden" in upgrade(around).why_unknown, FIFTEEN_SECONDS)
+    assert f"{other.requests.kind} ({other.api_version}): " in around.unread(LIMIT)
+    await _roll_out(control_plane, other)
+    await other.grant()
+
+    await eventually(lambda: upgrade(around).phase is UpgradePhase.UNDER_WAY, FIFTEEN_SECONDS)
+    assert around.unread(LIMIT) == ""
+
+
+async def _roll_out(control_plane: ControlPlane, other: OtherKind) -> None:
+    condition = {"type": "RollingOut", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    body: Object = {
+        "apiVersion": other.api_version,
+        "kind": other.requests.kind,
+        "metadata": {"name": "blue"},
+        "status": {"conditions": [condition]},
+    }
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        await Client(transport).create(other.requests, body, "default")

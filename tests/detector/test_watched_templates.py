@@ -1,0 +1,133 @@
+"""Which templates the webhook may know from the detector's watches, on a real API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from detector.admission_facts import AdmissionFacts
+from detector.kind_watch import Kind
+from detector.named_kinds import NamedKinds
+from detector.picture import Picture
+from detector.records import CheckRecord
+from devcluster.control_plane import ControlPlane
+from devcluster.manifests import ROOT
+from devcluster.polling import until
+from health.nodehealthcheck.admission_review import Change, Facts, Operation
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.references import CheckReference
+from health.remediation_request import MULTIPLE_TEMPLATES
+from kube.client import Client
+from kube.errors import KubernetesError
+from kube.resource import Object
+from kube.transport import Transport
+from tests.devcluster.kubectl import kubectl
+from tests.end_to_end.other_kind import OtherKind
+from tests.health.samples import check_object
+from tests.kube.eventually import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/same kind")]
+
+LIMIT = timedelta(minutes=1)
+RIGHTS_OF_THE_WEBHOOK = ROOT / "deploy" / "webhook" / "rbac.yaml"
+
+
+class Detector:
+    """The watches of a detector that sees one check, with two steps of one kind, and its webhook."""
+
+    def __init__(self, transport: Transport, other: OtherKind) -> None:
+        steps = [
+            {"remediationTemplate": other.template | {"name": name}, "order": order, "timeout": "60s"}
+            for order, name in enumerate(("reset", "hard"))
+        ]
+        self.check = check_object(remediationTemplate=None, escalatingRemediations=steps)
+        self.kind: Kind = (other.api_version, other.templates.kind)
+        picture = Picture("test")
+        reference = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
+        picture.check_changed(NODE_HEALTH_CHECK, reference, CheckRecord.model_validate(self.check))
+        self.kinds = NamedKinds(transport, picture)
+        self._facts = AdmissionFacts(transport, lambda kind: self.kinds.watched_templates(kind, LIMIT))
+
+    def names(self, limit: timedelta = LIMIT) -> set[str] | None:
+        """The templates that are known without asking."""
+        found = self.kinds.watched_templates(self.kind, limit)
+        return None if found is None else {one.metadata.name for one in found}
+
+    async def facts(self) -> Facts:
+        return await self._facts.of(Change(Operation.UPDATE, new=self.check, old=self.check))
+
+    async def can_answer(self) -> bool:
+        """Whether it has the rights of a webhook."""
+        try:
+            await self.facts()
+        except KubernetesError:
+            return False
+        return True
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            self.kinds.watch(tasks)
+
+
+@pytest.fixture
+async def admin(control_plane: ControlPlane) -> AsyncIterator[Client]:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        yield Client(transport)
+
+
+@pytest.fixture
+async def other(admin: Client) -> OtherKind:
+    """Two templates, both of which take several requests."""
+    made = OtherKind(admin)
+    await made.install()
+    annotations = {MULTIPLE_TEMPLATES: ""}
+    body: Object = {
+        "apiVersion": made.api_version,
+        "kind": made.templates.kind,
+        "metadata": {"name": "hard", "annotations": annotations},
+    }
+    await admin.create(made.templates, body, "default")
+    await admin.merge_patch(made.templates, "reset", {"metadata": {"annotations": annotations}}, "default")
+    return made
+
+
+@pytest.fixture
+async def detector(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator[Detector]:
+    async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
+        made = Detector(transport, other)
+        running = asyncio.create_task(made.run())
+        yield made
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def test_templates_are_known_where_a_watch_shows_all_of_them_and_is_fresh(
+    detector: Detector, other: OtherKind
+) -> None:
+    await detector.kinds.wait_tried()
+    assert detector.names() is None
+    assert detector.kinds.watched_templates(("nobody.example.com/v1", "NamesThisTemplate"), LIMIT) is None
+    await other.grant()
+
+    await eventually(lambda: detector.names() == {"reset", "hard"}, 10)
+    assert detector.names(timedelta()) is None
+
+
+async def test_steps_of_one_kind_are_taken_where_the_named_templates_may_be_read_but_not_listed(
+    detector: Detector, other: OtherKind, admin: Client, control_plane: ControlPlane
+) -> None:
+    status, said = await kubectl(control_plane.kubeconfig, "apply", "-f", str(RIGHTS_OF_THE_WEBHOOK))
+    assert status == 0, said
+    await until(detector.can_answer, within=timedelta(seconds=10), otherwise="topology is never readable")
+    await other.grant("get")
+
+    async def takes_both() -> bool:
+        return await detector.facts() == Facts()
+
+    await until(takes_both, within=timedelta(seconds=10), otherwise="it is refused for ever")
+    assert detector.names() is None
+    await admin.merge_patch(other.templates, "hard", {"metadata": {"annotations": None}}, "default")
+    assert await detector.facts() == Facts(single_template_kinds=frozenset({detector.kind}))

@@ -1,0 +1,95 @@
+"""What an incident does once its target was deleted or marked."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.memory import Memory
+from health.moves import CleanUp, End, Outcome, Phase, Renew, Rest
+from health.next_move import next_move
+from health.observation import Observation, TargetState, is_news
+from health.references import Action, Step
+from tests.health.samples import NOW, fact
+
+LATER = NOW + timedelta(minutes=10)
+MARKED = "marked for external remediation"
+
+
+def seen(state: TargetState, action: Action = Action.DELETE, under_way: str = "") -> Observation:
+    return Observation(
+        state=state, reason="it is so", fact=fact(), steps=(Step(action=action),), under_way=under_way
+    )
+
+
+EXPIRED, HEALTHY = seen(TargetState.EXPIRED), seen(TargetState.HEALTHY)
+GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
+ORDERED = Memory(may_hold_lease=True)
+DELETED = ORDERED.having_disrupted(Step(action=Action.DELETE), EXPIRED, NOW, NOW)
+GIVEN_BACK = DELETED.having_cleaned_up(())
+
+
+@pytest.mark.rule("MHC A.2.5/delete")
+@pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY])
+def test_machine_that_was_deleted_is_waited_for_whatever_its_node_says(state: TargetState) -> None:
+    move = next_move(seen(state), DELETED, NOW)
+    assert move == Rest(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 600.0)
+
+
+@pytest.mark.rule("MHC A.2.5/delete")
+def test_lease_is_kept_while_a_finalizer_keeps_the_machine() -> None:
+    assert next_move(EXPIRED, DELETED, LATER) == Renew(
+        Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet"
+    )
+
+
+@pytest.mark.rule("MHC A.2.5/delete")
+def test_incident_that_deleted_its_machine_ends_remediated_when_it_is_gone() -> None:
+    assert next_move(GONE, DELETED, NOW) == CleanUp("it is so")
+    assert next_move(GONE, GIVEN_BACK, NOW) == End(Outcome.REMEDIATED, "it is so")
+
+
+def test_machine_that_somebody_else_deleted_ends_its_incident_as_gone() -> None:
+    assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, "it is so")
+
+
+@pytest.mark.rule("decision 10")
+def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
+    assert next_move(RELEASED, GIVEN_BACK, NOW) == End(Outcome.RELEASED, "it is so")
+
+
+@pytest.mark.rule("decision 40")
+def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
+    alone = GIVEN_BACK.model_copy(update={"left_alone": True, "left_alone_reason": "maintenance"})
+    move = next_move(EXPIRED, alone, NOW)
+    assert isinstance(move, Rest)
+    assert move.phase is Phase.LEFT_ALONE
+
+
+@pytest.mark.rule("decision 28")
+def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
+    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED)
+    memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
+    assert next_move(marked, memory, NOW) == Rest(Phase.REMEDIATING, f"it is so; {MARKED}", 600.0)
+    assert next_move(HEALTHY, memory.having_cleaned_up(()), NOW) == End(Outcome.REMEDIATED, "it is so")
+
+
+@pytest.mark.rule("decision 28")
+def test_mark_that_the_reference_set_is_not_set_again() -> None:
+    move = next_move(seen(TargetState.EXPIRED, Action.MARK, MARKED), Memory(), NOW)
+    assert isinstance(move, Rest)
+    assert move.phase is Phase.REMEDIATING
+
+
+@pytest.mark.rule("decision 28")
+def test_mark_that_went_wakes_the_incident() -> None:
+    told = seen(TargetState.EXPIRED, Action.MARK, MARKED)
+    assert is_news(told, seen(TargetState.EXPIRED, Action.MARK))
+    assert not is_news(seen(TargetState.EXPIRED, Action.MARK), told)
+
+
+@pytest.mark.rule("decision 14")
+def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
+    memory = ORDERED.having_disrupted(
+        Step(action=Action.DELETE), EXPIRED.model_copy(update={"earlier_attempts": 2}), NOW, NOW
+    )
+    assert (memory.attempt, memory.deleted_at) == (3, NOW)

@@ -1,0 +1,69 @@
+"""Incidents whose step deletes or marks the target itself: no request, and nothing is done twice."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.moves import Outcome, Phase
+from health.observation import Observation
+from health.references import Action, Step
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.settling import rests
+from tests.workflows.sights import escalating, expired, gone, healthy
+
+DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
+
+
+def deleting() -> Observation:
+    return escalating(expired(), DELETE)
+
+
+@pytest.mark.rule("MHC A.2.5/delete")
+async def test_machine_that_hangs_on_a_finalizer_for_an_hour_is_deleted_once_and_waited_for(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(deleting())
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(healthy())
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(deleting())
+    for _ in range(4):
+        await incident.pass_time(timedelta(minutes=15))
+        await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.count("Delete of the target") == 1
+    assert incident.cluster.is_leased
+
+    await incident.sees(gone())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("MHC A.2.5/delete")
+async def test_machine_is_deleted_once_over_a_restart_of_the_worker(bare_incident: IncidentDriver) -> None:
+    incident = bare_incident
+    async with incident.eyes():
+        async with incident.hands():
+            await incident.start(deleting())
+            await rests(incident, Phase.REMEDIATING)
+        await incident.look()
+        async with incident.hands():
+            await rests(incident, Phase.REMEDIATING)
+            await incident.sees(gone())
+            assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.count("Delete of the target") == 1
+
+
+@pytest.mark.rule("decision 28")
+async def test_mark_that_its_consumer_took_off_in_vain_is_set_again(incident: IncidentDriver) -> None:
+    marked = escalating(expired(), MARK)
+    under_way = marked.model_copy(update={"under_way": "marked for external remediation"})
+    await incident.start(marked)
+    await incident.happens("Mark of the target")
+    await incident.sees(under_way)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(marked)
+    await incident.happens("Mark of the target", 2)
+    await incident.sees(under_way)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
