@@ -15,10 +15,10 @@ from contextlib import suppress
 
 from temporalio import activity
 
+from activities.holder import is_own
 from activities.target_lease import TargetLeases
-from health.kinds import CHECK_KINDS
 from health.node import CONFIRMED_HEALTHY
-from health.references import CheckReference, RequestReference, TargetReference
+from health.references import IncidentReference, RequestReference, TargetReference
 from health.remediation_request import RemediationRequest
 from kube.client import Client
 from kube.discovery import Discovery
@@ -43,7 +43,7 @@ class CleanUp:
         """Delete what the incident made; answer what a finalizer keeps."""
         remaining = tuple([request for request in asked.requests if not await self._is_gone(request, asked)])
         if not remaining:
-            if asked.is_confirmed:
+            if asked.is_confirmed and asked.incident.target.kind == NODES.kind:
                 await self._take_off_mark(asked.incident.target)
             await self._leases.give_back(asked.incident, with_turn=asked.is_of_control_plane)
         return CleanUpResult(remaining=remaining)
@@ -52,7 +52,7 @@ class CleanUp:
         try:
             resource = await self._discovery.resource(request.api_version, request.kind)
             if request.uid in asked.doubtful:
-                deleted = await self._delete_if_owned(resource, request, asked.incident.check)
+                deleted = await self._delete_if_owned(resource, request, asked.incident)
             else:
                 deleted = await self._delete(resource, request)
         except NotFound:
@@ -67,7 +67,7 @@ class CleanUp:
             return None
 
     async def _delete_if_owned(
-        self, resource: Resource, request: RequestReference, check: CheckReference
+        self, resource: Resource, request: RequestReference, incident: IncidentReference
     ) -> Object | None:
         """The same of a request that may be another's by now; None also if it is (semantics 2.8).
 
@@ -75,14 +75,14 @@ class CleanUp:
         """
         for _ in range(READS - 1):
             with suppress(Conflict):
-                return await self._delete_as_read(resource, request, check)
-        return await self._delete_as_read(resource, request, check)
+                return await self._delete_as_read(resource, request, incident)
+        return await self._delete_as_read(resource, request, incident)
 
     async def _delete_as_read(
-        self, resource: Resource, request: RequestReference, check: CheckReference
+        self, resource: Resource, request: RequestReference, incident: IncidentReference
     ) -> Object | None:
         found = await self._client.get(resource, request.name, request.namespace)
-        if found["metadata"]["uid"] != request.uid or not _is_owned(found, check):
+        if found["metadata"]["uid"] != request.uid or not _is_owned(found, incident):
             return None
         version = found["metadata"]["resourceVersion"]
         return await self._client.delete(
@@ -100,8 +100,7 @@ class CleanUp:
             activity.logger.warning("the node stays marked", extra={"reason": error.message})
 
 
-def _is_owned(request: Object, reference: CheckReference) -> bool:
+def _is_owned(request: Object, incident: IncidentReference) -> bool:
     # By its metadata alone: what else of it does not parse may be why the detector does not see it.
     metadata = {"metadata": request["metadata"]}
-    check = CHECK_KINDS[reference.kind]
-    return RemediationRequest.model_validate(metadata).owner(check.kind, check.api_version) == reference.name
+    return is_own(RemediationRequest.model_validate(metadata), incident)

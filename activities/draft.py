@@ -1,11 +1,19 @@
-"""Draft: the request of one step, from the live template and the Machine of the node."""
+"""Draft: the request of one step, from the live template and what the kind of check adds to it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import cast
 
 from activities.held import Held
+from activities.machine_step import attempt_of, machine_of
+from activities.node_machine import NodeMachines
 from activities.still_true import Confirmed
-from health.object_metadata import OwnerReference
+from health.node import Node
+from health.nodehealthcheck.check import KIND as NODE_HEALTH_CHECK
 from health.observation import HoldReason
+from health.openshift import remediation_request as of_machine
+from health.openshift.check import KIND as MACHINE_HEALTH_CHECK
 from health.references import TemplateReference
-from health.remediation_request import Attempt, InvalidTemplateError, new_request
+from health.remediation_request import InvalidTemplateError, new_request
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import NotFound
@@ -15,16 +23,19 @@ from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 15.0
 """A template that is not there: as the reference's requeue; the detector wakes the incident earlier."""
-MACHINE_API = "machine.openshift.io/v1beta1"
 
 
 class Drafts:
     """Reads what requests are made from."""
 
     def __init__(self, client: Client, discovery: Discovery, shared: SharedReads) -> None:
-        self._client = client
         self._discovery = discovery
         self._shared = shared
+        self._machines = NodeMachines(client, discovery)
+        self._of_kind: Mapping[str, Callable[[ActInput, Confirmed, Object], Awaitable[Object]]] = {
+            NODE_HEALTH_CHECK: self._for_node,
+            MACHINE_HEALTH_CHECK: _for_machine,
+        }
 
     async def template(self, reference: TemplateReference) -> Object:
         """The live template.
@@ -48,33 +59,27 @@ class Drafts:
             KubernetesError: the API server could not be asked.
 
         """
-        machine = await self._machine(confirmed.node.metadata.annotations.machine, asked.step.template)
-        attempt = Attempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
         try:
-            return new_request(
-                attempt,
-                asked.step,
-                template=template,
-                check=confirmed.owner,
-                machine=machine,
-                node=confirmed.node,
-            )
+            return await self._of_kind[asked.incident.check.kind](asked, confirmed, template)
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
 
-    async def _machine(self, annotation: str, template: TemplateReference) -> OwnerReference | None:
-        """The node's Machine, as a second owner, where both live in one namespace (semantics 2.4/3)."""
-        namespace, _, name = annotation.partition("/")
-        if not name or namespace != template.namespace:
-            return None
-        try:
-            resource = await self._discovery.resource(MACHINE_API, "Machine")
-            machine = await self._client.get(resource, name, namespace)
-        except NotFound:
-            return None
-        return OwnerReference(
-            api_version=MACHINE_API, kind="Machine", name=name, uid=machine["metadata"]["uid"]
+    async def _for_node(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:
+        node = cast("Node", confirmed.target)
+        machine = await self._machines.owner(node, asked.step.template)
+        return new_request(
+            attempt_of(asked),
+            asked.step,
+            template=template,
+            check=confirmed.owner,
+            machine=machine,
+            node=node,
         )
+
+
+async def _for_machine(asked: ActInput, confirmed: Confirmed, template: Object) -> Object:
+    machine = machine_of(confirmed).machine
+    return of_machine.new_request(attempt_of(asked), asked.step, template=template, machine=machine)
 
 
 def _unusable(message: str) -> Held:

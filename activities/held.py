@@ -2,20 +2,30 @@
 
 from typing import Self
 
-from health.observation import Hold, HoldReason
+from health.announcement import Announcement
+from health.observation import Hold, HoldReason, failed
+from kube.errors import Forbidden, Invalid, KubernetesError, NotFound
 
 ASK_AGAIN_SECONDS = 60.0
 """As the reference's requeue, for what people or other controllers must end."""
 
 
 class Held(Exception):
-    """Nothing was done; carries the hold that the activity answers with."""
+    """Nothing was done; carries the hold that the activity answers with, and what is to be told of it."""
 
-    def __init__(self, hold: Hold) -> None:
+    def __init__(self, hold: Hold, news: Announcement | None = None) -> None:
         self.hold = hold
+        self.news = news
         super().__init__(str(hold))
 
     @classmethod
     def because(cls, reason: HoldReason, message: str, *, ask_again_seconds: float) -> Self:
         """A hold made on the spot."""
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
+
+
+def hold_of(error: KubernetesError) -> Hold:
+    """The answer after an error of the API server: a refusal, or an attempt that broke off."""
+    if isinstance(error, (Forbidden, Invalid, NotFound)):
+        return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=ASK_AGAIN_SECONDS)
+    return failed(error.message)

@@ -7,14 +7,19 @@ from health.references import IncidentReference, TemplateReference
 from health.remediation_request import TEMPLATE_NAME, RemediationRequest
 
 
+def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:
+    """Whether it belongs to the check of the incident, or was left to it by the reference (decision 39)."""
+    kind = CHECK_KINDS[incident.check.kind]
+    return kind.owner_of(request) == incident.check or kind.is_unsigned_for(request, incident.target)
+
+
 def objection(
     existing: RemediationRequest, incident: IncidentReference, template: TemplateReference
 ) -> Hold | None:
     """Why a request that exists can't be taken for the incident's own; None: it is its own."""
-    kind = CHECK_KINDS[incident.check.kind]
     name = existing.metadata.name
-    if existing.owner(kind.kind, kind.api_version) != incident.check.name:
-        return _hold(HoldReason.TAKEN, f"request {name} exists and belongs to another owner")
+    if not is_own(existing, incident):
+        return _hold(HoldReason.TAKEN_BY_REQUEST, f"request {name} exists and belongs to another owner")
     if existing.target_uid not in ("", incident.target.uid):
         return _hold(HoldReason.EARLIER_REQUEST, f"request {name} of an earlier target still exists")
     if existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", template.name):

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from activities.held import Held
+from activities.live_targets import LiveTargets
 from health.global_stop import Stop
 from health.health_check import HealthCheck, InvalidCheckError
 from health.kinds import CHECK_KINDS
-from health.node import Node
 from health.object_metadata import OwnerReference
 from health.observation import HoldReason
+from health.target import Target
 from kube.client import Client
-from kube.errors import NotFound
-from kube.resource import NAMESPACES, NODES, resource_of
+from kube.errors import KindUnknown, NotFound
+from kube.resource import NAMESPACES, resource_of
 from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
 
@@ -35,7 +36,7 @@ def not_true(message: str) -> Held:
 class Confirmed:
     """The live objects that an act rests on."""
 
-    node: Node
+    target: Target
     check: HealthCheck
     owner: OwnerReference
     """The check, as the owner of what is created for it."""
@@ -45,7 +46,7 @@ class SecondLook:
     """Reads target and check again, and whether a person stopped everything."""
 
     def __init__(self, client: Client, shared: SharedReads, lease_namespace: str) -> None:
-        self._client = client
+        self._targets = LiveTargets(client)
         self.shared = shared
         self._lease_namespace = lease_namespace
 
@@ -58,14 +59,14 @@ class SecondLook:
 
         """
         (check, owner), _ = await asyncio.gather(self._check(asked), self._refuse_if_stopped())
-        node = await self._node(asked)
-        if not check.selects(node):
-            raise not_true(f"{asked.incident.check} no longer selects {node.metadata.name}")
-        if not check.still_states(asked.fact, node):
-            raise not_true(f"no longer true of {node.metadata.name}: {asked.fact}")
-        if node.is_excluded:
-            raise not_true(f"{node.metadata.name} is now excluded from remediation")
-        return Confirmed(node, check, owner)
+        target = await self._target(asked)
+        if not check.selects(target):
+            raise not_true(f"{asked.incident.check} no longer selects {target.metadata.name}")
+        if not check.still_states(asked.fact, target):
+            raise not_true(f"no longer true of {target.metadata.name}: {asked.fact}")
+        if target.is_excluded:
+            raise not_true(f"{target.metadata.name} is now excluded from remediation")
+        return Confirmed(target, check, owner)
 
     async def _refuse_if_stopped(self) -> None:
         try:
@@ -76,17 +77,19 @@ class SecondLook:
         if stop is not None:
             raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
-    async def _node(self, asked: ActInput) -> Node:
-        target = asked.incident.target
+    async def _target(self, asked: ActInput) -> Target:
+        reference = asked.incident.target
         try:
-            node = Node.model_validate(await self._client.get(NODES, target.name))
+            target = await self._targets.read(reference)
+        except KindUnknown:
+            raise
         except NotFound as error:
-            raise not_true(f"{target} is gone") from error
+            raise not_true(f"{reference} is gone") from error
         except ValidationError as error:
-            raise not_true(f"{target} cannot be read: {error.errors()[0]['loc']}") from error
-        if node.metadata.uid != target.uid:
-            raise not_true(f"{target} is another individual now, uid {node.metadata.uid}")
-        return node
+            raise not_true(f"{reference} cannot be read: {error.errors()[0]['loc']}") from error
+        if target.metadata.uid != reference.uid:
+            raise not_true(f"{reference} is another individual now, uid {target.metadata.uid}")
+        return target
 
     async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
         reference = asked.incident.check

@@ -3,31 +3,34 @@
 The turn is one Lease for the whole cluster, whatever check and kind of request (decision 21): the node that
 holds it is the one control-plane node that is remediated. Both are taken before a request is made, kept
 while its remediator works, and given back together.
+
+A Node has no namespace, so its Lease goes with it. Nothing but its incident ends that of a Machine, which
+lives in another namespace: it runs out by itself.
 """
 
 from datetime import datetime, timedelta
 
 from activities.held import ASK_AGAIN_SECONDS, Held
-from health.node import Node
 from health.observation import HoldReason
-from health.references import IncidentReference
+from health.references import IncidentReference, TargetReference
 from health.remediation_request import holder_of, turn_holder_of
+from health.target import Target
 from kube.client import Client
 from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld
-from kube.lease import CONTROL_PLANE_TURN
-from kube.node_lease import NodeLeases
+from kube.lease import CONTROL_PLANE_TURN, name_for
+from kube.metadata import OwnerReference
+from kube.resource import NODES
 
 
 class TargetLeases:
     """The Leases of targets in one namespace."""
 
     def __init__(self, client: Client, namespace: str) -> None:
-        self._nodes = NodeLeases(client, namespace)
         self._leases = HeldLeases(client, namespace)
 
     async def take(
-        self, incident: IncidentReference, node: Node, duration: timedelta, now: datetime
+        self, incident: IncidentReference, target: Target, duration: timedelta, now: datetime
     ) -> LeaseHeld:
         """Hold the Lease of the target, and the turn.
 
@@ -36,13 +39,13 @@ class TargetLeases:
             KubernetesError: as the client does.
 
         """
-        holder = holder_of(incident.check)
+        name, holder, owner = _name(incident.target), holder_of(incident.check), _owner(incident.target)
         try:
-            held = await self._nodes.obtain(node.metadata.name, node.metadata.uid, holder, duration, now)
+            held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
-            message = f"{error.holder} holds the Lease of {node.metadata.name}"
+            message = f"{error.holder} holds the Lease of {incident.target.name}"
             raise Held.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
-        if node.is_control_plane:
+        if target.is_control_plane:
             await self._take_turn(incident, duration, now)
         return held
 
@@ -52,12 +55,12 @@ class TargetLeases:
         """Renew what is ours; what is missing or foreign is left as it is (semantics 2.5)."""
         if with_turn:
             await self._leases.renew(CONTROL_PLANE_TURN, _sign(incident), duration, now)
-        return await self._nodes.renew(incident.target.name, holder_of(incident.check), duration, now)
+        return await self._leases.renew(_name(incident.target), holder_of(incident.check), duration, now)
 
     async def give_back(self, incident: IncidentReference, *, with_turn: bool) -> None:
         """Let others have the target, and the turn."""
         target = incident.target
-        await self._nodes.release(target.name, target.uid, holder_of(incident.check))
+        await self._leases.release(_name(target), holder_of(incident.check), target.uid)
         if with_turn:
             await self._leases.release(CONTROL_PLANE_TURN, _sign(incident))
 
@@ -69,6 +72,17 @@ class TargetLeases:
             raise Held.because(
                 HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
             ) from error
+
+
+def _name(target: TargetReference) -> str:
+    return name_for(target.kind, target.namespace, target.name)
+
+
+def _owner(target: TargetReference) -> OwnerReference | None:
+    """Garbage collection takes an owner from the own namespace, or one without any."""
+    if target.namespace:
+        return None
+    return OwnerReference(api_version=NODES.api_version, kind=target.kind, name=target.name, uid=target.uid)
 
 
 def _sign(incident: IncidentReference) -> str:

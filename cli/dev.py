@@ -6,12 +6,16 @@ from typing import Annotated
 
 import typer
 
+from cli.choosing import at_least
 from cli.failing import UsageError, fail
 
 
 def dev(
     directory: Annotated[Path, typer.Option("--dir", help="Where data, logs and dev.json are kept.")],
-    simulate_nodes: Annotated[int, typer.Option(help="How many simulated kubelets to run.", min=0)] = 0,
+    simulate_nodes: Annotated[
+        int,
+        typer.Option(parser=at_least(0), metavar="NUMBER", help="How many simulated kubelets to run."),
+    ] = 0,
     without: Annotated[str, typer.Option(help="Leave out: detector, worker, or both by a comma.")] = "",
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any, TypeVar
 
 import typer
+from typer import TyperException
 
 Result = TypeVar("Result")
 
@@ -56,6 +57,15 @@ def fail(error: BaseException) -> typer.Exit:
     """The exit to raise from `error`, after saying what it says."""
     say(error)
     return typer.Exit(error.code if isinstance(error, CommandError) else ExitCode.FAILED)
+
+
+def say_usage(error: TyperException) -> ExitCode:
+    """Say what is wrong with a command line, and where it is written what is right."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if message := error.format_message():  # without one, the help has been printed
+        hint = f" (see {context.command_path} --help)" if context else ""
+        say(f"{message[0].lower()}{message[1:].removesuffix('.')}{hint}")
+    return ExitCode.USAGE
 
 
 def carry_out(work: Coroutine[Any, Any, Result]) -> Result:

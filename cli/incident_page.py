@@ -54,6 +54,7 @@ def _lines(page: Page) -> Iterator[Line]:
         yield "Ended", _ago(sight.closed, now)
     if state is not None:
         yield from _timers(state, now)
+        yield "Goes on", _goes_on(sight, now)
         yield from _requests(state)
         yield "Detector", _answer(state.observation, now)
     yield from _story(page)
@@ -69,9 +70,14 @@ def _timers(state: State, now: datetime) -> Iterator[Line]:
         yield "Hold", _order(memory.held_reason, memory.held_until, now)
     if memory.left_alone:
         yield "Left alone", _order(memory.left_alone_reason, memory.left_alone_until, now)
-    if memory.renew_at is not None:
+    if memory.renew_at is not None and memory.renew_at > now:
         yield "Lease", f"renewed {_in(memory.renew_at, now)}"
-    yield "Goes on", _in(state.wakes_at, now) if state.wakes_at else "when something changes, or by an order"
+
+
+def _goes_on(sight: IncidentSight, now: datetime) -> str:
+    if sight.goes_on_at is None:
+        return "when something changes, or by an order"
+    return f"{'asks again ' if sight.asks_again else ''}{_in(sight.goes_on_at, now)}"
 
 
 def _requests(state: State) -> Iterator[Line]:

@@ -10,6 +10,7 @@ import typer
 from temporalio.client import Client
 
 from cli.asking import Asking
+from cli.choosing import at_least, one_of, words
 from cli.connection import temporal
 from cli.console import console
 from cli.failing import carry_out
@@ -63,12 +64,23 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     check: Annotated[str, typer.Option(help="Of this check.")] = "",
     target: Annotated[str, typer.Option(help="Of this node.")] = "",
     phase: Annotated[
-        Phase | None, typer.Option(case_sensitive=False, help="In this phase; unknown ones are shown too.")
+        Phase | None,
+        typer.Option(
+            parser=one_of(Phase), metavar=words(Phase), help="In this phase; unknown ones are shown too."
+        ),
     ] = None,
     cluster: Annotated[str, typer.Option(help="Of this cluster; all of the namespace by default.")] = "",
     is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="With --all: how many that have ended, at most.")] = 100,
-    output: Annotated[Output, typer.Option("-o", "--output", help="How to print.")] = Output.TABLE,
+    limit: Annotated[
+        int,
+        typer.Option(
+            parser=at_least(1), metavar="NUMBER", help="With --all: how many that have ended, at most."
+        ),
+    ] = 100,
+    output: Annotated[
+        Output,
+        typer.Option("-o", "--output", parser=one_of(Output), metavar=words(Output), help="How to print."),
+    ] = Output.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
 ) -> None:
     """List incidents and where each stands."""

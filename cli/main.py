@@ -3,11 +3,12 @@
 from typing import NoReturn
 
 import typer
+from typer import TyperException
 
 from cli.connection import choose_temporal
 from cli.demo import demo
 from cli.dev import dev
-from cli.failing import ExitCode
+from cli.failing import say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.setup import setup
@@ -25,12 +26,17 @@ for command in (show, abort, hold, resume, setup, dev, demo):
 
 def run() -> NoReturn:
     """Entry point of the command."""
-    code: str | int | None = ExitCode.DONE
+    leave(_run())
+
+
+def _run() -> int:
     try:
-        app()
+        code = app(standalone_mode=False)  # else typer draws a box around what is wrong
+    except TyperException as error:
+        return say_usage(error)
     except SystemExit as error:
         code = error.code
-    leave(code if isinstance(code, int) else int(bool(code)))
+    return code if isinstance(code, int) else int(bool(code))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.connection import temporal
@@ -121,14 +122,19 @@ async def _send(handle: WorkflowHandle[object, object], order: Order) -> str:
             order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT
         )
     except WorkflowUpdateFailedError as error:
-        raise CommandError(
-            f"{handle.id} refuses {order.name}: {one_sentence(error.cause or error)}"
-        ) from error
+        raise CommandError(f"{handle.id} refuses {order.name}: {_reason(error)}") from error
     except RPCError as error:
         raise _ended(handle, error) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         return await _leave_behind(handle, order)
     return answer
+
+
+def _reason(error: WorkflowUpdateFailedError) -> str:
+    """Why the incident refuses, with the field of the message as the option that it came from."""
+    cause = error.cause
+    said = cause.message if isinstance(cause, ApplicationError) else one_sentence(cause)
+    return f"--{said}" if said.startswith("step: ") else said
 
 
 async def _leave_behind(handle: WorkflowHandle[object, object], order: Order) -> str:

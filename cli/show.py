@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.asking import Asking
+from cli.choosing import one_of, words
 from cli.connection import temporal
 from cli.console import console
 from cli.failing import carry_out
@@ -29,7 +30,12 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A node, check/node, or a workflow id.")],
     *,
     cluster: Annotated[str, typer.Option(help="Of this cluster.")] = "",
-    output: Annotated[PageOutput, typer.Option("-o", "--output", help="How to print.")] = PageOutput.TEXT,
+    output: Annotated[
+        PageOutput,
+        typer.Option(
+            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
+        ),
+    ] = PageOutput.TEXT,
     ui: Annotated[
         str, typer.Option("--ui", envvar="TEMPORAL_UI_URL", help="Address of the Temporal UI, for a link.")
     ] = "",

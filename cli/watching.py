@@ -49,5 +49,5 @@ def _end_if_told_to() -> None:
 def _head(headline: str, seen: datetime, problem: str) -> Text:
     moment = f"{seen.astimezone():%H:%M:%S}"
     if problem:
-        return Text(f"Temporal does not answer ({problem}); this is of {moment}", style="bold red")
+        return Text(f"{problem}; this is of {moment}", style="bold red")
     return Text(f"{moment}  {headline}", style="dim")

@@ -7,6 +7,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.dispatch import Dispatch
+from detector.picture import Picture
 from health.observation import Observation
 from health.references import IncidentReference
 from workflows.contracts import OBSERVE, ObserveInput, eyes_queue
@@ -23,10 +24,12 @@ class Answering:
         self,
         observe: Callable[[IncidentReference], Observation],
         dispatch: Dispatch,
+        picture: Picture,
         is_leader: Callable[[], bool],
     ) -> None:
         self._observe = observe
         self._dispatch = dispatch
+        self._picture = picture
         self._is_leader = is_leader
 
     @activity.defn(name=OBSERVE.name)
@@ -36,6 +39,7 @@ class Answering:
             raise NotLeading("this detector does not hold the lead any more")
         observation = self._observe(asked.incident)
         self._dispatch.told(asked.incident, observation)
+        self._picture.refused(asked.incident.check, asked.incident.target.name, asked.refusal)
         return observation.model_copy(update={"answered_at": activity.info().started_time})
 
     def worker(self, client: Client, cluster: str) -> Worker:

@@ -23,6 +23,7 @@ from detector.glance import Glance
 from detector.incident_calls import IncidentCalls
 from detector.kind_watch import Kind
 from detector.live_metrics import LiveMetrics
+from detector.machine_check_metrics import MachineCheckMetrics
 from detector.node_series import NodeSeries
 from detector.pace import Pace
 from detector.picture import Picture
@@ -100,7 +101,9 @@ class Detector:
             now=wall_clock,
             problems=connections.problems,
         )
-        self._answering = Answering(self._observe, self._dispatch, lambda: self._election.is_leader)
+        self._answering = Answering(
+            self._observe, self._dispatch, self._picture, lambda: self._election.is_leader
+        )
         desk = Desk(
             client=client,
             picture=self._picture,
@@ -122,6 +125,7 @@ class Detector:
                 picture, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
             )
         )
+        registry.register(MachineCheckMetrics(picture, lambda: self._election.is_leader))
         latency = FailureToRequest(picture, registry)
         ledger = RequestLedger(series, latency, lambda: self._leads_since, wall_clock)
         picture.witness_requests(ledger.witness)

@@ -1,6 +1,6 @@
 """Glance: the answer to one incident, from one picture at one moment.
 
-The first thing that is so decides: kind not handled here, sight too old, check gone, check unreadable,
+The first thing that is so decides: kind not handled here, sight too old, check gone, unreadable or frozen,
 target gone, target unreadable, target not selected; else the verdict of the check, and the admission.
 """
 
@@ -70,6 +70,8 @@ class Glance:
         if isinstance(check.check, InvalidCheckError):
             message = f"{self.incident.check} cannot be read: {check.check}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
+        if check.check.is_frozen and check.check.hold is not None:
+            return self._unknown(check.check.hold)
         return self._of_target(check.check)
 
     def _of_target(self, check: HealthCheck) -> Observation:

@@ -12,6 +12,7 @@ from math import inf
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from detector.node_series import is_of_a_node
 from detector.open_incidents import OpenIncident
 from detector.picture import Picture
 from detector.told_phase import ToldPhase, told_hold, told_phase
@@ -64,7 +65,7 @@ def _ongoing_remediations(picture: Picture) -> GaugeMetricFamily:
     found = {
         (entry.request.target_name, entry.reference.namespace, entry.reference.kind)
         for entry in picture.requests.all()
-        if entry.owner is not None
+        if is_of_a_node(entry)
     }
     for labels in sorted(found):
         family.add_metric(labels, 1)

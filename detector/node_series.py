@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from detector.buckets import Buckets
 from detector.picture import Picture
 from detector.request_index import SeenRequest
+from detector.target_store import place_of
 from health.target import Target, TargetPlace
 from runtime.exposition import CounterWithoutSuffix
 
@@ -32,6 +33,11 @@ class _Node:
     old_requests: int = 0
 
 
+def is_of_a_node(request: SeenRequest) -> bool:
+    """Whether a check over Nodes owns it."""
+    return request.owner is not None and place_of(request.owner) == NODES
+
+
 class NodeSeries(Collector):
     """The series of all nodes that ever had a request, for as long as they are there."""
 
@@ -40,7 +46,9 @@ class NodeSeries(Collector):
         self._nodes: dict[str, _Node] = {}
 
     def request_ended(self, request: SeenRequest, now: datetime) -> None:
-        """Note how long a request, which is gone now, was there."""
+        """Note how long a request for a Node, which is gone now, was there."""
+        if not is_of_a_node(request):
+            return
         key = (request.reference.namespace, request.reference.kind)
         durations = self._of(request).durations
         lasted = now - request.request.metadata.creation_timestamp
@@ -49,7 +57,8 @@ class NodeSeries(Collector):
 
     def request_grew_old(self, request: SeenRequest) -> None:
         """Note that the 48 h alert was raised for a request."""
-        self._of(request).old_requests += 1
+        if is_of_a_node(request):
+            self._of(request).old_requests += 1
 
     def collect(self) -> Iterator[Metric]:
         """The series of the nodes that are there."""

@@ -5,12 +5,15 @@ so one answer rests on one moment. Whoever wants to know of changes is told whic
 targets, may have another answer now.
 """
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator
 
+from detector.adoption import adopted
 from detector.check_picture import CheckPicture
+from detector.listening import Listener, Witness
 from detector.records import CheckRecord
+from detector.refusals import Refusals
 from detector.request_index import RequestIndex, SeenRequest, seen
+from detector.target_leases import concerned
 from detector.target_store import TargetStore, place_of
 from health.check_kind import CheckKind
 from health.health_check import HealthCheck, InvalidCheckError
@@ -20,24 +23,10 @@ from health.surroundings import Surroundings
 from health.target import Target, TargetName
 from health.template_validity import TemplateKind, TemplateKinds
 from health.threshold import Allowance
-from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, node_of
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
 
 UNKNOWN_UID = "unknown"
 """Stands in the id of the incident of a request that does not say whom it was for."""
-
-
-class Listener(Protocol):
-    """Is told of changes; must not raise and must not wait."""
-
-    def __call__(self, check: CheckReference, target: str | None) -> None:
-        """The answer for `target`, or without one the check's own numbers or spec, may have changed."""
-
-
-class Witness(Protocol):
-    """Is told what became of a request; must not raise and must not wait."""
-
-    def __call__(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """The request came (nothing before), changed or went (nothing after); the picture shows it."""
 
 
 class Picture:
@@ -49,6 +38,7 @@ class Picture:
         self.checks: dict[CheckReference, CheckPicture] = {}
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
+        self.refusals = Refusals()
         self.surroundings = Surroundings()
         """What the cluster around all checks says."""
         self.template_kinds: TemplateKinds = _nothing_known
@@ -81,6 +71,8 @@ class Picture:
     def target_changed(self, changed: TargetName, target: Target | None) -> None:
         """A target came, changed or (None) went."""
         place = self.targets.put(changed, target)
+        if target is None:
+            self.refusals.forget(place, changed.name)
         for reference, check in self.checks.items():
             if place_of(reference) == place:
                 self._see(reference, check, changed.name, target)
@@ -88,6 +80,8 @@ class Picture:
     def _see(self, reference: CheckReference, check: CheckPicture, name: str, target: Target | None) -> None:
         was_target, was_reconfigured = name in check.selected, name in check.reconfigured
         numbers_changed = check.see(name, target, self.surroundings)
+        if not was_target and name in check.selected:
+            self._adopt(self.requests.for_target(name))
         if was_target or name in check.selected:
             self._tell(reference, name)
         if was_reconfigured != (name in check.reconfigured):
@@ -121,12 +115,13 @@ class Picture:
         known = self.checks.get(reference)
         if record is None:
             self.checks.pop(reference, None)
-        elif known is not None and known.record.metadata.generation == record.metadata.generation:
+        elif known is not None and known.record.says_the_same(record):
             known.record = record
             self._tell(reference, None)
             return
         else:
             self.checks[reference] = self._picture_of(reference, record, record.parse(kind))
+        self._adopt(self.requests.unowned())
         targets = set(self.requests.targets_of(reference))
         for check in (known, self.checks.get(reference)):
             targets |= check.concerned if check else set()
@@ -149,7 +144,7 @@ class Picture:
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
     ) -> None:
         """A remediation request came, changed or went."""
-        entry = seen(api_version, kind, request)
+        entry = adopted(seen(api_version, kind, request), self.checks, self.targets)
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
         for witness in self._witnesses:
             witness(before, entry if exists else None)
@@ -164,6 +159,14 @@ class Picture:
         if entry.sight.is_of_control_plane:
             self._tell_control_plane()
 
+    def _adopt(self, entries: Iterable[SeenRequest]) -> None:
+        """Give requests that nobody signed to the check that has their target by now, if there is one."""
+        for entry in [one for one in entries if one.owner is None]:
+            known = adopted(entry, self.checks, self.targets)
+            if known.owner is not None:
+                self.requests.put(known)
+                self._tell(known.owner, known.request.target_name)
+
     def _tell_of_request(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
         if entry.owner is not None:
@@ -173,15 +176,19 @@ class Picture:
             if reference != entry.owner and target in check.unhealthy:
                 self._tell(reference, target)
 
+    def refused(self, check: CheckReference, target: str, why: str) -> None:
+        """The latest request for a target was refused; "" if it was not."""
+        if self.refusals.note(check, target, why):
+            self._tell(check, None)
+
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
         """The Lease of a target came, changed or (None) went."""
         if lease is None:
             self.leases.pop(name, None)
         else:
             self.leases[name] = lease
-        target = node_of(name)
         for reference, check in self.checks.items():
-            if target in check.unhealthy:
+            for target in concerned(name, reference, check, self.targets):
                 self._tell(reference, target)
         if name == CONTROL_PLANE_TURN:
             self._tell_control_plane()

@@ -28,6 +28,11 @@ class CheckRecord(FrozenObject):
                 found.add((resource.get("apiVersion", ""), resource.get("kind", "")))
         return frozenset(kind for kind in found if all(kind))
 
+    def says_the_same(self, other: "CheckRecord") -> bool:
+        """Whether what a parser goes by is the same: a status that moves on is nothing new."""
+        ours, theirs = self.metadata, other.metadata
+        return (ours.generation, ours.annotations) == (theirs.generation, theirs.annotations)
+
     def parse(self, kind: CheckKind) -> HealthCheck | InvalidCheckError:
         """The check, or what is wrong with it."""
         try:

@@ -27,14 +27,8 @@ class SeenRequest:
 
 def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenRequest:
     """`request` with its owner."""
-    owner = next(
-        (
-            CheckReference(kind=check_kind.kind, name=name)
-            for check_kind in CHECK_KINDS.values()
-            if (name := request.owner(check_kind.kind, check_kind.api_version))
-        ),
-        None,
-    )
+    owners = (check_kind.owner_of(request) for check_kind in CHECK_KINDS.values())
+    owner = next((owner for owner in owners if owner is not None), None)
     return SeenRequest(request.sight(api_version, kind), request, owner)
 
 
@@ -81,6 +75,10 @@ class RequestIndex:
         """The requests for all targets, whoever owns them."""
         for requests in self._by_target.values():
             yield from requests.values()
+
+    def unowned(self) -> list[SeenRequest]:
+        """The requests that no check owns."""
+        return [entry for entry in self.all() if entry.owner is None]
 
     def for_target(self, target: str) -> Iterator[SeenRequest]:
         """The requests for one target, whoever owns them."""

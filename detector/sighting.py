@@ -39,7 +39,7 @@ def _target(
         return TargetSight(name, "", HEALTHY, requests)
     verdict = check.verdict(target, now, picture.surroundings)
     if verdict.health is not Health.EXPIRED:
-        return TargetSight(name, target.metadata.uid, verdict, requests)
+        return TargetSight(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
     course = Plan(check.steps).course(requests, now)
     return TargetSight(
         name,
@@ -51,6 +51,8 @@ def _target(
         is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
         step_ends=course.until,
         has_empty_exclusion=target.has_empty_exclusion,
+        node_name=target.node_name,
+        request_refusal=picture.refusals.of(reference, name),
     )
 
 

@@ -3,13 +3,16 @@
 from datetime import datetime
 
 from detector.picture import Picture
+from detector.request_index import SeenRequest
+from detector.target_leases import lease_of_its_node, own_lease
+from detector.target_store import place_of
 from health.escalation import Plan
 from health.health_check import InvalidCheckError
 from health.references import CheckReference, Step
 from health.remediation_request import holder_of, turn_holder_of
 from health.target import Target
 from health.target_hold import Rival, TargetFacts
-from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid, name_for_node
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid
 
 
 def target_facts(picture: Picture, check: CheckReference, target: Target, now: datetime) -> TargetFacts:
@@ -17,16 +20,17 @@ def target_facts(picture: Picture, check: CheckReference, target: Target, now: d
     name = target.metadata.name
     return TargetFacts(
         is_excluded=target.is_excluded,
+        has_no_step=not _has_step(picture, check, target),
         earlier_request=_earlier_request(picture, check, target),
-        rival=_request_of_another(picture, check, name)
-        or _holder(picture.leases.get(name_for_node(name)), holder_of(check), now),
+        lease_holder=_lease_of_another(picture, check, target, now),
+        requester=_request_of_another(picture, check, name),
         turn=_turn(picture, check, name, now) if target.is_control_plane else None,
     )
 
 
 def acquired_at(picture: Picture, check: CheckReference, target: Target) -> datetime | None:
     """Since when `check` holds the Lease of `target`; None if it does not."""
-    lease = picture.leases.get(name_for_node(target.metadata.name))
+    lease = picture.leases.get(own_lease(check, target))
     if lease is None or lease.spec.holder_identity != holder_of(check):
         return None
     return lease.spec.acquire_time
@@ -47,9 +51,27 @@ def _request_of_another(picture: Picture, check: CheckReference, name: str) -> R
     own = Plan(_steps(picture, check))
     for entry in picture.requests.for_target(name):
         is_in_the_way = entry.sight.timed_out_at is None or own.step_of(entry.reference) is not None
-        if entry.owner != check and is_in_the_way:
-            return Rival(f"{entry.owner or 'another owner'} by request {entry.reference}")
+        if entry.owner != check and is_in_the_way and _may_be_for(check, entry):
+            return Rival(str(entry.owner or "another owner"), str(entry.reference))
     return None
+
+
+def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
+    """Whether a request can be for a target of `check`: one of this name may be of another sort."""
+    if entry.owner is not None:
+        return place_of(entry.owner) == place_of(check)
+    return check.namespace in ("", entry.reference.namespace)
+
+
+def _lease_of_another(picture: Picture, check: CheckReference, target: Target, now: datetime) -> Rival | None:
+    names = dict.fromkeys((own_lease(check, target), lease_of_its_node(target)))
+    rivals = (_holder(picture.leases.get(name), holder_of(check), now) for name in names)
+    return next((rival for rival in rivals if rival is not None), None)
+
+
+def _has_step(picture: Picture, check: CheckReference, target: Target) -> bool:
+    known = picture.checks[check].check
+    return not isinstance(known, InvalidCheckError) and bool(known.steps_for(target))
 
 
 def _steps(picture: Picture, check: CheckReference) -> tuple[Step, ...]:
@@ -63,7 +85,7 @@ def _turn(picture: Picture, check: CheckReference, name: str, now: datetime) -> 
     if any(entry.request.target_name == name for entry in turns):
         return None
     if turns:
-        return Rival(f"{turns[0].request.target_name} by request {turns[0].reference}")
+        return Rival(turns[0].request.target_name, str(turns[0].reference))
     return _holder(picture.leases.get(CONTROL_PLANE_TURN), turn_holder_of(check, name), now)
 
 
@@ -71,4 +93,4 @@ def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> Rival | None:
     if lease is None or not holder_is_valid(lease, now) or lease.spec.holder_identity == we:
         return None
     ends = expiry(lease) or now
-    return Rival(f"{lease.spec.holder_identity} by its Lease", (ends - now).total_seconds())
+    return Rival(lease.spec.holder_identity or "", seconds=(ends - now).total_seconds())

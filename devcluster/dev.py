@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
@@ -33,16 +34,25 @@ class DevSettings:
     directory: Path
     """Data, logs, credentials and dev.json; what is there is gone on with."""
     simulate_nodes: int = 0
-    """How many simulated kubelets; without any, nothing touches Nodes by itself."""
+    """How many simulated kubelets from the start; without any and without Machines nothing touches Nodes."""
     without: frozenset[str] = frozenset()
     """Which of our own processes are left out, to be run by hand."""
+    machine_provisioning: timedelta | None = None
+    """How long a Machine of OpenShift waits for its simulated node; None: nothing looks after Machines."""
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
             raise SettingsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
+        if self.machine_provisioning is not None and self.machine_provisioning <= timedelta():
+            raise SettingsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
         if unknown := self.without - set(OURS):
             known, given = " and ".join(OURS), ", ".join(sorted(unknown))
             raise SettingsError(f"--without knows {known}, not {given}")
+
+    @property
+    def simulates(self) -> bool:
+        """Whether there are simulated kubelets, from the start or when Machines are asked for."""
+        return self.simulate_nodes > 0 or self.machine_provisioning is not None
 
 
 async def run(settings: DevSettings) -> None:
@@ -51,7 +61,7 @@ async def run(settings: DevSettings) -> None:
     Raises DevclusterError when something needed is missing or does not become ready.
     """
     directory.prepare(settings.directory)
-    if settings.simulate_nodes:
+    if settings.simulates:
         directory.require_room_for_socket(settings.directory)
     servers = assets.find()  # here, where a signal still ends us at once: it may build for minutes
     with exclusive(settings.directory):
@@ -91,20 +101,28 @@ class _Dev:
             self._description.write(self._supervisor.pids)
 
     async def _start_control_plane(self) -> ControlPlane:
-        count = self._settings.simulate_nodes
-        grace = processes.grace(count) if count else None
+        settings = self._settings
+        grace = processes.grace(settings.simulate_nodes) if settings.simulates else None
         return await control_plane.start(self._supervisor, self._layout, self._servers, node_grace=grace)
 
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
         names = [name for name in OURS if name not in self._settings.without]
         for name in names:
             await self._supervisor.start(OURS[name](self._layout, cluster, server))
-        if count := self._settings.simulate_nodes:
-            await self._supervisor.start(processes.kubelets(self._layout, cluster, count))
-            await self._supervisor.start(processes.remediator(self._layout, cluster))
-            await nodes.until_there(self._supervisor, self._layout, cluster.kubeconfig, count)
+        if self._settings.simulates:
+            await self._start_simulation(cluster)
         for name in names:
             await readiness.until_ready(self._supervisor, self._layout, name)
+
+    async def _start_simulation(self, cluster: ControlPlane) -> None:
+        layout, count = self._layout, self._settings.simulate_nodes
+        programs = [processes.kubelets(layout, cluster, count), processes.remediator(layout, cluster)]
+        if (provisioning := self._settings.machine_provisioning) is not None:
+            programs.append(processes.machine_set(layout, cluster, provisioning))
+        for program in programs:
+            await self._supervisor.start(program)
+        names = [program.name for program in programs]
+        await nodes.until_there(self._supervisor, layout, cluster.kubeconfig, count, names)
 
 
 async def _prepare(cluster: ControlPlane, server: TemporalServer) -> str:

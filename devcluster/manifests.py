@@ -13,6 +13,8 @@ from devcluster.errors import NotReadyError
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (ROOT / "deploy" / "crds", ROOT / "deploy" / "rbac", ROOT / "devcluster" / "crds")
+OF_OPENSHIFT = ROOT / "deploy" / "openshift" / "machine-health-checks.yaml"
+"""The rest of its folder is for a namespace that only OpenShift has."""
 
 
 async def install(kubeconfig: Path) -> None:
@@ -20,7 +22,7 @@ async def install(kubeconfig: Path) -> None:
 
     Raises NotReadyError with kubectl's own words when the cluster refuses.
     """
-    files = [file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))]
+    files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), OF_OPENSHIFT]
     files.sort(key=lambda file: file.name != "namespaces.yaml")  # what is in a namespace comes after it
     arguments = [argument for file in files for argument in ("-f", str(file))]
     await _kubectl(kubeconfig, ["apply", "--server-side", "--force-conflicts", *arguments])

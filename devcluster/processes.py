@@ -39,6 +39,17 @@ def remediator(layout: Layout, control_plane: ControlPlane) -> Program:
     return _module("remediator", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 
+def machine_set(layout: Layout, control_plane: ControlPlane, provisioning: timedelta) -> Program:
+    """What keeps Machines and gives each a simulated node, `provisioning` after its creation."""
+    arguments = (
+        "--control",
+        str(layout.kubelets_socket),
+        "--provisioning",
+        str(provisioning.total_seconds()),
+    )
+    return _module("machine_set", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
+
+
 def renewal(count: int) -> timedelta:
     """Between two Lease renewals of one kubelet: a second for a few, and no more than 100 per second in all.
 

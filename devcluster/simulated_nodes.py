@@ -1,6 +1,7 @@
-"""Wait until the simulated nodes are there: the kubelets answer, each has its Node, the remediator runs."""
+"""Wait until the simulated nodes are there: the kubelets answer, each has its Node, the programs run."""
 
 import asyncio
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,9 +19,12 @@ PATIENCE_PER_NODE = timedelta(seconds=0.05)
 ANSWER_WITHIN = timedelta(seconds=5)
 
 
-async def until_there(supervisor: Supervisor, layout: Layout, kubeconfig: Path, count: int) -> None:
-    """Return when all `count` nodes are there; one whose kubelet a person stopped is not waited for.
+async def until_there(
+    supervisor: Supervisor, layout: Layout, kubeconfig: Path, count: int, programs: Collection[str]
+) -> None:
+    """Return when all `count` nodes are there, and `programs` run.
 
+    A node whose kubelet a person stopped is not waited for, one that was added on an earlier run is.
     Raises NotReadyError and HopelessError.
     """
     async with await Transport.connect(str(kubeconfig)) as transport:
@@ -28,14 +32,14 @@ async def until_there(supervisor: Supervisor, layout: Layout, kubeconfig: Path, 
         watch = asyncio.create_task(nodes.run())
 
         async def there() -> bool:
-            if "remediator" not in supervisor.pids or not nodes.synced:
+            if not nodes.synced or any(name not in supervisor.pids for name in programs):
                 return False
             expected = await _expected(layout.kubelets_socket)
             return expected is not None and expected <= {key.name for key in (*nodes.store, *nodes.broken)}
 
         try:
             within = PATIENCE + count * PATIENCE_PER_NODE
-            sentence = f"not all of the {count} simulated nodes appear: see why in {layout.log('kubelets')}"
+            sentence = f"not all simulated nodes appear: see why in {layout.log('kubelets')}"
             await supervisor.until(there, within=within, otherwise=sentence)
         finally:
             watch.cancel()

@@ -52,6 +52,10 @@ class HealthCheckOf(Protocol[Watched_contra]):
         """Why the check as a whole allows nothing now, whatever its numbers."""
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether its hold stops clean-up and marks too, and nothing at all is written (decision 7)."""
+
+    @property
     def storm_cooldown(self) -> timedelta | None:
         """How long its threshold must hold after a storm; None where it knows no storms."""
 

@@ -46,6 +46,8 @@ class Memory(Frozen):
     """Whether no step was left to try, the last time that anybody could tell."""
     marks: tuple[RequestMark, ...] = ()
     """What it wrote on requests; the detector's sight may be a moment older."""
+    refusal: str = ""
+    """What the API server answered to the latest request that it refused; "" once one was made."""
     lost: int = 0
     """Requests that somebody deleted while the target was unhealthy: each counts as an attempt."""
     lost_at: datetime | None = None
@@ -125,6 +127,7 @@ class Memory(Frozen):
             "is_of_control_plane": request.is_of_control_plane,
             "has_acted": True,
             "has_given_back": False,
+            "refusal": "",
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
             "made_under": acquired or self.lease_acquired_at,

@@ -66,6 +66,11 @@ class Node(FrozenObject):
     status: NodeStatus = NodeStatus()
 
     @property
+    def node_name(self) -> str:
+        """Its own."""
+        return self.metadata.name
+
+    @property
     def replaced_by(self) -> str:
         """Nothing, as far as we know."""
         return ""

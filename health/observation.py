@@ -56,6 +56,9 @@ class HoldReason(StrEnum):
     NO_CONTROLLER = "NoController"
     """Nobody would replace the target if it was deleted."""
     TAKEN = "Taken"
+    """Somebody else holds the Lease of the target."""
+    TAKEN_BY_REQUEST = "TakenByRequest"
+    """Nobody else holds its Lease, but another's request for it is there."""
     CONTROL_PLANE = "ControlPlane"
     """Another control-plane node has the turn, or etcd can't spare this one."""
     EARLIER_REQUEST = "EarlierRequest"
@@ -77,6 +80,11 @@ class Hold(Frozen):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"
+
+
+def refusal(hold: Hold | None) -> str:
+    """What the API server answered to a request that it refused; "" if something else holds."""
+    return hold.message if hold is not None and hold.reason is HoldReason.REFUSED else ""
 
 
 FAILED_ASK_AGAIN_SECONDS = 5.0

@@ -1,8 +1,8 @@
 """References: how an incident names its check, its target and the requests that it made.
 
-The id of an incident's workflow is made here and nowhere else. It names cluster, check and target, so that
-two detectors that see the same failure start the same incident, and a Node recreated under its name gets
-another one.
+The id of an incident's workflow is made and read here and nowhere else. It names cluster, check and target,
+so that two detectors that see the same failure start the same incident, and a Node recreated under its name
+gets another one.
 """
 
 from enum import StrEnum
@@ -102,3 +102,16 @@ class IncidentReference(Frozen):
     def workflow_id(self) -> str:
         """The id of the incident's workflow, `remediation/<cluster>/<check>/<target>/<uid>`."""
         return f"remediation/{self.cluster}/{self.check}/{self.target.name}/{self.target.uid[:UID_LENGTH]}"
+
+
+def check_of(workflow_id: str) -> CheckReference | None:
+    """The check that the id of an incident's workflow names; None for what is no such id."""
+    parts = workflow_id.split("/")
+    if not all(parts):
+        return None
+    match parts:
+        case ["remediation", _, kind, name, _, _]:
+            return CheckReference(kind=kind, name=name)
+        case ["remediation", _, kind, namespace, name, _, _]:
+            return CheckReference(kind=kind, namespace=namespace, name=name)
+    return None

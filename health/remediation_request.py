@@ -227,8 +227,11 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
 
 
 def holder_of(check: CheckReference) -> str:
-    """How a check signs the Lease of a target (semantics 1.8)."""
-    return f"{check.kind}-{check.name}"
+    """How a check signs the Lease of a target (semantics 1.8), with its namespace where it is in one.
+
+    No name has a slash, so no two checks sign alike.
+    """
+    return f"{check.kind}-{check.namespace}/{check.name}" if check.namespace else f"{check.kind}-{check.name}"
 
 
 def turn_holder_of(check: CheckReference, target: str) -> str:

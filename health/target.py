@@ -71,6 +71,10 @@ class Target(Protocol):
         """Who it is."""
 
     @property
+    def node_name(self) -> str:
+        """The Node that it is or is linked to, there or not; "" while there is none."""
+
+    @property
     def replaced_by(self) -> str:
         """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
 

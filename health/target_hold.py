@@ -17,6 +17,8 @@ class Rival:
     """Somebody else who holds the target, or the control plane's turn."""
 
     name: str
+    request: str = ""
+    """By this request; "" is by a Lease."""
     seconds: float = RIVAL_ASK_AGAIN_SECONDS
     """When that hold runs out by itself."""
 
@@ -30,7 +32,10 @@ class TargetFacts:
     """Whether its check has no step for it: nobody would replace it."""
     earlier_request: str = ""
     """A request for an earlier target of this name that still exists."""
-    rival: Rival | None = None
+    lease_holder: Rival | None = None
+    """Who else holds the Lease of the target."""
+    requester: Rival | None = None
+    """Whose request for the target is in the way; whoever made it may hold the Lease too."""
     turn: Rival | None = None
     """Who has the control plane's turn, where the target is a node of it."""
 
@@ -67,15 +72,24 @@ def _earlier_request(facts: TargetFacts) -> Hold | None:
 
 
 def _taken(facts: TargetFacts) -> Hold | None:
-    if facts.rival is None:
+    holds = [rival for rival in (facts.requester, facts.lease_holder) if rival is not None]
+    if not holds:
         return None
-    return _hold_of(facts.rival, HoldReason.TAKEN, f"held by {facts.rival.name}")
+    reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
+    return _hold_of(holds[0], reason, ", and ".join(map(_how, holds)))
+
+
+def _how(rival: Rival) -> str:
+    if rival.request:
+        return f"{rival.name} has the request {rival.request} for it"
+    return f"{rival.name} holds its Lease"
 
 
 def _turn(facts: TargetFacts) -> Hold | None:
     if facts.turn is None:
         return None
-    message = f"one control-plane node at a time: {facts.turn.name} has the turn"
+    by = f", by the request {facts.turn.request}" if facts.turn.request else ""
+    message = f"one control-plane node at a time: {facts.turn.name} has the turn{by}"
     return _hold_of(facts.turn, HoldReason.CONTROL_PLANE, message)
 
 

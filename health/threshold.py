@@ -51,6 +51,10 @@ class IntOrPercent(Frozen):
         """The number of targets out of `total`; a share is rounded up."""
         return -(-self.value * total // 100) if self.is_percent else self.value
 
+    def floor_of(self, total: int) -> int:
+        """The number of targets out of `total`; a share is rounded down."""
+        return self.value * total // 100 if self.is_percent else self.value
+
     def __str__(self) -> str:
         return f"{self.value}%" if self.is_percent else str(self.value)
 
@@ -65,6 +69,7 @@ class Allowance(Frozen):
     total: int
     healthy: int
     required: int
+    """How many must be healthy; less than none where more may be unhealthy than there are."""
 
     @property
     def words(self) -> str:

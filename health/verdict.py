@@ -65,54 +65,63 @@ def fact_of(condition: NodeCondition, node: Node) -> Fact:
 
 def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
     """Whether a condition of `node` matches one of `rules`, expired or not."""
-    return bool(_matches(node, rules))
+    return bool(matches(node, rules))
 
 
 def verdict(
     node: Node, rules: Sequence[UnhealthyCondition], now: datetime, blind_until: datetime | None = None
 ) -> Verdict:
     """The verdict of `rules` on `node` at `now`; what was so before `blind_until` counts from then."""
-    matches = _matches(node, rules, blind_until)
-    if not matches:
-        return HEALTHY
-    for match in matches:
-        if now > match.deadline:
-            reason = f"{match.words}, longer than {in_words(match.duration)}"
-            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
-    match = min(matches, key=lambda match: match.deadline)
-    reason = f"{match.words}, waiting for {in_words(match.duration)}"
-    return Verdict(Health.WAITING, reason, match.fact, match.deadline)
+    return judged(matches(node, rules, blind_until), now)
 
 
 @dataclass(frozen=True)
-class _Match:
+class Match:
+    """A fact that a rule calls unhealthy, and for how long it may be so."""
+
     fact: Fact
     duration: timedelta
-    blind_until: datetime | None
+    blind_until: datetime | None = None
 
     @property
     def began(self) -> datetime:
+        """Since when it counts."""
         return max(self.fact.since, self.blind_until or self.fact.since)
 
     @property
     def words(self) -> str:
+        """The fact for people, and since when it counts where that is later."""
         is_delayed = self.began != self.fact.since
         return f"{self.fact}, counted since {self.began:%Y-%m-%dT%H:%M:%SZ}" if is_delayed else str(self.fact)
 
     @property
     def deadline(self) -> datetime:
+        """The last moment at which it is not expired."""
         try:
             return self.began + self.duration
         except OverflowError:  # a transition time near the end of the calendar
             return datetime.max.replace(tzinfo=UTC)
 
 
-def _matches(
+def judged(found: Sequence[Match], now: datetime) -> Verdict:
+    """The verdict at `now` on a target of which all these are true, in the order of the rules."""
+    if not found:
+        return HEALTHY
+    for match in found:
+        if now > match.deadline:
+            reason = f"{match.words}, longer than {in_words(match.duration)}"
+            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
+    match = min(found, key=lambda match: match.deadline)
+    reason = f"{match.words}, waiting for {in_words(match.duration)}"
+    return Verdict(Health.WAITING, reason, match.fact, match.deadline)
+
+
+def matches(
     node: Node, rules: Sequence[UnhealthyCondition], blind_until: datetime | None = None
-) -> list[_Match]:
+) -> list[Match]:
     """The matches in the order of the rules; a Node has at most one condition of a type."""
     return [
-        _Match(fact_of(condition, node), rule.duration, blind_until)
+        Match(fact_of(condition, node), rule.duration, blind_until)
         for rule in rules
         for condition in node.status.conditions
         if (condition.type, condition.status) == (rule.type, rule.status)

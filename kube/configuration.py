@@ -16,6 +16,7 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
 from kube.errors import NotConfigured
+from kube.kubeconfig import usable
 
 Load = Callable[[Configuration], Awaitable[None]]
 """Reads server and credentials into a Configuration; called again when the credentials are refused."""
@@ -52,12 +53,13 @@ def _default_file() -> str:
 
 def _from_kubeconfig(files: str, context: str | None) -> Load:
     async def load(configuration: Configuration) -> None:
+        found = usable(files, context)
         try:
             await load_kube_config(  # type: ignore[no-untyped-call]  # the library has no types
-                config_file=files, context=context, client_configuration=configuration, persist_config=False
+                config_file=found, context=context, client_configuration=configuration, persist_config=False
             )
         except _UNREADABLE as error:
-            raise NotConfigured(f"The kubeconfig {files} cannot be used: {error}") from error
+            raise NotConfigured(f"The kubeconfig {found} cannot be used: {error}") from error
         _strip_token(configuration)
 
     return load

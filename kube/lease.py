@@ -1,9 +1,10 @@
-"""The rules of Leases (coordination.k8s.io/v1) by which controllers agree who acts on a node. Pure.
+"""The rules of Leases (coordination.k8s.io/v1) by which controllers agree who acts on a target. Pure.
 
 All medik8s operators take the same Lease of a node, so these rules are theirs. Objects and patches are
 built here; who sends them is not known here. Every patch carries the resourceVersion it was decided on.
 """
 
+import hashlib
 import math
 from datetime import datetime, timedelta
 
@@ -21,6 +22,8 @@ _CLOCK_SKEW = timedelta(seconds=60)
 
 
 _OF_NODE = "node-"
+_LONGEST_NAME = 253
+_HASH_LENGTH = 10
 CONTROL_PLANE_TURN = "paramedic-control-plane"
 """The name of the Lease whose holder is the one control-plane node that is remediated."""
 
@@ -45,6 +48,21 @@ class LeaseRecord(PartialModel):
 def name_for_node(node_name: str) -> str:
     """Return the name of the Lease of a node."""
     return f"{_OF_NODE}{node_name.lower()}"
+
+
+def name_for(kind: str, namespace: str, name: str) -> str:
+    """Return the name of the Lease of a target: `node-<name>`, or `machine-<namespace>.<name>`.
+
+    No namespace has a dot in its name, so no two Machines share a Lease. A name that would be too long for
+    the API server ends in a hash; that of a node never does, since others must find it.
+    """
+    if not namespace:
+        return f"{kind}-{name}".lower()
+    whole = f"{kind}-{namespace}.{name}".lower()
+    if len(whole) <= _LONGEST_NAME:
+        return whole
+    digits = hashlib.sha256(whole.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{whole[: _LONGEST_NAME - _HASH_LENGTH - 1].rstrip('.-')}-{digits}"
 
 
 def node_of(lease_name: str) -> str:

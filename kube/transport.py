@@ -15,7 +15,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
 from kube.configuration import Load, configure, loader
-from kube.errors import Silent, Unauthorized, Unreachable
+from kube.errors import NotConfigured, Silent, Unauthorized, Unreachable
 from kube.lines import complete_lines
 from kube.session import open_session
 from kube.status import classify
@@ -69,7 +69,13 @@ class Transport:
         Raises NotConfigured: none of them is there, or it cannot be read.
         """
         load = loader(kubeconfig, context)
-        return cls(await configure(load), load, user_agent)
+        configuration = await configure(load)
+        try:
+            return cls(configuration, load, user_agent)
+        except OSError as error:  # of TLS too
+            raise NotConfigured(
+                f"The certificates for {configuration.host} cannot be used: {error}."
+            ) from error
 
     async def __aenter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from temporalio import activity, workflow
 
+_OURS = ("activities", "detector", "kube", "runtime", "worker")
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
@@ -35,3 +36,9 @@ def set_up_logs() -> None:
     workflow.logger.workflow_info_on_message = False
     activity.logger.activity_info_on_message = False
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def set_log_level(level: str) -> None:
+    """Log from `level` on what is ours: what libraries log at DEBUG has whole answers in it, Secrets too."""
+    for package in _OURS:
+        logging.getLogger(package).setLevel(level.upper())

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from runtime.leaving import leave
-from runtime.logs import set_up_logs
+from runtime.logs import set_log_level, set_up_logs
 from runtime.serving import CannotListen
 from runtime.settings import Settings, SettingsError
 
@@ -27,7 +27,9 @@ def run_process(main: Callable[[Settings], Awaitable[None]]) -> NoReturn:
 
 def _run(main: Callable[[Settings], Awaitable[None]]) -> int:
     try:
-        asyncio.run(_until_signal(main(Settings.from_environment(os.environ))))
+        settings = Settings.from_environment(os.environ)
+        set_log_level(settings.log_level)
+        asyncio.run(_until_signal(main(settings)))
     except SettingsError as error:
         return _refuse(error, BAD_SETTINGS)
     except CannotListen as error:

@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -81,6 +81,8 @@ class Settings(Frozen):
     """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: where its tls.crt and tls.key are."""
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
     """PARAMEDIC_IDENTITY: this process among its like."""
+    log_level: Literal["info", "debug"] = "info"
+    """PARAMEDIC_LOG_LEVEL: with debug, each attempt that failed is logged with its whole cause."""
     sight_limit_seconds: float = Field(default=60, gt=0)
     """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a picture without a sign of life for so long.
 

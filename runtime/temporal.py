@@ -61,8 +61,11 @@ def address_of(client: Client) -> str:
 def _configuration(environment: Mapping[str, str] | None) -> ClientConnectConfig:
     try:
         config = ClientConfig.load_client_connect_config(override_env_vars=environment)
-    except (RuntimeError, OSError) as error:
+    except RuntimeError as error:
         raise SettingsError(f"Temporal's configuration cannot be used: {one_sentence(error)}") from error
+    except OSError as error:  # a file that it names
+        why = f"{error.filename}: {error.strerror}"
+        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from error
     config.setdefault("target_host", DEFAULT_ADDRESS)
     return config
 

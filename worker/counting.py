@@ -16,8 +16,9 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
-from worker.tally import FAILED, HELD, LOST, REQUESTED, Tally
-from workflows.contracts import ACT, ActResult
+from health.references import Action
+from worker.tally import DONE, FAILED, HELD, LOST, REQUESTED, Tally
+from workflows.contracts import ACT, ActInput, ActResult
 from workflows.messages import WORKFLOW, RemediationInput
 
 _INCIDENT_ENDED = "paramedic_incident_ended"
@@ -56,11 +57,19 @@ class _CountedActivity(ActivityInboundInterceptor):
         except Exception as error:
             self._tally.act_ended(FAILED, type(error).__name__)
             raise
+        self._count(input.args[0], result)
+        return result
+
+    def _count(self, asked: ActInput, result: ActResult) -> None:
         if result.hold is not None:
             self._tally.act_ended(HELD, result.hold.reason)
+        elif result.is_lost:
+            self._tally.act_ended(LOST)
         else:
-            self._tally.act_ended(LOST if result.is_lost else REQUESTED)
-        return result
+            self._tally.act_ended(DONE if result.is_done else REQUESTED)
+        # What was under way already needed no Lease.
+        if asked.step.action is Action.DELETE and result.lease_acquired_at is not None:
+            self._tally.machine_deleted(asked.incident.check)
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):

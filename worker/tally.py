@@ -7,8 +7,9 @@ from prometheus_client import CollectorRegistry, Counter
 
 from health.kinds import CHECK_KINDS
 from health.moves import Outcome
+from health.references import CheckReference
 
-REQUESTED, HELD, FAILED, LOST = "Requested", "Held", "Failed", "Lost"
+REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 
 
 class Tally:
@@ -23,8 +24,14 @@ class Tally:
         )
         self._acts = Counter(
             "paramedic_acts",
-            "Attempts to make a remediation request, by their result; the reason says why there is none.",
+            "Attempts to take a step, by their result; the reason says why it was not taken.",
             ("result", "reason"),
+            registry=registry,
+        )
+        self._deletions = Counter(
+            "mapi_machinehealthcheck_remediation_success",
+            "Machines whose deletion was asked for, by the check that found them unhealthy.",
+            ("name", "namespace"),
             registry=registry,
         )
         self._acts.labels(REQUESTED, "")
@@ -39,3 +46,7 @@ class Tally:
     def act_ended(self, result: str, reason: str = "") -> None:
         """Count an attempt to act."""
         self._acts.labels(result, reason).inc()
+
+    def machine_deleted(self, check: CheckReference) -> None:
+        """Count a deletion that was asked for, as the reference does."""
+        self._deletions.labels(check.name, check.namespace).inc()

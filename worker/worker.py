@@ -2,18 +2,21 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from temporalio.worker import PollerBehaviorAutoscaling, UnsandboxedWorkflowRunner, Worker
 
-from activities.act import Act, Clock
+from activities.act import Act, steps
 from activities.clean_up import CleanUp
 from activities.mark import Mark
 from activities.renew import Renew
 from activities.still_true import SecondLook
+from activities.taking import Clock
 from activities.target_lease import TargetLeases
-from health.kinds import CHECK_KINDS
+from activities.telling import Telling
+from health.check_kind import CheckKind
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.resource import resource_of
@@ -40,7 +43,7 @@ async def run(settings: Settings) -> None:
     """Work until cancelled."""
     async with connected(settings, FIELD_MANAGER) as connections, asyncio.TaskGroup() as tasks:
         tasks.create_task(watch_temporal(connections.temporal, connections.problems))
-        tasks.create_task(_watch_kubernetes(connections))
+        tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
         await _worker(settings, connections).run()
 
 
@@ -48,18 +51,14 @@ def _worker(settings: Settings, connections: Connections) -> Worker:
     client, discovery = connections.kubernetes, Discovery(connections.transport)
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=_wall_clock, monotonic=time.monotonic)
+    second_look = SecondLook(client, SharedReads(client), settings.lease_namespace)
+    telling = Telling(client, settings.identity, _wall_clock)
     return Worker(
         connections.temporal,
         task_queue=hands_queue(connections.cluster),
         workflows=[Remediation],
         activities=[
-            Act(
-                client,
-                discovery,
-                leases,
-                SecondLook(client, SharedReads(client), settings.lease_namespace),
-                clock,
-            ).act,
+            Act(steps(client, discovery, leases, second_look, clock), telling).act,
             CleanUp(client, discovery, leases).clean_up,
             Renew(leases, _wall_clock).renew,
             Mark(client, discovery).mark,
@@ -76,11 +75,11 @@ def _worker(settings: Settings, connections: Connections) -> Worker:
     )
 
 
-async def _watch_kubernetes(connections: Connections) -> None:
+async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]) -> None:
     """Report for ever whether the API server lets us read what we act on."""
     client, problems = connections.kubernetes, connections.problems
     while True:
-        for kind in CHECK_KINDS.values():
+        for kind in kinds:
             resource = resource_of(kind)
             await insist(kind.kind, partial(client.list, resource), (KubernetesError,), problems)
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)

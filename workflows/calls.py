@@ -26,12 +26,12 @@ LAST_CHANGE = "last_change"
 
 
 def ask(
-    incident: IncidentReference, *, longest: timedelta | None, summary: str
+    incident: IncidentReference, *, refusal: str, longest: timedelta | None, summary: str
 ) -> workflow.ActivityHandle[Observation]:
     """Ask the detector; a question that none took for so long fails with ActivityError."""
     asking = workflow.start_activity(
         OBSERVE.name,
-        ObserveInput(incident=incident),
+        ObserveInput(incident=incident, refusal=refusal),
         result_type=Observation,
         task_queue=eyes_queue(incident.cluster),
         schedule_to_start_timeout=longest,

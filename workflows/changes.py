@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from health.escalation import Plan
     from health.memory import Memory
     from health.moves import Outcome, RequestMark
-    from health.observation import Observation, failed
+    from health.observation import Observation, failed, refusal
     from health.references import IncidentReference, RequestReference, Step
     from health.verdict import Fact
     from workflows.calls import Result, in_words, once, until_done
@@ -59,6 +59,7 @@ class Changes(Orders):
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
             self._seen = seen.model_copy(update={"hold": result.hold})
+            self._remember(refusal=refusal(result.hold))
         else:
             self._seen = seen.model_copy(update={"requests": (*seen.requests, result.request)})
             self._memory = self._memory.having_acted(

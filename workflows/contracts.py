@@ -24,6 +24,8 @@ class ObserveInput(Frozen):
     """Asks the detector what it sees, and whether the incident may act."""
 
     incident: IncidentReference
+    refusal: str = ""
+    """Why the API server refused the latest request of the incident; "" if it did not."""
 
 
 class ActInput(Frozen):

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 
 def count(text: str) -> int:
-    """Read a number of nodes, at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text!r}")
+    """Read a number of nodes; none is a number, as others may be added."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0, got {text!r}")
     return int(text)
 
 

@@ -1,7 +1,8 @@
 """The kubelets of all machines, each a task that runs or does not, and the requests that switch them.
 
 Requests for one machine are carried out one after the other; a power cycle that is asked for while the
-power is off already is answered together with the one under way.
+power is off already is answered together with the one under way. So whether a machine is there is asked
+when its turn comes: it may have been removed meanwhile.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from devcluster.simulation.control_socket import Answer
 from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.machine import Machine
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.requests import ListNodes, PowerCycle, Start, Stop, parse
+from devcluster.simulation.requests import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
 
 Kubelet = Callable[[Machine], Coroutine[Any, Any, None]]
 
@@ -45,22 +46,42 @@ class Fleet:
                 return await self._start_kubelet(name)
             case PowerCycle(power_cycle=name, power_off_seconds=seconds):
                 return await self._power_cycle(name, seconds)
+            case Add(add=name):
+                return await self._add(name)
+            case Remove(remove=name):
+                return await self._remove(name)
             case ListNodes():
                 return {"nodes": [self._describe(name) for name in self._room.slots]}
 
     async def _stop_kubelet(self, name: str) -> Answer:
-        self._require(name, "stop")
         async with self._locks[name]:
+            self._require(name, "stop")
             await self._end(name)
             self._room.stop(name)
-        return {"node": self._describe(name)}
+            return {"node": self._describe(name)}
 
     async def _start_kubelet(self, name: str) -> Answer:
-        self._require(name, "start")
         async with self._locks[name]:
+            self._require(name, "start")
             self._room.start(name)
             self._start(name)
-        return {"node": self._describe(name)}
+            return {"node": self._describe(name)}
+
+    async def _add(self, name: str) -> Answer:
+        async with self._locks[name]:
+            if name not in self._room.slots:
+                self._room.add(name)
+                self._start(name)
+            return {"node": self._describe(name)}
+
+    async def _remove(self, name: str) -> Answer:
+        async with self._locks[name]:
+            slot = self._room.slots.get(name)
+            if slot is not None and not slot.is_added:
+                raise BadRequestError(f"remove: must be a machine that was added, got {name!r}")
+            await self._end(name)
+            self._room.remove(name)
+            return {"removed": name}
 
     async def _power_cycle(self, name: str, seconds: float) -> Answer:
         self._require(name, "power_cycle")
@@ -69,14 +90,16 @@ class Fleet:
             under_way = self._tasks.create_task(self._switch_off_and_on(name, seconds))
             self._power_cycles[name] = under_way
         await asyncio.shield(under_way)
+        self._require(name, "power_cycle")
         return {"node": self._describe(name)}
 
     async def _switch_off_and_on(self, name: str, seconds: float) -> None:
         async with self._locks[name]:
-            await self._end(name)
-            await asyncio.sleep(seconds)
-            self._room.boot(name)
-            self._start(name)
+            if name in self._room.slots:
+                await self._end(name)
+                await asyncio.sleep(seconds)
+                self._room.boot(name)
+                self._start(name)
         del self._power_cycles[name]
 
     def _start(self, name: str) -> None:
@@ -92,9 +115,8 @@ class Fleet:
             await asyncio.wait([task])
 
     def _require(self, name: str, field: str) -> None:
-        names = list(self._room.slots)
-        if name not in names:
-            raise BadRequestError(f"{field}: must be one of {names[0]} to {names[-1]}, got {name!r}")
+        if name not in self._room.slots:
+            raise BadRequestError(f"{field}: must be one of {self._room.names}, got {name!r}")
 
     def _describe(self, name: str) -> dict[str, str]:
         state = "off" if name in self._power_cycles else "running" if name in self._running else "stopped"

@@ -1,7 +1,8 @@
 """`python -m devcluster.simulation.kubelets`: N simulated kubelets in one process, and their control socket.
 
 Finds the API server as kubectl does. What a kubelet is told stays told over a restart: the machines are
-kept in a file beside the socket, with the ending `.machines.json`. SIGTERM and SIGINT end the process; its
+kept in a file beside the socket, with the ending `.machines.json`. Others are added and removed through the
+socket while it runs. SIGTERM and SIGINT end the process; its
 nodes fall silent then.
 """
 
@@ -33,27 +34,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         room = MachineRoom(options.control.with_suffix(".machines.json"), options.count)
         pace = Pace(options.renew_every, options.look_every)
-        asyncio.run(run_until_told_to_end(_simulate(room, options.control, pace)))
+        asyncio.run(run_until_told_to_end(_run(room, options.control, pace)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"kubelets: {error}")
 
 
-async def _simulate(room: MachineRoom, control: Path, pace: Pace) -> None:
+async def simulate(transport: Transport, room: MachineRoom, control: Path, pace: Pace) -> None:
+    """Run the kubelets of all machines, and answer at the control socket, until cancelled."""
     fleet: asyncio.Future[Fleet] = asyncio.get_running_loop().create_future()
 
     async def handle(fields: Any) -> Answer:  # noqa: ANN401  whatever JSON a client sent
         return await (await fleet).handle(fields)
 
-    async with (
-        await Transport.connect(user_agent="kubelet/simulated") as transport,
-        serve(control, handle),
-        asyncio.TaskGroup() as tasks,
-    ):
+    async with serve(control, handle), asyncio.TaskGroup() as tasks:
         api = NodeApi(transport)
         fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, pace).run(), tasks))
         await insist("kubelets", api.ensure_lease_namespace, KubernetesError)
         fleet.result().start_all()
         await asyncio.Event().wait()
+
+
+async def _run(room: MachineRoom, control: Path, pace: Pace) -> None:
+    async with await Transport.connect(user_agent="kubelet/simulated") as transport:
+        await simulate(transport, room, control, pace)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,7 +1,8 @@
 """The machines and whether they run, kept in a file beside the control socket.
 
 The file is to the simulated machines what their hardware is to real ones: a machine that hangs still
-hangs when the simulation is restarted, and one that ran has not been rebooted by that.
+hangs when the simulation is restarted, and one that ran has not been rebooted by that. Beside the fleet that
+a simulation begins with, machines are added and removed while it runs.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from devcluster.files import write
 from devcluster.simulation.errors import MachineRoomError
-from devcluster.simulation.machine import Machine, new_boot_id, node_name
+from devcluster.simulation.machine import FIRST_ADDED, Machine, new_boot_id, node_name
 
 
 class Kept(BaseModel):
@@ -23,6 +24,8 @@ class Kept(BaseModel):
 
     boot_id: str
     stopped: bool
+    number: int | None = None
+    """Of a machine that was added; the others have it in their name."""
 
 
 FILE = TypeAdapter(dict[str, Kept])
@@ -34,26 +37,49 @@ class Slot:
 
     machine: Machine
     stopped: bool = False
+    is_added: bool = False
 
 
 class MachineRoom:
     """All machines of one simulation, by the name of their Node."""
 
     def __init__(self, file: Path, count: int) -> None:
-        """Take machines 1 to `count` as `file` knows them, new ones as if just booted.
+        """Take machines 1 to `count` and the added ones as `file` knows them, new ones as if just booted.
 
         Raises MachineRoomError.
         """
         self._file = file
         kept = _read(file)
-        slots = (_slot(number, kept.get(node_name(number))) for number in range(1, count + 1))
-        self._slots = {slot.machine.name: slot for slot in slots}
+        fleet = [_slot(number, kept.get(node_name(number))) for number in range(1, count + 1)]
+        self._slots = {slot.machine.name: slot for slot in (*fleet, *_added(kept))}
         self._write()
 
     @property
     def slots(self) -> Mapping[str, Slot]:
         """The machines as they are now, in the order of their numbers."""
         return MappingProxyType(self._slots)
+
+    @property
+    def names(self) -> str:
+        """Which machines there are, in words, however many."""
+        fleet = [name for name, slot in self._slots.items() if not slot.is_added]
+        words = [f"{fleet[0]} to {fleet[-1]}"] if fleet else []
+        if added := len(self._slots) - len(fleet):
+            words.append(f"the {added} that were added")
+        return " or ".join(words) or "an empty fleet"
+
+    def add(self, name: str) -> None:
+        """Put in another machine, as if just booted; one that is there stays as it is."""
+        if name not in self._slots:
+            last = max(
+                (s.machine.number for s in self._slots.values() if s.is_added), default=FIRST_ADDED - 1
+            )
+            self._change(name, Slot(Machine(name, last + 1, new_boot_id()), is_added=True))
+
+    def remove(self, name: str) -> None:
+        """Take out a machine that was added; nothing happens if it is not there."""
+        if self._slots.pop(name, None) is not None:
+            self._write()
 
     def stop(self, name: str) -> None:
         """Remember that the kubelet of that machine is stopped."""
@@ -65,16 +91,17 @@ class MachineRoom:
 
     def boot(self, name: str) -> None:
         """Give the machine a new boot ID and remember that it runs."""
-        machine = replace(self._slots[name].machine, boot_id=new_boot_id())
-        self._change(name, Slot(machine))
+        slot = self._slots[name]
+        machine = replace(slot.machine, boot_id=new_boot_id())
+        self._change(name, replace(slot, machine=machine, stopped=False))
 
     def _change(self, name: str, slot: Slot) -> None:
         self._slots[name] = slot
         self._write()
 
     def _write(self) -> None:
-        kept = {name: Kept(boot_id=s.machine.boot_id, stopped=s.stopped) for name, s in self._slots.items()}
-        write(self._file, FILE.dump_json(kept, indent=1).decode())
+        kept = {name: _kept(slot) for name, slot in self._slots.items()}
+        write(self._file, FILE.dump_json(kept, indent=1, exclude_none=True).decode())
 
 
 def _slot(number: int, kept: Kept | None) -> Slot:
@@ -82,6 +109,19 @@ def _slot(number: int, kept: Kept | None) -> Slot:
     if kept is None:
         return Slot(Machine(name, number, new_boot_id()))
     return Slot(Machine(name, number, kept.boot_id), kept.stopped)
+
+
+def _added(kept: Mapping[str, Kept]) -> list[Slot]:
+    return [
+        Slot(Machine(name, found.number, found.boot_id), found.stopped, is_added=True)
+        for name, found in kept.items()
+        if found.number is not None
+    ]
+
+
+def _kept(slot: Slot) -> Kept:
+    number = slot.machine.number if slot.is_added else None
+    return Kept(boot_id=slot.machine.boot_id, stopped=slot.stopped, number=number)
 
 
 def _read(file: Path) -> dict[str, Kept]:

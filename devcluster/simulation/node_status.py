@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import Machine, provider_id
 from devcluster.simulation.timestamps import to_seconds
 
 KUBELET_VERSION = "v1.36.3"
@@ -45,7 +45,7 @@ def node(machine: Machine, now: datetime) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": machine.name, "labels": labels(machine)},
-        "spec": {"providerID": f"simulated://{machine.hardware_id}"},
+        "spec": {"providerID": provider_id(machine.name)},
         "status": status(machine, (), now),
     }
 

@@ -1,4 +1,4 @@
-"""The simulated machines as the demo remediator reaches them: through the kubelets' control socket."""
+"""The simulated machines as their remediator and their provider reach them: through the control socket."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +18,14 @@ class PowerSwitch:
         """Return the boot ID of each machine now, by the name of its node."""
         answer = await ask(self.control, {"list": True})
         return {node["name"]: node["boot_id"] for node in answer["nodes"]}
+
+    async def add(self, node: str) -> None:
+        """Switch another machine on, whose Node is called `node`; nothing happens if it is there."""
+        await ask(self.control, {"add": node})
+
+    async def remove(self, node: str) -> None:
+        """Take away a machine that was added; nothing happens if it is gone."""
+        await ask(self.control, {"remove": node})
 
     async def power_cycle(self, node: str, power_off: timedelta) -> None:
         """Switch the machine of that node off and on; returns once it runs again."""

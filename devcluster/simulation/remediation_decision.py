@@ -48,13 +48,13 @@ class Fail:
 Step = Nothing | Begin | SwitchOffAndOn | Succeed | Fail
 
 
-def next_step(request: RemediationRequest, boot_ids: Mapping[str, str]) -> Step:
-    """Decide from the request and the boot ID that each node has now."""
+def next_step(request: RemediationRequest, node: str, boot_ids: Mapping[str, str]) -> Step:
+    """Decide from the request, the node that it is for, and the boot ID that each node has now."""
     if request.is_over:
         return Nothing()
-    boot_id = boot_ids.get(request.node)
+    boot_id = boot_ids.get(node)
     if boot_id is None:
-        return Fail("NodeNotFound", f"There is no simulated node {request.node}.")
+        return Fail("NodeNotFound", f"There is no simulated node {node}.")
     before = request.status.boot_id_before
     if before is None:
         return Begin(boot_id)

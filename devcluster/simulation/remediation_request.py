@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from kube.metadata import Metadata, PartialModel
+from devcluster.simulation.resources import MACHINES
+from kube.metadata import Metadata, OwnerReference, PartialModel
 
 NODE_NAME = "remediation.medik8s.io/node-name"
 TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
@@ -44,9 +45,17 @@ class RemediationRequest(PartialModel):
     status: Status = Status()
 
     @property
-    def node(self) -> str:
-        """Name of the node to power-cycle: the annotation, else the name of the request."""
-        return self.metadata.annotations.get(NODE_NAME, self.metadata.name)
+    def machine(self) -> OwnerReference | None:
+        """The Machine that the request is for, if it is for one: an owner of it."""
+        kind = (MACHINES.api_version, MACHINES.kind)
+        return next((o for o in self.metadata.owner_references if (o.api_version, o.kind) == kind), None)
+
+    def node(self, of_machine: str = "") -> str:
+        """Name of the node to power-cycle.
+
+        The node of its Machine, if that has one; else the annotation, else the name of the request.
+        """
+        return of_machine or self.metadata.annotations.get(NODE_NAME, self.metadata.name)
 
     @property
     def is_over(self) -> bool:

@@ -22,9 +22,11 @@ class _Said:
     message: str
 
 
-def status_patch(request: RemediationRequest, step: Begin | Succeed | Fail, now: datetime) -> dict[str, Any]:
+def status_patch(
+    request: RemediationRequest, node: str, step: Begin | Succeed | Fail, now: datetime
+) -> dict[str, Any]:
     """Build the merge patch of the status; it applies only to the version of the request that was read."""
-    said = _said(request.node, step)
+    said = _said(node, step)
     said_now = (
         _condition("Processing", said.processing, said, now),
         _condition("Succeeded", said.succeeded, said, now),

@@ -1,4 +1,4 @@
-"""`python -m devcluster.simulation.remediator`: power-cycles the simulated nodes that requests name.
+"""`python -m devcluster.simulation.remediator`: power-cycles the simulated nodes that requests are for.
 
 Finds the API server as kubectl does. Sets no finalizer: a request that is deleted is forgotten, and a
 power cycle under way then goes on to its end. SIGTERM and SIGINT end the process.

@@ -5,6 +5,8 @@
 | `{"stop": "node-3"}` | `{"node": {...}}`: it renews nothing any more, as a machine that hangs |
 | `{"start": "node-3"}` | `{"node": {...}}`: it goes on, same boot |
 | `{"power_cycle": "node-3", "power_off_seconds": 2}` | `{"node": {...}}`, once it runs, on a new boot ID |
+| `{"add": "node-x"}` | `{"node": {...}}`: another machine, just booted, unless it is there |
+| `{"remove": "node-x"}` | `{"removed": "node-x"}`: a machine that was added is there no more |
 | `{"list": true}` | `{"nodes": [{"name": ..., "boot_id": ..., "state": ...}, ...]}` |
 
 Anything else is answered by `{"error": "<field>: <what is wrong with it>, got <value>"}`.
@@ -46,17 +48,31 @@ class PowerCycle(Request):
     power_off_seconds: float = Field(default=2, ge=0, le=LONGEST_POWER_OFF_SECONDS)
 
 
+class Add(Request):
+    """Add a machine that is switched on, with a Node of this name."""
+
+    add: NodeName
+
+
+class Remove(Request):
+    """Take away a machine that was added; its Node is left to whoever asks."""
+
+    remove: NodeName
+
+
 class ListNodes(Request):
     """Tell the state of every machine."""
 
     list: Literal[True]
 
 
-AnyRequest = Stop | Start | PowerCycle | ListNodes
+AnyRequest = Stop | Start | PowerCycle | Add | Remove | ListNodes
 KINDS: dict[str, type[AnyRequest]] = {
     "stop": Stop,
     "start": Start,
     "power_cycle": PowerCycle,
+    "add": Add,
+    "remove": Remove,
     "list": ListNodes,
 }
 

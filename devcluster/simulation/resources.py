@@ -1,4 +1,4 @@
-"""The kinds of the demo remediator, as devcluster/crds declares them."""
+"""The kinds of the demo remediator and of the machine API, as devcluster/crds declares them."""
 
 from kube.resource import Resource
 
@@ -7,3 +7,7 @@ TEMPLATES = Resource(
     API_VERSION, "PowerCycleRemediationTemplate", "powercycleremediationtemplates", namespaced=True
 )
 REQUESTS = Resource(API_VERSION, "PowerCycleRemediation", "powercycleremediations", namespaced=True)
+
+MACHINE_API_VERSION = "machine.openshift.io/v1beta1"
+MACHINES = Resource(MACHINE_API_VERSION, "Machine", "machines", namespaced=True)
+MACHINE_SETS = Resource(MACHINE_API_VERSION, "MachineSet", "machinesets", namespaced=True)

@@ -82,6 +82,11 @@ class NodeHealthCheck(FrozenObject):
         return None
 
     @property
+    def is_frozen(self) -> bool:
+        """Pause requests stop new requests alone."""
+        return False
+
+    @property
     def healthy_delay(self) -> timedelta:
         """spec.healthyDelay; none is zero."""
         return self.spec.healthy_delay or timedelta()

@@ -3,6 +3,7 @@
 from health.check_kind import CheckKind
 from health.nodehealthcheck.check import API_VERSION, KIND, NodeHealthCheck
 from health.nodehealthcheck.events import announcements
+from health.nodehealthcheck.request_owner import is_unsigned_for, owner_of
 from health.nodehealthcheck.status import status_patch
 
 NODE_HEALTH_CHECK = CheckKind(
@@ -15,4 +16,6 @@ NODE_HEALTH_CHECK = CheckKind(
     status_patch=status_patch,
     announcements=announcements,
     component="NodeHealthCheck",
+    owner_of=owner_of,
+    is_unsigned_for=is_unsigned_for,
 )

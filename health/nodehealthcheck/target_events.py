@@ -21,6 +21,8 @@ _SKIPPED = {
         "going to retry in a minute"
     ),
     HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken",
+    # The reference says nothing of a request that is another's, or that.
+    HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
 
 
@@ -48,7 +50,7 @@ def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetN
         return
     if before is not None and before.hold is not None and before.hold.reason is after.hold.reason:
         return
-    message = _SKIPPED[after.hold.reason].format(name=after.name)
+    message = _SKIPPED[after.hold.reason].format(name=after.name, why=after.hold.message)
     yield _note(after, SKIPPED, message, after.hold.reason)
 
 

@@ -9,6 +9,7 @@ from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.transport import Transport
 from tests.activities.hands import Hands
+from tests.activities.machine_world import MachineWorld
 from tests.activities.world import World
 
 
@@ -20,6 +21,23 @@ async def world(control_plane: ControlPlane) -> AsyncIterator[World]:
         await world.make()
         yield world
         await world.remove()
+
+
+@pytest.fixture
+async def machine_world(control_plane: ControlPlane) -> AsyncIterator[MachineWorld]:
+    """An unhealthy Machine with its Node and its check, made with the rights of an administrator."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        world = MachineWorld(Client(transport), f"test-{uuid4().hex[:8]}")
+        await world.make()
+        yield world
+        await world.remove()
+
+
+@pytest.fixture
+async def worker_transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
+    """A connection with the rights of the worker."""
+    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
+        yield transport
 
 
 @pytest.fixture

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.act import Act, Clock
+from activities.act import Act, steps
 from activities.clean_up import CleanUp
 from activities.mark import Mark
 from activities.renew import Renew
 from activities.still_true import SecondLook
+from activities.taking import Clock
 from activities.target_lease import TargetLeases
+from activities.telling import Telling
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.shared_reads import SharedReads
@@ -36,8 +38,10 @@ def _now() -> datetime:
 class Hands:
     """The four activities on one connection."""
 
-    def __init__(self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE) -> None:
-        self._client, self._discovery = Client(transport, "tests"), Discovery(transport)
+    def __init__(
+        self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE, client: Client | None = None
+    ) -> None:
+        self._client, self._discovery = client or Client(transport, "tests"), Discovery(transport)
         self._leases = TargetLeases(self._client, lease_namespace)
         self._second_look = SecondLook(self._client, SharedReads(self._client), lease_namespace)
 
@@ -52,7 +56,8 @@ class Hands:
         started = environment.info.scheduled_time + waited
         environment.info = replace(environment.info, started_time=started)
         clock = Clock(_now, monotonic)
-        act = Act(self._client, self._discovery, self._leases, self._second_look, clock)
+        taken = steps(self._client, self._discovery, self._leases, self._second_look, clock)
+        act = Act(taken, Telling(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 
     async def mark(self, asked: MarkInput) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cluster
 @pytest.mark.rule("NHC 2.4/4/foreign", "decision 13")
 async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands) -> None:
     await world.make_request(of_another=True)
-    await _is_held(world, hands, HoldReason.TAKEN)
+    await _is_held(world, hands, HoldReason.TAKEN_BY_REQUEST)
     assert await world.request() is not None
     assert await world.lease() is None
 

@@ -1,6 +1,7 @@
 """`paramedic list` against incidents in every phase."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from health.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
-from tests.workflows.sights import expired, healthy, held, waiting
+from tests.workflows.sights import FIRST, expired, healthy, held, waiting
 
 FIELDS = {
     "workflow_id",
@@ -58,9 +59,43 @@ async def test_list_says_where_each_incident_stands(fleet: Fleet, paramedic: Com
         ["node-2", "workers", "Held"],
         ["node-10", "workers", "Remediating"],
     ]
-    assert "Threshold: not now" in lines[1]
+    assert lines[1].rstrip().endswith("Threshold: not now")
     assert "Reboot/ns/node-10 exists" in lines[2]
     assert ran.err == "3 incidents: 1 Waiting, 1 Held, 1 Remediating\n"
+
+
+def next_of(table: str) -> dict[str, str]:
+    """The column NEXT, by target."""
+    return {line.split()[0]: line.split()[4] for line in table.splitlines()[1:]}
+
+
+async def test_next_is_when_it_goes_on_and_not_when_it_wakes_for_a_chore(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    await three(fleet)
+    await fleet.fail("node-20", waiting(timedelta(days=20)))
+    await fleet.reaches("node-20", Phase.WAITING)
+    await fleet.listed("Running", 4)
+    found = next_of((await paramedic("list", "--cluster", fleet.cluster)).out)
+    assert found["node-1"].startswith("4m5")
+    assert found["node-2"][:2] in ("27", "28", "29")  # asks again, a little early so that not all do at once
+    assert found["node-10"].startswith("29m5")  # not its Lease, which is renewed in ten
+    assert found["node-20"] == "19d23h"  # not its timer, which is cut into weeks
+
+
+async def test_nothing_is_next_where_a_person_must_come(fleet: Fleet, paramedic: Command) -> None:
+    tried = expired().model_copy(update={"steps": (FIRST,)})
+    await fleet.fail("node-1", tried)
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+    fleet.requests["node-1"] = fleet.requests["node-1"].model_copy(update={"timed_out_at": datetime.now(UTC)})
+    await fleet.see("node-1", tried)
+    await fleet.reaches("node-1", Phase.EXHAUSTED)
+    await fleet.listed("Running", 1)
+    assert next_of((await paramedic("list", "--cluster", fleet.cluster)).out) == {"node-1": "-"}
+    (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
+    assert (one["goes_on_at"], one["goes_on_in_seconds"]) == (None, None)
+    page = (await paramedic("show", "node-1", "--cluster", fleet.cluster)).out
+    assert "Goes on     when something changes, or by an order" in page
 
 
 async def test_json_has_the_documented_fields(fleet: Fleet, paramedic: Command) -> None:
@@ -157,7 +192,7 @@ async def test_table_fits_the_terminal_and_cuts_no_number(
     header, line = drawn.splitlines()
     assert max(len(header), len(line)) <= columns
     assert "Remediating" in line
-    assert " 9m5" in line
+    assert " 29m5" in line
     assert (node in line) is (columns == 160)
 
 

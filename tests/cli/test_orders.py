@@ -5,7 +5,7 @@ import pytest
 from health.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
-from tests.workflows.sights import expired, held
+from tests.workflows.sights import FIRST, SECOND, expired, held
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
 
@@ -74,3 +74,17 @@ async def test_time_that_cannot_be_used_is_named_with_its_option(paramedic: Comm
     assert ran.code == 2
     assert "--for" in ran.err
     assert f"'{time}'" in ran.err
+
+
+async def test_step_of_a_template_that_the_check_does_not_have_is_refused_with_those_it_has(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    await fleet.fail("node-1", held().model_copy(update={"steps": (FIRST, SECOND)}))
+    await fleet.reaches("node-1", Phase.HELD)
+    await fleet.listed("Running", 1)
+    ran = await paramedic("resume", "node-1", "--step", "x", "--cluster", fleet.cluster)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"paramedic: {fleet.incident('node-1').workflow_id} refuses resume: "
+        "--step: no step uses the template 'x'; the templates are first, second\n"
+    )

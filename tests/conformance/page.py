@@ -11,9 +11,9 @@ PAGE = ROOT / "docs" / "conformance.md"
 _INTRODUCTION = """\
 # Conformance
 
-What Paramedic promises to users of the reference's NodeHealthCheck (NHC), rule by rule, and the tests that
-prove it. `NHC 2.1/13` is a section and a row of the reference's behaviour; a `decision` is a point in which
-Paramedic decides for itself, and where the two differ the decision holds.
+What Paramedic promises to users of NodeHealthCheck (NHC) and of OpenShift's MachineHealthCheck (MHC A), rule
+by rule, and the tests that prove it. `NHC 2.1/13` is a section and a row of the reference's behaviour; a
+`decision` is a point in which Paramedic decides for itself, and where the two differ the decision holds.
 
 `make conformance` writes this page from the rules in `tests/conformance` and the markers of the tests
 (`@pytest.mark.rule("NHC 2.1/13")`): do not edit it. `make test` fails when a rule has no test.

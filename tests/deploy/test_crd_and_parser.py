@@ -18,7 +18,7 @@ from health.nodehealthcheck.check import NodeHealthCheck
 from kube.errors import Invalid
 from kube.resource import NODE_HEALTH_CHECKS, Object
 from kube.transport import Transport
-from tests.deploy.nodehealthcheck_specs import DELETION, READY, single_changes, specs
+from tests.deploy.nodehealthcheck_specs import DELETION, DURATIONS, READY, single_changes, specs
 from tests.health.samples import check_object, escalation
 
 pytestmark = pytest.mark.cluster
@@ -188,6 +188,15 @@ async def test_refusal_is_told_in_the_words_of_the_reference(
 
     assert text in await answer(transport, raw)
     assert text in reading(raw)
+
+
+@pytest.mark.parametrize("timeout", [text for text in DURATIONS if isinstance(text, str)])
+async def test_timeout_is_refused_for_one_reason_alone(transport: Transport, timeout: str) -> None:
+    spec = {"remediationTemplate": None, "escalatingRemediations": [escalation(1, timeout)]}
+    refused = await answer(transport, check_object(**spec))
+
+    assert "evaluating rule" not in refused
+    assert refused.count("Invalid value") <= 1
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,20 @@ import pytest
 from devcluster.dev import DevSettings
 from devcluster.errors import SettingsError
 from devcluster.polling import until
+from devcluster.simulation.control_socket import ask
 from tests.devcluster.kubectl import kubectl
 from tests.devcluster.processes import gone, runs
 
 PATIENCE = timedelta(seconds=60)
+MACHINES = "machines.machine.openshift.io"
 SCRIPT = (
-    "import asyncio, sys; from pathlib import Path\n"
+    "import asyncio, sys; from datetime import timedelta; from pathlib import Path\n"
     "from devcluster.dev import DevSettings, run\n"
     "from devcluster.errors import DevclusterError\n"
     "try:\n"
-    "    settings = DevSettings(Path(sys.argv[1]), int(sys.argv[2]), frozenset({'detector', 'worker'}))\n"
+    "    machines = timedelta(seconds=float(sys.argv[3])) if sys.argv[3] else None\n"
+    "    left_out = frozenset({'detector', 'worker'})\n"
+    "    settings = DevSettings(Path(sys.argv[1]), int(sys.argv[2]), left_out, machines)\n"
     "    asyncio.run(run(settings))\n"
     "except DevclusterError as error:\n"
     "    sys.exit(str(error))\n"
@@ -39,15 +43,20 @@ def description(directory: Path) -> dict[str, Any]:
     return content
 
 
-async def start(directory: Path, simulate_nodes: int = 0) -> asyncio.subprocess.Process:
-    command = (sys.executable, "-c", SCRIPT, str(directory), str(simulate_nodes))
+async def start(directory: Path, simulate_nodes: int = 0, machines: str = "") -> asyncio.subprocess.Process:
+    command = (sys.executable, "-c", SCRIPT, str(directory), str(simulate_nodes), machines)
     return await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
 
 
 @asynccontextmanager
-async def dev(directory: Path, simulate_nodes: int = 0) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A running `paramedic dev` without our own processes, ready; killed at the end if it still runs."""
-    process = await start(directory, simulate_nodes)
+async def dev(
+    directory: Path, simulate_nodes: int = 0, machines: str = ""
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A running `paramedic dev` without our own processes, ready; killed at the end if it still runs.
+
+    `machines` is how many seconds a Machine waits for its node, "" for nobody looks after Machines.
+    """
+    process = await start(directory, simulate_nodes, machines)
 
     async def ready() -> bool:
         return bool(description(directory)) or process.returncode is not None
@@ -114,8 +123,41 @@ async def test_it_is_ready_when_every_simulated_node_is_there() -> None:
             nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
             assert nodes[1].count("node/node-") == 12
             assert {"kubelets", "remediator"} <= set(content["pids"])
+            assert "machine_set" not in content["pids"]
             process.terminate()
             assert await asyncio.wait_for(process.wait(), PATIENCE.total_seconds()) == 0
+
+
+MACHINE_SET = {
+    "apiVersion": "machine.openshift.io/v1beta1",
+    "kind": "MachineSet",
+    "metadata": {"name": "workers", "namespace": "default"},
+    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"pool": "workers"}}}},
+}
+
+
+@pytest.mark.cluster
+async def test_machine_gets_a_node_that_fails_when_its_kubelet_is_told_to_stop() -> None:
+    with tempfile.TemporaryDirectory(prefix="dev-") as short:
+        directory = Path(short)
+        async with dev(directory, machines="0.1"):
+            kubeconfig = Path(description(directory)["kubeconfig"])
+            (directory / "set.json").write_text(json.dumps(MACHINE_SET))
+            assert (await kubectl(kubeconfig, "create", "-f", str(directory / "set.json")))[0] == 0
+            phase_and_node = "jsonpath={.items[*].status.phase} {.items[*].status.nodeRef.name}"
+            ready = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
+
+            async def runs_on_its_node() -> bool:
+                shown = await kubectl(kubeconfig, "get", MACHINES, "-l", "pool=workers", "-o", phase_and_node)
+                return shown[1].startswith("Running node-")
+
+            async def is_unknown() -> bool:
+                return (await kubectl(kubeconfig, "get", "nodes", "-o", ready))[1] == "Unknown"
+
+            await until(runs_on_its_node, within=PATIENCE, otherwise="the Machine never runs")
+            (node,) = (await ask(directory / "kubelets.sock", {"list": True}))["nodes"]
+            await ask(directory / "kubelets.sock", {"stop": node["name"]})
+            await until(is_unknown, within=PATIENCE, otherwise="the node does not fail")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +167,9 @@ async def test_it_is_ready_when_every_simulated_node_is_there() -> None:
             {"without": frozenset({"temporal"})}, "--without knows detector and worker", id="without"
         ),
         pytest.param({"simulate_nodes": -1}, "needs a number of nodes", id="nodes"),
+        pytest.param(
+            {"machine_provisioning": timedelta()}, "need time for their provisioning", id="machines"
+        ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sentence: str) -> None:

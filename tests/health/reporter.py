@@ -4,29 +4,35 @@ from datetime import datetime
 from typing import Any
 
 from health.announcement import Announcement, Severity
+from health.check_kind import CheckKind
 from health.check_sight import CheckSight
-from health.nodehealthcheck.events import announcements
-from health.nodehealthcheck.status import status_patch
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from tests.health.samples import NOW
 
 
 class Reporter:
     """Tells as the status reporter does: what is told twice is one Event; status is written after it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: CheckKind = NODE_HEALTH_CHECK) -> None:
+        self._kind = kind
         self.before: CheckSight | None = None
         self.stored: dict[str, Any] = {}
         self.events: dict[str, Announcement] = {}
 
     def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
         """The Events that are new."""
-        told = {note.seed: note for note in announcements(self.before, after, self.stored, now)}
+        return [(note.severity, note.reason, note.message) for note in self.tells(after, now)]
+
+    def tells(self, after: CheckSight, now: datetime = NOW) -> list[Announcement]:
+        """The same, with all that they say."""
+        notes = self._kind.announcements(self.before, after, self.stored, now)
+        told = {note.seed: note for note in notes}
         names = {f"{seed}{note.again if seed in self.events else ''}": note for seed, note in told.items()}
         new = [note for name, note in names.items() if name not in self.events]
         self.events |= names
-        self.stored |= status_patch(after, self.stored, now)
+        self.stored |= self._kind.status_patch(after, self.stored, now)
         self.before = after
-        return [(note.severity, note.reason, note.message) for note in new]
+        return new
 
     def restarts(self) -> None:
         self.before = None

@@ -16,7 +16,16 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.EARLIER_REQUEST,
         "Reboot/ns/node-1 of an earlier target of this name is still there",
     ),
-    ({"rival": Rival("NodeHealthCheck-other")}, HoldReason.TAKEN, "held by NodeHealthCheck-other"),
+    (
+        {"lease_holder": Rival("NodeHealthCheck-other")},
+        HoldReason.TAKEN,
+        "NodeHealthCheck-other holds its Lease",
+    ),
+    (
+        {"requester": Rival("NodeHealthCheck/other", "Reboot/ns/node-1")},
+        HoldReason.TAKEN_BY_REQUEST,
+        "NodeHealthCheck/other has the request Reboot/ns/node-1 for it",
+    ),
     (
         {"turn": Rival("NodeHealthCheck-workers/node-2")},
         HoldReason.CONTROL_PLANE,
@@ -49,17 +58,37 @@ def test_first_objection_wins(first: int) -> None:
     assert hold.reason is OBJECTIONS[first][1]
 
 
+def test_target_that_others_hold_by_a_lease_and_by_a_request_tells_both() -> None:
+    other = Rival("NodeHealthCheck/other", "Reboot/ns/node-1")
+    hold = target_hold(replace(NO_FACTS, lease_holder=Rival("maintenance", seconds=600), requester=other))
+
+    assert hold is not None
+    assert hold.reason is HoldReason.TAKEN
+    assert hold.message == (
+        "NodeHealthCheck/other has the request Reboot/ns/node-1 for it, and maintenance holds its Lease"
+    )
+
+
+def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_turn() -> None:
+    hold = target_hold(replace(NO_FACTS, turn=Rival("node-2", "Reboot/ns/node-2")))
+
+    assert hold is not None
+    assert hold.message == (
+        "one control-plane node at a time: node-2 has the turn, by the request Reboot/ns/node-2"
+    )
+
+
 @pytest.mark.rule("decision 6")
 @pytest.mark.parametrize(
     ("rival", "seconds"),
     [
         pytest.param(Rival("a"), 60, id="as the reference where no end is known"),
-        pytest.param(Rival("a", 17.5), 17.5, id="when its Lease runs out"),
-        pytest.param(Rival("a", -3), 1, id="never in a hot loop"),
+        pytest.param(Rival("a", seconds=17.5), 17.5, id="when its Lease runs out"),
+        pytest.param(Rival("a", seconds=-3), 1, id="never in a hot loop"),
     ],
 )
 def test_taken_target_is_asked_for_again_when_the_hold_may_end(rival: Rival, seconds: float) -> None:
-    hold = target_hold(replace(NO_FACTS, rival=rival))
+    hold = target_hold(replace(NO_FACTS, lease_holder=rival))
 
     assert hold is not None
     assert hold.ask_again_seconds == seconds

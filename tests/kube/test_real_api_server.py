@@ -13,9 +13,9 @@ from kube.confirmation import confirm_api_server, went_back
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
 from kube.events import EventNote, Events, ObjectReference
+from kube.held_lease import HeldLeases
 from kube.leader import LeaderElection
-from kube.metadata import Metadata, PartialModel
-from kube.node_lease import NodeLeases
+from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.record import Change
 from kube.reflector import Reflector
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
@@ -109,17 +109,19 @@ async def test_reflector_follows_a_node(transport: Transport, client: Client, no
 
 @pytest.mark.rule("NHC 2.5/obtain/foreign")
 async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> None:
-    leases, uid, ten = NodeLeases(client, "tests-kube-leases"), node["metadata"]["uid"], timedelta(minutes=10)
+    leases, name, ten = HeldLeases(client, "tests-kube-leases"), "node-tests-kube", timedelta(minutes=10)
+    uid = node["metadata"]["uid"]
+    owner = OwnerReference(api_version="v1", kind="Node", name="tests-kube", uid=uid)
 
-    await leases.obtain("tests-kube", uid, "first", ten, NOW)
+    await leases.obtain(name, "first", ten, NOW, owner)
     with pytest.raises(LeaseTaken, match="first"):
-        await leases.obtain("tests-kube", uid, "second", ten, NOW)
-    held = await leases.obtain("tests-kube", uid, "second", ten, NOW + timedelta(minutes=12))
+        await leases.obtain(name, "second", ten, NOW, owner)
+    held = await leases.obtain(name, "second", ten, NOW + timedelta(minutes=12), owner)
     assert held.acquired == NOW + timedelta(minutes=12)
-    assert await leases.renew("tests-kube", "first", ten, NOW) is None
-    await leases.release("tests-kube", uid, "first")
+    assert await leases.renew(name, "first", ten, NOW) is None
+    await leases.release(name, "first", uid)
     assert (await client.get(LEASES, "node-tests-kube", "tests-kube-leases"))["spec"]["leaseTransitions"] == 1
-    await leases.release("tests-kube", uid, "second")
+    await leases.release(name, "second", uid)
     with pytest.raises(NotFound):
         await client.get(LEASES, "node-tests-kube", "tests-kube-leases")
     assert (await client.get(NAMESPACES, "tests-kube-leases"))["metadata"]["name"] == "tests-kube-leases"

@@ -176,3 +176,58 @@ async def test_unknown_node_is_refused_with_the_known_ones(
     async with fleet_of(file, kubelets) as fleet:
         with pytest.raises(BadRequestError, match=f"{field}: must be one of node-1 to node-3, got '{name}'"):
             await fleet.handle(request_)
+
+
+async def test_added_machine_runs_and_can_be_stopped_as_any_other(file: Path, kubelets: Kubelets) -> None:
+    async with fleet_of(file, kubelets) as fleet:
+        await fleet.handle({"add": "node-a"})
+        await asyncio.sleep(0)
+        assert "node-a" in kubelets.running
+        await fleet.handle({"stop": "node-a"})
+        assert kubelets.running == {"node-1", "node-2", "node-3"}
+        assert (await states(fleet))["node-a"] == "stopped"
+
+
+async def test_adding_a_machine_twice_adds_one_and_leaves_it_as_it_is(file: Path, kubelets: Kubelets) -> None:
+    async with fleet_of(file, kubelets) as fleet:
+        await fleet.handle({"add": "node-a"})
+        await fleet.handle({"stop": "node-a"})
+        again = await fleet.handle({"add": "node-a"})
+        assert again["node"]["state"] == "stopped"
+        assert len(await states(fleet)) == 4
+
+
+async def test_removed_machine_is_silent_and_unknown_also_when_asked_twice(
+    file: Path, kubelets: Kubelets
+) -> None:
+    async with fleet_of(file, kubelets) as fleet:
+        await fleet.handle({"add": "node-a"})
+        await asyncio.sleep(0)
+        for _ in range(2):
+            assert await fleet.handle({"remove": "node-a"}) == {"removed": "node-a"}
+        assert kubelets.running == set(await states(fleet)) == {"node-1", "node-2", "node-3"}
+
+
+async def test_machine_of_the_fleet_cannot_be_removed(file: Path, kubelets: Kubelets) -> None:
+    async with fleet_of(file, kubelets) as fleet:
+        with pytest.raises(BadRequestError, match="remove: must be a machine that was added, got 'node-2'"):
+            await fleet.handle({"remove": "node-2"})
+        assert "node-2" in await states(fleet)
+
+
+async def test_power_cycle_of_a_machine_that_is_removed_meanwhile_says_so(
+    file: Path, kubelets: Kubelets
+) -> None:
+    async with fleet_of(file, kubelets) as fleet:
+        await fleet.handle({"add": "node-a"})
+        await asyncio.sleep(0)
+        cycle = {"power_cycle": "node-a", "power_off_seconds": 0.05}
+        first = asyncio.create_task(fleet.handle(cycle))
+        await kubelets.silenced.wait()
+        removal = asyncio.create_task(fleet.handle({"remove": "node-a"}))
+        await first
+        second = asyncio.create_task(fleet.handle(cycle))
+        await removal
+        with pytest.raises(BadRequestError, match="power_cycle: must be one of node-1 to node-3"):
+            await second
+        assert kubelets.running == {"node-1", "node-2", "node-3"}

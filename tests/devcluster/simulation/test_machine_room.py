@@ -54,3 +54,55 @@ def test_unreadable_file_is_named_and_left_alone(tmp_path: Path, content: str) -
     with pytest.raises(MachineRoomError, match=str(file)):
         MachineRoom(file, 1)
     assert file.read_text() == content
+
+
+def test_added_machine_is_there_after_a_restart_as_it_was(tmp_path: Path) -> None:
+    before = MachineRoom(tmp_path / "machines.json", 1)
+    before.add("node-a")
+    before.add("node-b")
+    before.stop("node-b")
+    after = MachineRoom(tmp_path / "machines.json", 1)
+    assert after.slots == before.slots
+    assert [slot.stopped for slot in after.slots.values()] == [False, False, True]
+    assert len({slot.machine.address for slot in after.slots.values()}) == 3
+
+
+def test_adding_a_machine_that_is_there_is_no_reboot(tmp_path: Path) -> None:
+    room = MachineRoom(tmp_path / "machines.json", 0)
+    room.add("node-a")
+    before = dict(room.slots)
+    room.add("node-a")
+    assert room.slots == before
+
+
+def test_removed_machine_stays_away_after_a_restart(tmp_path: Path) -> None:
+    room = MachineRoom(tmp_path / "machines.json", 1)
+    room.add("node-a")
+    room.remove("node-a")
+    room.remove("node-a")
+    assert list(MachineRoom(tmp_path / "machines.json", 1).slots) == ["node-1"]
+
+
+def test_added_machine_that_boots_is_still_an_added_one(tmp_path: Path) -> None:
+    room = MachineRoom(tmp_path / "machines.json", 0)
+    room.add("node-a")
+    room.boot("node-a")
+    assert list(MachineRoom(tmp_path / "machines.json", 0).slots) == ["node-a"]
+
+
+@pytest.mark.parametrize(
+    ("count", "added", "words"),
+    [
+        (0, [], "an empty fleet"),
+        (3, [], "node-1 to node-3"),
+        (0, ["node-a"], "the 1 that were added"),
+        (3, ["node-a", "node-b"], "node-1 to node-3 or the 2 that were added"),
+    ],
+)
+def test_machines_are_told_in_words_however_many(
+    tmp_path: Path, count: int, added: list[str], words: str
+) -> None:
+    room = MachineRoom(tmp_path / "machines.json", count)
+    for name in added:
+        room.add(name)
+    assert room.names == words

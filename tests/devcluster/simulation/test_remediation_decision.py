@@ -79,7 +79,48 @@ def with_conditions(**statuses: str) -> dict[str, Any]:
     ],
 )
 def test_next_step(seen: RemediationRequest, step: Step) -> None:
-    assert next_step(seen, BOOTS) == step
+    assert next_step(seen, seen.node(), BOOTS) == step
+
+
+def owned_by(*kinds: str, name: str = "r", annotations: dict[str, str] | None = None) -> RemediationRequest:
+    seen = request(name, annotations=annotations)
+    versions = {
+        "Machine": "machine.openshift.io/v1beta1",
+        "NodeHealthCheck": "remediation.medik8s.io/v1alpha1",
+    }
+    owners = [{"apiVersion": versions[kind], "kind": kind, "name": f"a-{kind}", "uid": "u"} for kind in kinds]
+    raw = seen.model_dump(by_alias=True)
+    return RemediationRequest.model_validate(
+        raw | {"metadata": raw["metadata"] | {"ownerReferences": owners}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "machine"),
+    [
+        pytest.param(owned_by(), None, id="nobody's"),
+        pytest.param(owned_by("NodeHealthCheck"), None, id="of a check of Nodes"),
+        pytest.param(owned_by("Machine"), "a-Machine", id="of a Machine"),
+        pytest.param(owned_by("NodeHealthCheck", "Machine"), "a-Machine", id="of both"),
+    ],
+)
+def test_machine_of_a_request_is_an_owner_of_it(seen: RemediationRequest, machine: str | None) -> None:
+    assert (seen.machine.name if seen.machine else None) == machine
+
+
+@pytest.mark.parametrize(
+    ("seen", "of_machine", "node"),
+    [
+        pytest.param(owned_by("Machine", name="workers-abcde"), "node-1", "node-1", id="node of its Machine"),
+        pytest.param(owned_by("Machine", annotations={NODE_NAME: "node-3"}), "node-1", "node-1", id="wins"),
+        pytest.param(owned_by("Machine", annotations={NODE_NAME: "node-3"}), "", "node-3", id="annotation"),
+        pytest.param(owned_by("Machine", name="node-3"), "", "node-3", id="name"),
+    ],
+)
+def test_request_of_a_machine_is_for_the_node_of_that(
+    seen: RemediationRequest, of_machine: str, node: str
+) -> None:
+    assert seen.node(of_machine) == node
 
 
 def statuses(patch: dict[str, Any]) -> dict[str, str]:
@@ -87,19 +128,19 @@ def statuses(patch: dict[str, Any]) -> dict[str, str]:
 
 
 def test_begun_request_is_processing_and_keeps_the_boot_id() -> None:
-    patch = status_patch(request(), Begin("boot-3"), NOW)
+    patch = status_patch(request(), "node-3", Begin("boot-3"), NOW)
     assert statuses(patch) == {"Processing": "True", "Succeeded": "Unknown"}
     assert patch["status"]["bootIDBefore"] == "boot-3"
 
 
 def test_request_of_a_rebooted_node_succeeded() -> None:
-    patch = status_patch(request(), Succeed("boot-4"), NOW)
+    patch = status_patch(request(), "node-3", Succeed("boot-4"), NOW)
     assert statuses(patch) == {"Processing": "False", "Succeeded": "True"}
     assert "bootIDBefore" not in patch["status"]
 
 
 def test_failed_request_says_why() -> None:
-    patch = status_patch(request(), Fail("NodeNotFound", "There is none."), NOW)
+    patch = status_patch(request(), "node-3", Fail("NodeNotFound", "There is none."), NOW)
     assert statuses(patch) == {"Processing": "False", "Succeeded": "False"}
     assert {(c["reason"], c["message"]) for c in patch["status"]["conditions"]} == {
         ("NodeNotFound", "There is none.")
@@ -108,10 +149,10 @@ def test_failed_request_says_why() -> None:
 
 def test_condition_moves_its_transition_time_only_with_its_status() -> None:
     seen = request(status=with_conditions(Processing="False", Succeeded="Unknown"))
-    patch = status_patch(seen, Succeed("boot-4"), NOW)
+    patch = status_patch(seen, "node-3", Succeed("boot-4"), NOW)
     times = {c["type"]: c["lastTransitionTime"] for c in patch["status"]["conditions"]}
     assert times == {"Processing": "2026-01-02T03:00:00Z", "Succeeded": "2026-01-02T03:04:05Z"}
 
 
 def test_status_applies_only_to_the_version_that_was_read() -> None:
-    assert status_patch(request(), Begin("boot-3"), NOW)["metadata"] == {"resourceVersion": "7"}
+    assert status_patch(request(), "node-3", Begin("boot-3"), NOW)["metadata"] == {"resourceVersion": "7"}

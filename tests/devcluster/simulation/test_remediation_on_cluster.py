@@ -11,7 +11,7 @@ from devcluster.polling import until
 from devcluster.simulation.control_socket import Answer, serve
 from devcluster.simulation.remediation_request import NODE_NAME
 from devcluster.simulation.remediator import remediate
-from devcluster.simulation.resources import REQUESTS
+from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import Invalid, NotFound
 from kube.transport import Transport
@@ -130,6 +130,32 @@ async def test_request_for_an_unknown_node_fails_with_the_reason(
         await wait_for(client, "Succeeded", "False")
     assert {c["reason"] for c in (await status(client))["conditions"]} == {"NodeNotFound"}
     assert machines.power_cycles == 0
+
+
+async def test_request_named_as_a_machine_power_cycles_the_node_of_that_machine(
+    transport: Transport, client: Client, control: Path, machines: Machines
+) -> None:
+    uid = await machine(client, node="node-3")
+    owner = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind, "name": NAME, "uid": uid}
+    metadata = {"name": NAME, "namespace": NAMESPACE, "ownerReferences": [owner]}
+    body = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": metadata}
+    try:
+        async with serve(control, machines.handle), remediator(transport, control):
+            await client.create(REQUESTS, body, NAMESPACE)
+            await wait_for(client, "Succeeded", "True")
+    finally:
+        await client.delete(MACHINES, NAME, NAMESPACE)
+    assert machines.power_cycles == 1
+    assert {c["message"].split()[0] for c in (await status(client))["conditions"]} == {"node-3"}
+
+
+async def machine(client: Client, node: str) -> str:
+    """A Machine that is called as its request; answers its uid."""
+    body = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind, "metadata": {"name": NAME}}
+    made = await client.create(MACHINES, body, NAMESPACE)
+    patch = {"status": {"nodeRef": {"kind": "Node", "name": node}}}
+    await client.merge_patch(MACHINES, NAME, patch, NAMESPACE, "status")
+    return str(made["metadata"]["uid"])
 
 
 async def test_power_off_that_is_no_number_is_refused_by_the_schema(client: Client) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from devcluster.simulation.errors import BadRequestError
-from devcluster.simulation.requests import ListNodes, PowerCycle, Start, Stop, parse
+from devcluster.simulation.requests import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ from devcluster.simulation.requests import ListNodes, PowerCycle, Start, Stop, p
             {"power_cycle": "node-3", "power_off_seconds": 0.5},
             PowerCycle(power_cycle="node-3", power_off_seconds=0.5),
         ),
+        ({"add": "node-3"}, Add(add="node-3")),
+        ({"remove": "node-3"}, Remove(remove="node-3")),
         ({"list": True}, ListNodes(list=True)),
     ],
 )

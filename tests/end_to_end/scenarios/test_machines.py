@@ -8,8 +8,8 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from kube.client import Client
-from kube.errors import KubernetesError, NotFound
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.errors import TooManyRequests
+from kube.resource import Object, Resource
 from kube.transport import Transport
 from tests.end_to_end.world import World
 
@@ -17,53 +17,25 @@ pytestmark = pytest.mark.cluster
 
 MACHINES = Resource("machine.openshift.io/v1beta1", "Machine", "machines", namespaced=True)
 ANNOTATION = "machine.openshift.io/machine"
-CRD: Object = {
-    "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-    "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
-    "metadata": {"name": "machines.machine.openshift.io"},
-    "spec": {
-        "group": "machine.openshift.io",
-        "scope": "Namespaced",
-        "names": {"plural": "machines", "kind": "Machine"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
 
 
 @pytest.fixture
 async def machines(control_plane: ControlPlane) -> AsyncIterator[Client]:
-    """The Machine API, which is served before the test and gone after it."""
+    """Makes Machines, which are gone after the test."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         client = Client(transport, "end-to-end-test")
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, CRD)
 
         async def is_served() -> bool:
             try:
                 await client.list(MACHINES)
-            except KubernetesError:
+            except TooManyRequests:  # the API server has just got the CRD
                 return False
             return True
 
-        async def is_gone() -> bool:
-            try:
-                await client.list(MACHINES)
-            except NotFound:
-                return True
-            return False
-
         await until(is_served, within=timedelta(seconds=20), otherwise="Machines are not served")
         yield client
-        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, CRD["metadata"]["name"])
-        await until(is_gone, within=timedelta(seconds=20), otherwise="Machines are still served")
+        for machine in await client.list(MACHINES):
+            await client.delete(MACHINES, machine["metadata"]["name"], machine["metadata"]["namespace"])
 
 
 async def add_machine(client: Client, name: str, namespace: str) -> str:

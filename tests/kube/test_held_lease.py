@@ -4,7 +4,8 @@ import pytest
 
 from kube.client import Client
 from kube.errors import Conflict, KindUnknown, LeaseTaken
-from kube.node_lease import NodeLeases
+from kube.held_lease import HeldLeases
+from kube.metadata import OwnerReference
 from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 from tests.kube.leases import NOW, lease_object
 
@@ -12,6 +13,7 @@ ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/node-a"
 NAMESPACES = "/api/v1/namespaces"
 TEN_MINUTES = timedelta(minutes=10)
+NODE = OwnerReference(api_version="v1", kind="Node", name="A", uid="uid-of-node")
 
 CREATED = said(lease_object("me"), 201)
 EXISTS = refused(409, "AlreadyExists", "node-a")
@@ -21,8 +23,8 @@ NO_NAMESPACE = refused(404, "NotFound", "leases")
 
 
 @pytest.fixture
-def leases(client: Client) -> NodeLeases:
-    return NodeLeases(client, "leases")
+def leases(client: Client) -> HeldLeases:
+    return HeldLeases(client, "leases")
 
 
 def _asked(server: ApiServer) -> list[str]:
@@ -30,10 +32,10 @@ def _asked(server: ApiServer) -> list[str]:
 
 
 @pytest.mark.rule("NHC 1.8/duration", "NHC 1.8/name", "NHC 1.8/owner", "NHC 2.5/obtain/missing")
-async def test_free_lease_costs_one_request(server: ApiServer, leases: NodeLeases) -> None:
+async def test_free_lease_costs_one_request(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, CREATED)
 
-    held = await leases.obtain("A", "uid-of-node", "me", TEN_MINUTES, NOW)
+    held = await leases.obtain("node-a", "me", TEN_MINUTES, NOW, NODE)
 
     assert (held.acquired, held.expires) == (NOW, NOW + timedelta(minutes=11))
     body = server.asked[0].body
@@ -49,46 +51,46 @@ async def test_free_lease_costs_one_request(server: ApiServer, leases: NodeLease
 
 
 @pytest.mark.rule("NHC 2.5/obtain/foreign")
-async def test_lease_of_another_is_left_to_it(server: ApiServer, leases: NodeLeases) -> None:
+async def test_lease_of_another_is_left_to_it(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("another")))
 
     with pytest.raises(LeaseTaken) as caught:
-        await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
     assert caught.value.holder == "another"
     assert _asked(server) == ["POST ", "GET /node-a"]
 
 
 @pytest.mark.rule("NHC 2.5/obtain/ours")
-async def test_lease_that_is_ours_is_kept(server: ApiServer, leases: NodeLeases) -> None:
+async def test_lease_that_is_ours_is_kept(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("me")))
 
-    assert (await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)).acquired == NOW
+    assert (await leases.obtain("node-a", "me", TEN_MINUTES, NOW)).acquired == NOW
     assert _asked(server) == ["POST ", "GET /node-a"]
 
 
 @pytest.mark.rule("NHC 2.5/obtain/ours")
 async def test_lease_that_is_ours_and_would_end_early_is_renewed(
-    server: ApiServer, leases: NodeLeases
+    server: ApiServer, leases: HeldLeases
 ) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("me", renewed=timedelta(minutes=5), version=7)))
     server.answer("PATCH", ONE, said(lease_object("me")))
 
-    await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
 
     assert server.asked[-1].body["metadata"] == {"resourceVersion": "7"}
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 
 @pytest.mark.rule("NHC 2.5/obtain/expired")
-async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: NodeLeases) -> None:
+async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("another", renewed=timedelta(minutes=12), version=7)))
     server.answer("PATCH", ONE, said(lease_object("me")))
 
-    await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
 
     patch = server.asked[-1].body
     assert patch["metadata"]["resourceVersion"] == "7"
@@ -96,7 +98,7 @@ async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: NodeLea
 
 
 @pytest.mark.rule("NHC 2.5/obtain/foreign")
-async def test_takeover_that_another_was_faster_with_is_its(server: ApiServer, leases: NodeLeases) -> None:
+async def test_takeover_that_another_was_faster_with_is_its(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer(
         "GET", ONE, said(lease_object("dead", renewed=timedelta(minutes=12))), said(lease_object("faster"))
@@ -104,102 +106,102 @@ async def test_takeover_that_another_was_faster_with_is_its(server: ApiServer, l
     server.answer("PATCH", ONE, CHANGED)
 
     with pytest.raises(LeaseTaken) as caught:
-        await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
     assert caught.value.holder == "faster"
 
 
-async def test_lease_that_went_between_two_looks_is_created(server: ApiServer, leases: NodeLeases) -> None:
+async def test_lease_that_went_between_two_looks_is_created(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, EXISTS, CREATED)
     server.answer("GET", ONE, GONE)
 
-    await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
 
     assert _asked(server) == ["POST ", "GET /node-a", "POST "]
 
 
-async def test_lease_that_keeps_changing_is_given_up(server: ApiServer, leases: NodeLeases) -> None:
+async def test_lease_that_keeps_changing_is_given_up(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("dead", renewed=timedelta(minutes=12))))
     server.answer("PATCH", ONE, CHANGED)
 
     with pytest.raises(Conflict):
-        await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
     assert _asked(server).count("PATCH /node-a") == 3
 
 
 @pytest.mark.rule("NHC 1.8/namespace", "NHC 2.1/2")
 @pytest.mark.parametrize("answer", [said({}, 201), refused(409, "AlreadyExists", "leases")])
-async def test_missing_namespace_is_created(server: ApiServer, leases: NodeLeases, answer: Answer) -> None:
+async def test_missing_namespace_is_created(server: ApiServer, leases: HeldLeases, answer: Answer) -> None:
     server.answer("POST", ALL, NO_NAMESPACE, CREATED)
     server.answer("POST", NAMESPACES, answer)
 
-    await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
 
     assert server.asked[1].body["metadata"] == {"name": "leases"}
     assert _asked(server) == ["POST ", f"POST {NAMESPACES}", "POST "]
 
 
-async def test_api_without_leases_gets_no_namespace(server: ApiServer, leases: NodeLeases) -> None:
+async def test_api_without_leases_gets_no_namespace(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, NOT_SERVED)
 
     with pytest.raises(KindUnknown):
-        await leases.obtain("A", "u", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
     assert _asked(server) == ["POST "]
 
 
 @pytest.mark.rule("NHC 2.5/manage/renew")
-async def test_renewal_of_a_lease_that_lasts_writes_nothing(server: ApiServer, leases: NodeLeases) -> None:
+async def test_renewal_of_a_lease_that_lasts_writes_nothing(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("GET", ONE, said(lease_object("me")))
 
-    held = await leases.renew("A", "me", TEN_MINUTES, NOW)
+    held = await leases.renew("node-a", "me", TEN_MINUTES, NOW)
 
     assert held is not None
     assert _asked(server) == ["GET /node-a"]
 
 
-async def test_renewal_that_meets_a_change_looks_again(server: ApiServer, leases: NodeLeases) -> None:
+async def test_renewal_that_meets_a_change_looks_again(server: ApiServer, leases: HeldLeases) -> None:
     old = timedelta(minutes=5)
     server.answer("GET", ONE, said(lease_object("me", renewed=old, version=1)))
     server.answer("PATCH", ONE, CHANGED, said(lease_object("me")))
 
-    assert await leases.renew("A", "me", TEN_MINUTES, NOW) is not None
+    assert await leases.renew("node-a", "me", TEN_MINUTES, NOW) is not None
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 
 @pytest.mark.rule("NHC 2.5/manage/not ours")
 @pytest.mark.parametrize("answer", [GONE, said(lease_object("another"))], ids=["gone", "of another"])
 async def test_lease_that_is_not_ours_any_more_is_not_renewed(
-    server: ApiServer, leases: NodeLeases, answer: Answer
+    server: ApiServer, leases: HeldLeases, answer: Answer
 ) -> None:
     server.answer("GET", ONE, answer)
 
-    assert await leases.renew("A", "me", TEN_MINUTES, NOW) is None
+    assert await leases.renew("node-a", "me", TEN_MINUTES, NOW) is None
     assert _asked(server) == ["GET /node-a"]
 
 
 @pytest.mark.rule("NHC 2.5/release", "decision 2/preconditions")
-async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: NodeLeases) -> None:
+async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("GET", ONE, said(lease_object("me", version=7)))
     server.answer("DELETE", ONE, said({}))
 
-    await leases.release("A", "node-uid", "me")
+    await leases.release("node-a", "me", "node-uid")
 
     assert server.asked[-1].body["preconditions"] == {"uid": "uid-of-lease", "resourceVersion": "7"}
 
 
 @pytest.mark.parametrize("answer", [GONE, said(lease_object("another"))], ids=["gone", "of another"])
 async def test_release_of_a_lease_that_is_not_ours_does_nothing(
-    server: ApiServer, leases: NodeLeases, answer: Answer
+    server: ApiServer, leases: HeldLeases, answer: Answer
 ) -> None:
     server.answer("GET", ONE, answer)
 
-    await leases.release("A", "node-uid", "me")
+    await leases.release("node-a", "me", "node-uid")
 
     assert _asked(server) == ["GET /node-a"]
 
 
 async def test_release_of_a_lease_of_another_node_of_the_name_does_nothing(
-    server: ApiServer, leases: NodeLeases
+    server: ApiServer, leases: HeldLeases
 ) -> None:
     lease = lease_object("me")
     lease["metadata"]["ownerReferences"] = [
@@ -207,17 +209,17 @@ async def test_release_of_a_lease_of_another_node_of_the_name_does_nothing(
     ]
     server.answer("GET", ONE, said(lease))
 
-    await leases.release("A", "node-uid", "me")
+    await leases.release("node-a", "me", "node-uid")
 
     assert _asked(server) == ["GET /node-a"]
 
 
 async def test_release_that_another_was_faster_with_leaves_its_lease(
-    server: ApiServer, leases: NodeLeases
+    server: ApiServer, leases: HeldLeases
 ) -> None:
     server.answer("GET", ONE, said(lease_object("me")), said(lease_object("another")))
     server.answer("DELETE", ONE, CHANGED)
 
-    await leases.release("A", "node-uid", "me")
+    await leases.release("node-a", "me", "node-uid")
 
     assert _asked(server) == ["GET /node-a", "DELETE /node-a", "GET /node-a"]

@@ -1,0 +1,74 @@
+"""DeleteMachine: deletes a Machine, whose controller makes another one.
+
+The deletion carries the uid and the resourceVersion of the second look: a Machine that changed since in
+whatever way is not deleted, and the incident asks anew (decision 2).
+"""
+
+from activities.held import ASK_AGAIN_SECONDS, Held, hold_of
+from activities.machine_step import attempt_of, machine_of, refuse_other_step
+from activities.outcome import Outcome
+from activities.still_true import SecondLook, not_true
+from activities.taking import Taking
+from health.observation import HoldReason
+from health.openshift.act_events import deleted, deletion_failed
+from health.openshift.machine_target import MachineTarget
+from kube.client import Client
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.resource import MACHINES
+from workflows.contracts import ActInput, ActResult
+
+
+class DeleteMachine:
+    """What Action.DELETE does."""
+
+    def __init__(self, client: Client, second_look: SecondLook, taking: Taking) -> None:
+        self._client = client
+        self._second_look = second_look
+        self._taking = taking
+
+    async def take(self, asked: ActInput) -> Outcome:
+        """Delete it, unless somebody else did.
+
+        Raises:
+            Held: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        began = self._taking.begin()
+        confirmed = await self._second_look.confirm(asked)
+        target = machine_of(confirmed)
+        if target.machine.is_going:
+            return Outcome(ActResult(is_done=True))
+        _refuse_without_controller(target)
+        refuse_other_step(asked, confirmed)
+        async with self._taking.lease(asked, target, began) as acquired:
+            was_there = await self._delete(asked, target)
+        if was_there:
+            result = ActResult(is_done=True, lease_acquired_at=acquired)
+            return Outcome(result, deleted(attempt_of(asked), target))
+        await self._taking.give_back(asked, target)
+        return Outcome(ActResult(is_done=True))
+
+    async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
+        """Answers whether it was there."""
+        known = target.metadata
+        try:
+            await self._client.delete(
+                MACHINES, known.name, known.namespace, uid=known.uid, resource_version=known.resource_version
+            )
+        except Conflict as error:
+            raise not_true(f"{known.name} changed since the second look") from error
+        except (Forbidden, Invalid) as error:
+            news = deletion_failed(attempt_of(asked), target, error.message)
+            raise Held(hold_of(error), news) from error
+        except KindUnknown:
+            raise
+        except NotFound:
+            return False
+        return True
+
+
+def _refuse_without_controller(target: MachineTarget) -> None:
+    if target.machine.controller is None:
+        message = f"no controller owns {target.metadata.name}: nobody would replace it"
+        raise Held.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)

@@ -1,0 +1,31 @@
+"""What deleting and marking a Machine have in common: the Machine, as its check still wants it treated."""
+
+from typing import cast
+
+from activities.still_true import Confirmed, not_true
+from health.openshift.machine_target import MachineTarget
+from health.remediation_request import Attempt
+from workflows.contracts import ActInput
+
+
+def machine_of(confirmed: Confirmed) -> MachineTarget:
+    """The target of a check of Machines."""
+    return cast("MachineTarget", confirmed.target)
+
+
+def refuse_other_step(asked: ActInput, confirmed: Confirmed) -> None:
+    """Do nothing if the check would do just that now.
+
+    Annotations say what it does, and the phase of the Machine does; neither is told by a generation.
+
+    Raises:
+        Held: it would do something else.
+
+    """
+    if asked.step not in confirmed.check.steps_for(confirmed.target):
+        raise not_true(f"{asked.incident.check} no longer says: {asked.step.action}")
+
+
+def attempt_of(asked: ActInput) -> Attempt:
+    """Which attempt is made, for what is told of it."""
+    return Attempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)

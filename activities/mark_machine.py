@@ -1,0 +1,62 @@
+"""MarkMachine: marks a Machine for external remediation, whose consumer takes the mark off (decision 28).
+
+The patch carries the uid and the resourceVersion of the second look, as a deletion does (decision 2).
+"""
+
+from activities.held import Held, hold_of
+from activities.machine_step import attempt_of, machine_of, refuse_other_step
+from activities.outcome import Outcome
+from activities.still_true import SecondLook, not_true
+from activities.taking import Taking
+from health.openshift.act_events import marked, marking_failed
+from health.openshift.machine import EXTERNAL_REMEDIATION
+from health.openshift.machine_target import MachineTarget
+from kube.client import Client
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.resource import MACHINES, Object
+from workflows.contracts import ActInput, ActResult
+
+
+class MarkMachine:
+    """What Action.MARK does."""
+
+    def __init__(self, client: Client, second_look: SecondLook, taking: Taking) -> None:
+        self._client = client
+        self._second_look = second_look
+        self._taking = taking
+
+    async def take(self, asked: ActInput) -> Outcome:
+        """Mark it, unless it is marked.
+
+        Raises:
+            Held: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        began = self._taking.begin()
+        confirmed = await self._second_look.confirm(asked)
+        target = machine_of(confirmed)
+        if target.machine.is_marked:
+            return Outcome(ActResult(is_done=True))
+        refuse_other_step(asked, confirmed)
+        async with self._taking.lease(asked, target, began) as acquired:
+            await self._mark(asked, target)
+        result = ActResult(is_done=True, lease_acquired_at=acquired)
+        return Outcome(result, marked(attempt_of(asked), target))
+
+    async def _mark(self, asked: ActInput, target: MachineTarget) -> None:
+        known = target.metadata
+        annotations = {EXTERNAL_REMEDIATION: ""}
+        metadata = {"uid": known.uid, "resourceVersion": known.resource_version, "annotations": annotations}
+        body: Object = {"metadata": metadata}
+        try:
+            await self._client.merge_patch(MACHINES, known.name, body, known.namespace)
+        except Conflict as error:
+            raise not_true(f"{known.name} changed since the second look") from error
+        except (Forbidden, Invalid) as error:
+            news = marking_failed(attempt_of(asked), target, error.message)
+            raise Held(hold_of(error), news) from error
+        except KindUnknown:
+            raise
+        except NotFound as error:
+            raise not_true(f"{known.name} is gone") from error

@@ -1,0 +1,14 @@
+"""Outcome: what an attempt came to: the answer to the incident, and what is to be told of the target."""
+
+from dataclasses import dataclass
+
+from health.announcement import Announcement
+from workflows.contracts import ActResult
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer, with its news."""
+
+    result: ActResult
+    news: Announcement | None = None

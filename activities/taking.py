@@ -1,0 +1,71 @@
+"""Taking: an effect under the Lease of its target, soon after the second look, or not at all.
+
+Where it is certain that nothing was done, the Lease is given back, so that others can have the target: but
+not if the incident held it before, or an earlier request of our own check is still at work. Where nobody
+knows, it stays, and runs out by itself.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from activities.held import Held
+from activities.still_true import not_true
+from activities.target_lease import TargetLeases
+from health.escalation import lease_duration
+from health.observation import HoldReason
+from health.target import Target
+from kube.errors import Forbidden, Invalid, NotFound
+from workflows.contracts import FRESH, ActInput
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The two clocks of an act: the time of day for Leases, the monotonic one for ages."""
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+
+
+class Taking:
+    """Takes Leases for acts."""
+
+    def __init__(self, leases: TargetLeases, clock: Clock) -> None:
+        self._leases = leases
+        self._clock = clock
+
+    def begin(self) -> float:
+        """The moment before the second look, for `lease`."""
+        return self._clock.monotonic()
+
+    @asynccontextmanager
+    async def lease(self, asked: ActInput, target: Target, began: float) -> AsyncIterator[datetime]:
+        """Have the Lease for what is done inside; answers since when.
+
+        Raises:
+            Held: somebody else has it, or the look that began at `began` is too old to act on.
+            KubernetesError: the API server could not be asked.
+
+        """
+        duration = lease_duration(asked.step)
+        try:
+            held = await self._leases.take(asked.incident, target, duration, self._clock.now())
+            self._refuse_old_look(began)
+            yield held.acquired
+        except Held as error:
+            if error.hold.reason is not HoldReason.EARLIER_REQUEST:
+                await self.give_back(asked, target)
+            raise
+        except (Forbidden, Invalid, NotFound):
+            await self.give_back(asked, target)
+            raise
+
+    async def give_back(self, asked: ActInput, target: Target) -> None:
+        """Let others have the target, unless the incident held it before."""
+        if not asked.holds_lease:
+            await self._leases.give_back(asked.incident, with_turn=target.is_control_plane)
+
+    def _refuse_old_look(self, began: float) -> None:
+        if self._clock.monotonic() - began > FRESH.total_seconds():
+            raise not_true("the second look took too long to act on it")

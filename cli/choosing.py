@@ -1,0 +1,42 @@
+"""Choosing: options that take one of some words, or a number; a refusal names the value and what is allowed.
+
+typer's own refusals are those of the library that it validates with, and speak of that library's types.
+"""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeVar
+
+import typer
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
+    """A parser that takes the words of `kind`, whatever their case."""
+
+    def parse(text: str) -> Choice:
+        for choice in kind:
+            if choice.casefold() == text.casefold():
+                return choice
+        raise typer.BadParameter(f"'{text}' is not one of {', '.join(kind)}")
+
+    return parse
+
+
+def words(kind: type[StrEnum]) -> str:
+    """What `--help` shows as the value of such an option."""
+    return f"[{'|'.join(kind)}]"
+
+
+def at_least(least: int) -> Callable[[str | int], int]:
+    """A parser that takes whole numbers from `least` on."""
+
+    def parse(given: str | int) -> int:
+        text = str(given)
+        if re.fullmatch(r"[0-9]{1,18}", text) and int(text) >= least:
+            return int(text)
+        raise typer.BadParameter(f"'{text}' is not a whole number from {least} on")
+
+    return parse

@@ -1,0 +1,91 @@
+"""`python -m devcluster.simulation.machine_set`: OpenShift's machine API, on simulated hardware.
+
+Keeps as many Machines as each MachineSet wants, and gives each Machine a simulated node. Finds the API server
+as kubectl does. What there is to do is read from the API server alone, so it may be killed at any time.
+SIGTERM and SIGINT end the process.
+"""
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster.errors import DevclusterError
+from devcluster.simulation.arguments import seconds
+from devcluster.simulation.machine_set_upkeep import MachineSetUpkeep
+from devcluster.simulation.machine_upkeep import MachineUpkeep
+from devcluster.simulation.machine_watch import MachineWatch
+from devcluster.simulation.openshift_machine import OpenShiftMachine
+from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
+from devcluster.simulation.power_switch import PowerSwitch
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES
+from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.simulation.work_queue import WorkQueue
+from health.node import Node
+from kube.client import Client
+from kube.errors import KubernetesError
+from kube.reflector import Change, Reflector
+from kube.resource import NODES
+from kube.transport import Transport
+
+FIELD_MANAGER = "demo-machine-api"
+PROVISIONING = timedelta(seconds=5)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run until told to end; exits with one sentence if that is impossible."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    try:
+        asyncio.run(run_until_told_to_end(_run(options.control, options.provisioning)))
+    except (DevclusterError, KubernetesError) as error:
+        sys.exit(f"machine_set: {error}")
+
+
+async def keep_machines(transport: Transport, control: Path, provisioning: timedelta) -> None:
+    """Look after all Machines and MachineSets until cancelled.
+
+    `control` is the control socket of the kubelets, `provisioning` how long a Machine waits for its hardware.
+    """
+    client = Client(transport, FIELD_MANAGER)
+    async with asyncio.TaskGroup() as tasks:
+        upkeep = MachineUpkeep(client, PowerSwitch(control), provisioning)
+        machines = WorkQueue(MACHINES.kind, upkeep.look_after, tasks)
+
+        def node_changed(change: Change[Node]) -> None:
+            watch.node_changed(change)
+
+        nodes = Reflector(transport, NODES, Node, notify=node_changed)
+        sets = WorkQueue(MACHINE_SETS.kind, MachineSetUpkeep(client, nodes).look_after, tasks)
+        watch = MachineWatch(machines.add, sets.add)
+        tasks.create_task(nodes.run())
+        tasks.create_task(
+            Reflector(transport, MACHINES, OpenShiftMachine, notify=watch.machine_changed).run()
+        )
+        tasks.create_task(
+            Reflector(transport, MACHINE_SETS, OpenShiftMachineSet, notify=watch.machine_set_changed).run()
+        )
+
+
+async def _run(control: Path, provisioning: timedelta) -> None:
+    async with await Transport.connect(user_agent=FIELD_MANAGER) as transport:
+        await keep_machines(transport, control, provisioning)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="machine_set", description="Machines on simulated hardware.")
+    parser.add_argument("--control", type=Path, required=True, help="control socket of the kubelets")
+    parser.add_argument(
+        "--provisioning",
+        type=seconds,
+        default=PROVISIONING,
+        help="seconds that a Machine waits for its hardware (%(default)s)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Looks after one MachineSet: read, decide, do one step, and again, until there is nothing left to do.
+
+Each step begins with a fresh list of the Machines: by one that is behind, too many of them would be made.
+"""
+
+import random
+
+from devcluster.simulation import machine_drafts
+from devcluster.simulation.machine_set_decision import Create, Delete, Nothing, Report, Step, next_step
+from devcluster.simulation.openshift_machine import OpenShiftMachine
+from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES
+from health.node import Node
+from kube.client import Client
+from kube.errors import NotFound
+from kube.record import Key
+from kube.reflector import Reflector
+
+SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""What API servers make names of: no vowels, so no words."""
+
+SUFFIX_LENGTH = 5
+
+
+class MachineSetUpkeep:
+    """What the controller of OpenShift does for a MachineSet."""
+
+    def __init__(self, client: Client, nodes: Reflector[Node]) -> None:
+        self._client = client
+        self._nodes = nodes
+
+    async def look_after(self, key: Key) -> None:
+        """Return when the set has what it wants, or is gone; raises KubernetesError."""
+        await self._nodes.wait_synced()
+        try:
+            while await self._one_step(key):
+                pass
+        except NotFound:
+            return
+
+    async def _one_step(self, key: Key) -> bool:
+        """Return whether there may be another step."""
+        answer = await self._client.get(MACHINE_SETS, key.name, key.namespace)
+        machine_set = OpenShiftMachineSet.model_validate(answer)
+        found = await self._client.list(MACHINES, key.namespace)
+        machines = [OpenShiftMachine.model_validate(machine) for machine in found]
+        step = next_step(machine_set, machines, self._ready_nodes())
+        await self._do(step, machine_set)
+        return not isinstance(step, Nothing)
+
+    async def _do(self, step: Step, machine_set: OpenShiftMachineSet) -> None:
+        at = machine_set.metadata
+        match step:
+            case Create(count=count):
+                for _ in range(count):
+                    machine = machine_drafts.new_machine(machine_set, _suffix())
+                    await self._client.create(MACHINES, machine, at.namespace)
+            case Delete(machines=machines):
+                for surplus in machines:
+                    of = surplus.metadata
+                    await self._client.delete(MACHINES, of.name, of.namespace, uid=of.uid)
+            case Report(status=status):
+                patch = machine_drafts.machine_set_status(machine_set, status)
+                await self._client.merge_patch(MACHINE_SETS, at.name, patch, at.namespace, "status")
+            case Nothing():
+                return
+
+    def _ready_nodes(self) -> frozenset[str]:
+        return frozenset(node.metadata.name for node in self._nodes.store.values() if _is_ready(node))
+
+
+def _is_ready(node: Node) -> bool:
+    return any((c.type, c.status) == ("Ready", "True") for c in node.status.conditions)
+
+
+def _suffix() -> str:
+    return "".join(random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311  a name, no secret

@@ -1,0 +1,72 @@
+"""Status of a MachineHealthCheck (A.1), as a pure function of what is seen.
+
+Of a paused check nothing is written; of one that cannot be read the numbers stay, since nobody knows others.
+Conditions that are not ours stay as they are, where they are. A condition's lastTransitionTime moves when
+anything else in it does, as the reference has it, so an unchanged status is never written.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from health.check_sight import CheckSight
+from health.health_check import InvalidCheckError
+from health.openshift.conditions import (
+    REMEDIATION_ALLOWED,
+    REQUEST_AVAILABLE,
+    TEMPLATE_AVAILABLE,
+    Condition,
+    conditions,
+)
+from health.openshift.pause import is_paused
+from health.openshift.threshold import remediations_allowed
+from health.timestamps import stamp
+
+Status = Mapping[str, Any]
+
+_OURS = frozenset({REMEDIATION_ALLOWED, TEMPLATE_AVAILABLE, REQUEST_AVAILABLE})
+_SAID = ("status", "severity", "reason", "message")
+
+
+def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+    """The merge patch that makes `stored` true; empty if it is."""
+    if is_paused(sight):
+        return {}
+    wanted = {**_numbers(sight), "conditions": _conditions(sight, stored, now)}
+    return {key: value for key, value in wanted.items() if stored.get(key) != value}
+
+
+def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
+    """The condition of that type in a stored status, empty if there is none."""
+    return next((one for one in _stored_conditions(stored) if one.get("type") == type_), {})
+
+
+def _numbers(sight: CheckSight) -> dict[str, int]:
+    if sight.allowance is None:
+        return {}
+    return {
+        "expectedMachines": sight.allowance.total,
+        "currentHealthy": sight.allowance.healthy,
+        # Zero too: a merge patch that leaves it out would leave an older number.
+        "remediationsAllowed": remediations_allowed(sight.allowance),
+    }
+
+
+def _conditions(sight: CheckSight, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
+    ours = {one["type"]: one for one in conditions(sight)}
+    # Of a check that cannot be read nobody knows whether it still has a template.
+    gone = set() if isinstance(sight.check, InvalidCheckError) else _OURS - set(ours)
+    kept = [one for one in _stored_conditions(stored) if one.get("type") not in gone]
+    updated = [_updated(ours.pop(one.get("type", ""), None), one, now) for one in kept]
+    return [*updated, *({**one, "lastTransitionTime": stamp(now)} for one in ours.values())]
+
+
+def _updated(wanted: Condition | None, stored: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
+    if wanted is None or all(wanted.get(key, "") == (stored.get(key) or "") for key in _SAID):
+        return stored
+    return {**wanted, "lastTransitionTime": stamp(now)}
+
+
+def _stored_conditions(stored: Status) -> Sequence[Mapping[str, Any]]:
+    found: Iterable[Mapping[str, Any]] = stored.get("conditions") or ()
+    return list(found)

@@ -1,0 +1,44 @@
+"""Events of a MachineHealthCheck about one Machine (A.1), once for each time that it fails.
+
+`DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
+what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from health.check_sight import TargetSight
+from health.observation import HoldReason
+from health.references import CheckReference
+
+
+@dataclass(frozen=True)
+class MachineNote:
+    """What to tell of a Machine, always as Normal."""
+
+    reason: str
+    message: str
+    action: str
+
+
+def machine_notes(
+    check: CheckReference, before: TargetSight | None, after: TargetSight
+) -> Iterator[MachineNote]:
+    """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
+    name = f"Machine {check.namespace}/{check.name}/{after.name}/{after.node_name}"
+    if _has_timer(after) and not (before and before.verdict.fact == after.verdict.fact):
+        message = f"{name} has unhealthy node {after.node_name}"
+        yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
+    if _is_skipped(after) and not (before and _is_skipped(before)):
+        message = f"{name} has no controller owner, skipping remediation"
+        yield MachineNote("SkippedNoController", message, "Remediate")
+
+
+def _has_timer(target: TargetSight) -> bool:
+    """Whether a timer runs, or ran out."""
+    fact, deadline = target.verdict.fact, target.verdict.deadline
+    return fact is not None and deadline is not None and deadline > fact.since
+
+
+def _is_skipped(target: TargetSight) -> bool:
+    return target.hold is not None and target.hold.reason is HoldReason.NO_CONTROLLER

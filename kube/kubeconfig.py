@@ -1,0 +1,97 @@
+"""Kubeconfig: what is wrong with kubeconfig files, in one sentence, before the library reads them.
+
+What the library says of a file that is not there, or lacks a part, is an accident of its code, and names the
+file by chance. Of several files those that are not there are passed over, as kubectl does.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kube.errors import NotConfigured
+
+Content = Mapping[str, Any]
+
+
+def usable(files: str, context: str | None) -> str:
+    """Those of `files` (a list as $KUBECONFIG is one) that exist.
+
+    Raises:
+        NotConfigured: none does, one of them is no kubeconfig, or together they do not say where the API
+            server of `context` (None: the current one) is, or who we are to it.
+
+    """
+    paths = [Path(path).expanduser() for path in files.split(os.pathsep) if path]
+    found = [path for path in paths if path.exists()]
+    if not found:
+        raise _unusable(files, "there is no such file")
+    listed = os.pathsep.join(map(str, found))
+    why = _lacks([_read(path) for path in found], context)
+    if why:
+        raise _unusable(listed, why)
+    return listed
+
+
+def _unusable(files: str | Path, why: str) -> NotConfigured:
+    return NotConfigured(f"The kubeconfig {files} cannot be used: {why}.")
+
+
+def _read(path: Path) -> Content:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except IsADirectoryError as error:
+        raise _unusable(path, "it is a directory") from error
+    except OSError as error:
+        raise _unusable(path, error.strerror or type(error).__name__) from error
+    except UnicodeDecodeError as error:
+        raise _unusable(path, "it is no text") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise _unusable(path, f"line {mark.line + 1} is no YAML" if mark else "it is no YAML") from error
+    if not content:
+        raise _unusable(path, "it is empty")
+    if not isinstance(content, dict):
+        raise _unusable(path, "it is YAML, but no mapping")
+    return content
+
+
+def _lacks(contents: list[Content], context: str | None) -> str:
+    """What the files together do not say; "" if they say all that is needed."""
+    current = next((one["current-context"] for one in reversed(contents) if "current-context" in one), None)
+    name = context or current
+    if not name:
+        return "it has no current-context"
+    entry = _named(contents, "context", name)
+    if entry is None:
+        return f"it has no context {name!r}{'' if context else ', which its current-context names'}"
+    return _lacks_of_context(contents, name, entry)
+
+
+def _lacks_of_context(contents: list[Content], name: str, entry: Content) -> str:
+    cluster, user = entry.get("cluster"), entry.get("user")
+    if not cluster:
+        return f"its context {name!r} names no cluster"
+    settings = _named(contents, "cluster", cluster)
+    if settings is None:
+        return f"its context {name!r} names the cluster {cluster!r}, which it does not have"
+    if not str(settings.get("server", "")).startswith(("https://", "http://")):
+        return f"its cluster {cluster!r} has no server that begins with https://"
+    if not user:
+        return f"its context {name!r} names no user"
+    if _named(contents, "user", user) is None:
+        return f"its context {name!r} names the user {user!r}, whom it does not have"
+    return ""
+
+
+def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:
+    """What is said of the cluster, context or user of that name, first."""
+    for content in contents:
+        listed = content.get(f"{kind}s")
+        for entry in listed if isinstance(listed, list) else []:
+            if isinstance(entry, dict) and entry.get("name") == name:
+                said = entry.get(kind)
+                return said if isinstance(said, dict) else {}
+    return None

@@ -1,0 +1,207 @@
+"""MachineWorld: one unhealthy Machine with its Node and its check, on the real API server.
+
+The Machine has a controller, and a finalizer: one that is deleted is still there to be looked at.
+"""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.references import (
+    Action,
+    CheckReference,
+    IncidentReference,
+    RequestReference,
+    Step,
+    TargetReference,
+    TemplateReference,
+)
+from health.verdict import Fact
+from kube.errors import NotFound
+from kube.resource import EVENTS, LEASES, MACHINES, NODES, Object, Resource, resource_of
+from tests.activities.world import (
+    DEMO,
+    FINALIZER,
+    LEASE_NAMESPACE,
+    NAMESPACE,
+    REQUESTS,
+    TEMPLATES,
+    World,
+)
+from workflows.contracts import ActInput
+
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
+DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
+STRATEGY = {"machine.openshift.io/remediation-strategy": "external-baremetal"}
+
+
+class MachineWorld(World):
+    """The objects of one test; the Machine, its Node and its check have one name."""
+
+    machine_uid = ""
+
+    async def make(self) -> None:
+        self.node_uid = (await self.make_node())["metadata"]["uid"]
+        await self.make_template()
+        await self.make_machine()
+        self.check_uid = (await self.client.create(CHECKS, self._machine_check(), NAMESPACE))["metadata"][
+            "uid"
+        ]
+
+    async def remove(self) -> None:
+        for event in await self.events():
+            await self.client.delete(EVENTS, event["metadata"]["name"], NAMESPACE)
+        await self.remove_machine()
+        for resource in (CHECKS, CONFIG_MAPS):
+            with suppress(NotFound):
+                await self.client.delete(resource, self.name, NAMESPACE)
+        with suppress(NotFound):
+            await self.client.delete(LEASES, self.machine_lease_name, LEASE_NAMESPACE)
+        await super().remove()
+
+    async def make_machine(self) -> None:
+        """The Machine, linked to its Node; its controller is a ConfigMap: any kind will do."""
+        body: Object = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": {"name": self.name}}
+        owner = await self.client.create(CONFIG_MAPS, body, NAMESPACE)
+        await self.create_machine(owner["metadata"]["uid"])
+
+    async def create_machine(self, owner_uid: str) -> None:
+        owner = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "name": self.name, "uid": owner_uid}
+        metadata = {
+            "name": self.name,
+            "labels": {self.label: "yes"},
+            "finalizers": [FINALIZER],
+            "ownerReferences": [owner | {"controller": True}],
+        }
+        body: Object = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind, "metadata": metadata}
+        created = await self.client.create(MACHINES, body, NAMESPACE)
+        self.machine_uid = created["metadata"]["uid"]
+        status = {"phase": "Running", "nodeRef": {"name": self.name}}
+        await self.client.merge_patch(MACHINES, self.name, {"status": status}, NAMESPACE, "status")
+
+    async def make_machine_anew(self) -> None:
+        """Another one of the same name."""
+        (owner,) = (await self.machine() or {})["metadata"]["ownerReferences"]
+        await self.remove_machine()
+        await self.create_machine(owner["uid"])
+
+    async def remove_machine(self) -> None:
+        with suppress(NotFound):
+            await self.patch_machine(finalizers=None)
+            await self.client.delete(MACHINES, self.name, NAMESPACE)
+
+    async def patch_machine(self, **metadata: Any) -> None:
+        await self.client.merge_patch(MACHINES, self.name, {"metadata": metadata}, NAMESPACE)
+
+    async def fail_machine(self) -> None:
+        body: Object = {"status": {"phase": "Failed"}}
+        await self.client.merge_patch(MACHINES, self.name, body, NAMESPACE, "status")
+
+    async def annotate_check(self, annotations: dict[str, str | None]) -> None:
+        body: Object = {"metadata": {"annotations": annotations}}
+        await self.client.merge_patch(CHECKS, self.name, body, NAMESPACE)
+
+    async def use_template(self) -> None:
+        """Have the check make requests; its generation is 2 then."""
+        template = {"apiVersion": DEMO, "kind": TEMPLATES.kind, "name": self.name}
+        body: Object = {"spec": {"remediationTemplate": template}}
+        await self.client.merge_patch(CHECKS, self.name, body, NAMESPACE)
+
+    async def remove_node(self) -> None:
+        await self.client.delete(NODES, self.name)
+
+    async def make_machine_request(
+        self, *, annotations: dict[str, str] | None = None, owners: tuple[Object, ...] = ()
+    ) -> RequestReference:
+        """A request under the Machine's name, owned by the Machine, and by others before it."""
+        machine = {
+            "apiVersion": MACHINES.api_version,
+            "kind": MACHINES.kind,
+            "name": self.name,
+            "uid": self.machine_uid,
+        }
+        metadata = {
+            "name": self.name,
+            "annotations": annotations or {},
+            "ownerReferences": [*owners, machine],
+        }
+        body: Object = {"apiVersion": DEMO, "kind": REQUESTS.kind, "metadata": metadata}
+        created = await self.client.create(REQUESTS, body, NAMESPACE)
+        uid = created["metadata"]["uid"]
+        return RequestReference(
+            api_version=DEMO, kind=REQUESTS.kind, namespace=NAMESPACE, name=self.name, uid=uid
+        )
+
+    async def machine(self) -> Object | None:
+        try:
+            return await self.client.get(MACHINES, self.name, NAMESPACE)
+        except NotFound:
+            return None
+
+    async def is_being_deleted(self) -> bool:
+        machine = await self.machine()
+        return machine is not None and "deletionTimestamp" in machine["metadata"]
+
+    async def is_marked(self) -> bool:
+        machine = await self.machine()
+        annotations = machine["metadata"].get("annotations", {}) if machine else {}
+        return annotations.get("host.metal3.io/external-remediation") == ""
+
+    async def events(self) -> list[Object]:
+        """The Events about the Machine."""
+        found = await self.client.list(EVENTS, NAMESPACE)
+        about = (MACHINES.kind, self.name)
+        return [
+            event
+            for event in found
+            if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == about
+        ]
+
+    async def machine_lease(self) -> Object | None:
+        """spec of the Lease of the Machine, if there is one."""
+        return await self._lease(self.machine_lease_name)
+
+    @property
+    def machine_lease_name(self) -> str:
+        return f"machine-{NAMESPACE}.{self.name}"
+
+    @property
+    def incident(self) -> IncidentReference:
+        return IncidentReference(
+            cluster="test",
+            check=CheckReference(kind=MACHINE_HEALTH_CHECK.kind, namespace=NAMESPACE, name=self.name),
+            target=TargetReference(
+                kind=MACHINES.kind, namespace=NAMESPACE, name=self.name, uid=self.machine_uid
+            ),
+        )
+
+    def order(self, **changes: object) -> ActInput:
+        return super().order(step=DELETE).model_copy(update=changes)
+
+    def order_request(self, **changes: object) -> ActInput:
+        """Once the check has a template."""
+        template = TemplateReference(
+            api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
+        )
+        return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
+
+    async def order_as_node_is_gone(self) -> ActInput:
+        """What an incident orders that sees no Node; the Machine says no time of its own."""
+        machine = await self.machine()
+        assert machine is not None
+        since = datetime.fromisoformat(machine["metadata"]["creationTimestamp"])
+        return self.order(fact=Fact(condition="Node", status="gone", since=since.astimezone(UTC)))
+
+    def _machine_check(self) -> Object:
+        spec = {
+            "selector": {"matchLabels": {self.label: "yes"}},
+            "unhealthyConditions": [{"type": "Ready", "status": "False", "timeout": "5m"}],
+        }
+        return {
+            "apiVersion": CHECKS.api_version,
+            "kind": CHECKS.kind,
+            "metadata": {"name": self.name},
+            "spec": spec,
+        }

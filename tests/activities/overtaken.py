@@ -1,0 +1,58 @@
+"""Clients that meet what happens to real ones: somebody is faster, or the API server refuses."""
+
+from collections.abc import Awaitable, Callable
+
+from kube.client import Client
+from kube.errors import Forbidden
+from kube.resource import EVENTS, MACHINES, Object, Resource
+from kube.transport import Transport
+
+Change = Callable[[], Awaitable[None]]
+
+
+class Overtaken(Client):
+    """Right after each read of a kind somebody makes the next change."""
+
+    def __init__(self, transport: Transport, of: Resource, *changes: Change) -> None:
+        super().__init__(transport, "tests")
+        self._of = of
+        self._changes = list(changes)
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        found = await super().get(resource, name, namespace)
+        if resource == self._of and self._changes:
+            await self._changes.pop(0)()
+        return found
+
+
+class Refused(Client):
+    """An admission plugin that takes no change of a Machine."""
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+    ) -> Object:
+        if resource == MACHINES:
+            raise Forbidden("Machines stay.")
+        return await super().delete(resource, name, namespace, uid=uid, resource_version=resource_version)
+
+    async def merge_patch(
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+    ) -> Object:
+        if resource == MACHINES:
+            raise Forbidden("Machines stay.")
+        return await super().merge_patch(resource, name, body, namespace, subresource)
+
+
+class WithoutEvents(Client):
+    """Events are refused."""
+
+    async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
+        if resource == EVENTS:
+            raise Forbidden("No Events today.")
+        return await super().create(resource, body, namespace)

@@ -1,0 +1,254 @@
+"""What deletes a Machine, and what keeps it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.observation import HoldReason
+from kube.resource import MACHINES
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
+from tests.activities.overtaken import Overtaken, Refused, WithoutEvents
+from tests.activities.world import NAMESPACE, SINCE
+from workflows.contracts import ActResult
+
+pytestmark = pytest.mark.cluster
+
+Change = Callable[[MachineWorld], Awaitable[None]]
+
+
+async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    result = await hands.act(machine_world.order())
+    assert result.is_done
+    assert (result.hold, result.request) == (None, None)
+    assert await machine_world.is_being_deleted()
+    lease = await machine_world.machine_lease()
+    assert lease is not None
+    assert lease["holderIdentity"] == f"MachineHealthCheck-{NAMESPACE}/{machine_world.name}"
+    assert lease["leaseDurationSeconds"] == 660
+    assert result.lease_acquired_at == datetime.fromisoformat(lease["acquireTime"])
+    assert await machine_world.lease() is None, "that of the node is for others"
+    (event,) = await machine_world.events()
+    name = machine_world.name
+    assert (event["type"], event["reason"]) == ("Normal", "MachineDeleted")
+    assert event["source"] == {"component": "machinehealthcheck-controller"}
+    assert event["message"] == (
+        f"Machine {NAMESPACE}/{name}/{name}/{name} has been remediated by requesting to delete Machine object"
+    )
+
+
+async def test_machine_that_is_being_deleted_needs_no_more(machine_world: MachineWorld, hands: Hands) -> None:
+    await machine_world.client.delete(MACHINES, machine_world.name, NAMESPACE)
+    before = await machine_world.machine()
+    assert await hands.act(machine_world.order()) == ActResult(is_done=True)
+    assert await machine_world.machine() == before
+    assert await machine_world.machine_lease() is None
+    assert await machine_world.events() == []
+
+
+async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    await hands.act(machine_world.order())
+    before = await machine_world.machine()
+    assert await hands.act(machine_world.order()) == ActResult(is_done=True)
+    assert await machine_world.machine() == before
+    assert len(await machine_world.events()) == 1
+
+
+async def node_recovers(world: MachineWorld) -> None:
+    await world.set_condition("True")
+
+
+async def node_fails_anew(world: MachineWorld) -> None:
+    await world.set_condition("False", SINCE + timedelta(seconds=1))
+
+
+async def machine_is_another(world: MachineWorld) -> None:
+    await world.make_machine_anew()
+
+
+async def machine_leaves_the_check(world: MachineWorld) -> None:
+    await world.patch_machine(labels={world.label: None})
+
+
+async def machine_is_gone(world: MachineWorld) -> None:
+    await world.remove_machine()
+
+
+async def node_is_gone(world: MachineWorld) -> None:
+    await world.remove_node()
+
+
+async def check_is_paused(world: MachineWorld) -> None:
+    await world.annotate_check({"cluster.x-k8s.io/paused": ""})
+
+
+async def check_is_edited(world: MachineWorld) -> None:
+    await world.use_template()
+
+
+async def check_is_deleted(world: MachineWorld) -> None:
+    await world.client.delete(CHECKS, world.name, NAMESPACE)
+
+
+async def check_marks_from_now_on(world: MachineWorld) -> None:
+    await world.annotate_check(dict(STRATEGY))
+
+
+CHANGES = [
+    pytest.param(node_recovers, "no longer true", id="recovered"),
+    pytest.param(node_fails_anew, "no longer true", id="failed-anew"),
+    pytest.param(node_is_gone, "no longer true", id="node-gone"),
+    pytest.param(machine_is_another, "another individual", id="recreated"),
+    pytest.param(machine_is_gone, "is gone", id="gone"),
+    pytest.param(machine_leaves_the_check, "no longer selects", id="left"),
+    pytest.param(check_is_paused, "paused", id="paused"),
+    pytest.param(check_is_edited, "was edited", id="edited"),
+    pytest.param(check_is_deleted, "is gone", id="check-deleted"),
+    pytest.param(check_marks_from_now_on, "no longer says: Delete", id="other-strategy"),
+]
+
+
+@pytest.mark.rule("decision 2", "decision 41")
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+async def test_machine_stays_when_something_changed_since_the_admission(
+    machine_world: MachineWorld, hands: Hands, change: Change, words: str
+) -> None:
+    order = machine_world.order()
+    await change(machine_world)
+    result = await hands.act(order)
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert words in result.hold.message
+    assert not result.is_done
+    assert not await machine_world.is_being_deleted()
+    assert await machine_world.machine_lease() is None
+    assert await machine_world.events() == []
+
+
+async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    await machine_world.remove_node()
+    order = await machine_world.order_as_node_is_gone()
+    assert (await hands.act(order)).is_done
+    assert await machine_world.is_being_deleted()
+
+
+async def test_machine_whose_node_is_back_stays(machine_world: MachineWorld, hands: Hands) -> None:
+    result = await hands.act(await machine_world.order_as_node_is_gone())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert not await machine_world.is_being_deleted()
+
+
+@pytest.mark.rule("decision 2/preconditions")
+async def test_machine_that_changes_between_the_look_and_the_deletion_stays(
+    machine_world: MachineWorld, worker_transport: Transport
+) -> None:
+    async def somebody_writes() -> None:
+        await machine_world.patch_machine(annotations={"somebody": "was here"})
+
+    client = Overtaken(worker_transport, MACHINES, somebody_writes)
+    result = await Hands(worker_transport, client=client).act(machine_world.order())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert "changed since" in result.hold.message
+    assert not await machine_world.is_being_deleted()
+    assert await machine_world.machine_lease() is None
+    assert await machine_world.events() == []
+
+
+@pytest.mark.rule("decision 2/preconditions")
+async def test_machine_that_is_made_anew_between_the_look_and_the_deletion_stays(
+    machine_world: MachineWorld, worker_transport: Transport
+) -> None:
+    order = machine_world.order()
+    client = Overtaken(worker_transport, MACHINES, machine_world.make_machine_anew)
+    result = await Hands(worker_transport, client=client).act(order)
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert not await machine_world.is_being_deleted()
+
+
+async def test_machine_that_goes_between_the_look_and_the_deletion_needs_no_more(
+    machine_world: MachineWorld, worker_transport: Transport
+) -> None:
+    client = Overtaken(worker_transport, MACHINES, machine_world.remove_machine)
+    assert await Hands(worker_transport, client=client).act(machine_world.order()) == ActResult(is_done=True)
+    assert await machine_world.machine_lease() is None
+    assert await machine_world.events() == [], "somebody else deleted it"
+
+
+async def test_machine_that_nobody_would_replace_stays(machine_world: MachineWorld, hands: Hands) -> None:
+    await machine_world.patch_machine(ownerReferences=None)
+    result = await hands.act(machine_world.order())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NO_CONTROLLER
+    assert "nobody would replace it" in result.hold.message
+    assert not await machine_world.is_being_deleted()
+    assert await machine_world.machine_lease() is None
+
+
+@pytest.mark.rule("decision 13")
+async def test_machine_whose_lease_another_holds_is_left_to_it(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    await machine_world.make_lease("somebody", datetime.now(UTC), machine_world.machine_lease_name)
+    result = await hands.act(machine_world.order())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.TAKEN
+    assert "somebody" in result.hold.message
+    assert not await machine_world.is_being_deleted()
+    lease = await machine_world.machine_lease()
+    assert lease is not None
+    assert lease["holderIdentity"] == "somebody"
+
+
+@pytest.mark.rule("decision 4")
+async def test_machine_of_a_look_that_took_too_long_stays(machine_world: MachineWorld, hands: Hands) -> None:
+    times = iter([0.0, 5.1])
+    result = await hands.act(machine_world.order(), monotonic=lambda: next(times))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert not await machine_world.is_being_deleted()
+    assert await machine_world.machine_lease() is None
+
+
+async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
+    machine_world: MachineWorld, worker_transport: Transport
+) -> None:
+    hands = Hands(worker_transport, client=Refused(worker_transport, "tests"))
+    for _ in range(2):
+        result = await hands.act(machine_world.order())
+        assert result.hold is not None
+        assert (result.hold.reason, result.hold.message) == (HoldReason.REFUSED, "Machines stay.")
+    assert await machine_world.machine_lease() is None
+    (event,) = await machine_world.events()
+    assert (event["type"], event["reason"]) == ("Warning", "MachineDeletionFailed")
+    assert event["message"].endswith("remediation failed: unable to delete Machine object: Machines stay.")
+
+
+async def test_deletion_counts_as_done_though_its_event_is_refused(
+    machine_world: MachineWorld, worker_transport: Transport
+) -> None:
+    hands = Hands(worker_transport, client=WithoutEvents(worker_transport, "tests"))
+    assert (await hands.act(machine_world.order())).is_done
+    assert await machine_world.is_being_deleted()
+
+
+async def test_machine_without_a_node_of_its_own_is_not_judged_by_another(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    body = {"status": {"nodeRef": None}}
+    await machine_world.client.merge_patch(MACHINES, machine_world.name, body, NAMESPACE, "status")
+    result = await hands.act(machine_world.order())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert "no longer true" in result.hold.message
+    assert not await machine_world.is_being_deleted()

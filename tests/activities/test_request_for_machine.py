@@ -1,0 +1,143 @@
+"""A remediation request for a Machine: what is made, and whose a request is that exists already."""
+
+import pytest
+
+from health.observation import HoldReason
+from health.references import Step
+from health.remediation_request import INCIDENT, TARGET_UID
+from kube.resource import NODES
+from tests.activities.hands import Hands
+from tests.activities.machine_world import MachineWorld
+from tests.activities.world import NAMESPACE, POD_TEMPLATES
+from workflows.contracts import ActInput
+
+pytestmark = pytest.mark.cluster
+
+SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+
+
+@pytest.fixture
+async def requesting(machine_world: MachineWorld) -> MachineWorld:
+    """A check that makes requests."""
+    await machine_world.use_template()
+    return machine_world
+
+
+async def test_act_makes_the_request_that_remediators_of_machines_expect(
+    requesting: MachineWorld, hands: Hands
+) -> None:
+    result = await hands.act(requesting.order_request(attempt=2))
+
+    made = await requesting.request()
+    assert made is not None
+    assert result.hold is None
+    assert result.request is not None
+    assert result.request.uid == made["metadata"]["uid"]
+    assert result.lease_acquired_at is not None
+    assert await requesting.machine_lease() is not None
+    for field in SET_BY_THE_SERVER:
+        del made["metadata"][field]
+    machine = {
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "Machine",
+        "name": requesting.name,
+        "uid": requesting.machine_uid,
+    }
+    assert made == {
+        "apiVersion": "demo.paramedic.dev/v1",
+        "kind": "PowerCycleRemediation",
+        "metadata": {
+            "name": requesting.name,
+            "namespace": NAMESPACE,
+            "annotations": {
+                "machine.openshift.io/cloned-from-name": requesting.name,
+                "machine.openshift.io/cloned-from-groupkind": (
+                    "PowerCycleRemediationTemplate.demo.paramedic.dev"
+                ),
+                INCIDENT: requesting.incident.workflow_id,
+                TARGET_UID: requesting.machine_uid,
+                "paramedic.dev/attempt": "2",
+            },
+            "ownerReferences": [machine],
+        },
+        "spec": {"powerOffSeconds": 7},
+    }
+
+
+async def test_request_that_is_tried_again_is_met_again(requesting: MachineWorld, hands: Hands) -> None:
+    first = await hands.act(requesting.order_request())
+    assert first.request is not None
+    assert await hands.act(requesting.order_request()) == first
+
+
+async def test_request_is_made_also_for_a_machine_that_nobody_would_replace(
+    requesting: MachineWorld, hands: Hands
+) -> None:
+    await requesting.patch_machine(ownerReferences=None)
+    assert (await hands.act(requesting.order_request())).request is not None
+
+
+@pytest.mark.rule("decision 2")
+async def test_template_that_is_missing_makes_no_request(requesting: MachineWorld, hands: Hands) -> None:
+    await requesting.remove_template()
+    await _is_held(requesting.order_request(), hands, HoldReason.TEMPLATE, "Remediation template not found")
+    assert await requesting.request() is None
+
+
+@pytest.mark.rule("decision 2")
+async def test_template_that_is_broken_makes_no_request(requesting: MachineWorld, admin_hands: Hands) -> None:
+    await requesting.make_pod_template()
+    template = requesting.order_request().step.template
+    broken = template.model_copy(update={"api_version": "v1", "kind": POD_TEMPLATES.kind})
+    order = requesting.order_request(step=Step(template=broken))
+    await _is_held(order, admin_hands, HoldReason.TEMPLATE, "didn't find spec.template")
+    assert await requesting.request() is None
+    assert await requesting.machine_lease() is None
+
+
+@pytest.mark.rule("decision 39")
+async def test_request_that_the_reference_made_for_this_machine_is_taken_over(
+    requesting: MachineWorld, hands: Hands
+) -> None:
+    existing = await requesting.make_machine_request()
+    result = await hands.act(requesting.order_request())
+    assert result.request is not None
+    assert result.request.uid == existing.uid
+
+
+@pytest.mark.rule("decision 13")
+async def test_request_of_another_checks_incident_is_left_to_it(
+    requesting: MachineWorld, hands: Hands
+) -> None:
+    theirs = requesting.incident.workflow_id.replace(
+        f"/{NAMESPACE}/{requesting.name}/", f"/{NAMESPACE}/another/", 1
+    )
+    await requesting.make_machine_request(annotations={INCIDENT: theirs})
+    await _is_held(requesting.order_request(), hands, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner")
+
+
+@pytest.mark.rule("decision 13")
+async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns_it_too(
+    requesting: MachineWorld, hands: Hands
+) -> None:
+    # The second owner exists, else the garbage collector would take the reference to it away.
+    node = {"apiVersion": "v1", "kind": NODES.kind, "name": requesting.name, "uid": requesting.node_uid}
+    await requesting.make_machine_request(owners=(node,))
+    await _is_held(requesting.order_request(), hands, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner")
+
+
+@pytest.mark.rule("decision 11/recreated")
+async def test_request_for_an_earlier_machine_of_the_name_is_waited_for(
+    requesting: MachineWorld, hands: Hands
+) -> None:
+    annotations = {INCIDENT: requesting.incident.workflow_id, TARGET_UID: "an-earlier-machine"}
+    await requesting.make_machine_request(annotations=annotations)
+    await _is_held(requesting.order_request(), hands, HoldReason.EARLIER_REQUEST, "an earlier target")
+
+
+async def _is_held(order: ActInput, hands: Hands, reason: HoldReason, words: str) -> None:
+    result = await hands.act(order)
+    assert result.request is None
+    assert result.hold is not None
+    assert result.hold.reason is reason
+    assert words in result.hold.message

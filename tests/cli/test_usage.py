@@ -1,0 +1,39 @@
+"""A command line that cannot be used is refused in one sentence: option, value, and what is allowed."""
+
+import pytest
+
+from tests.cli.command import Command
+
+PHASES = "Waiting, Held, Acting, Remediating, Exhausted, HealthyDelay, CleaningUp, LeftAlone, Ended"
+REFUSALS = {
+    "list --phase Foo": f"invalid value for '--phase': 'Foo' is not one of {PHASES}",
+    "list -o yaml": "invalid value for '-o' / '--output': 'yaml' is not one of table, wide, json",
+    "list --limit 0": "invalid value for '--limit': '0' is not a whole number from 1 on",
+    "list --limit x": "invalid value for '--limit': 'x' is not a whole number from 1 on",
+    "list --foo": "no such option: --foo",
+    "show n -o wide": "invalid value for '-o' / '--output': 'wide' is not one of text, json",
+    "hold n --for 3x": "invalid value for '--for': '3x' must be a duration such as 300s, 5m or 1h30m",
+    "abort": "missing argument 'NAME...'",
+    "dev --dir x --simulate-nodes -1": (
+        "invalid value for '--simulate-nodes': '-1' is not a whole number from 0 on"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", REFUSALS)
+async def test_command_line_is_refused_in_one_sentence(line: str) -> None:
+    command, *arguments = line.split()
+    ran = await Command({})(command, *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"paramedic: {REFUSALS[line]} (see paramedic {command} --help)\n"
+
+
+async def test_without_a_command_the_help_is_printed() -> None:
+    ran = await Command({})()
+    assert (ran.code, ran.err) == (2, "")
+    assert "Commands" in ran.out
+
+
+async def test_phase_may_be_written_in_any_case() -> None:
+    ran = await Command({})("--address", "127.0.0.1:1", "list", "--phase", "healthydelay")
+    assert ran.code == 4  # it was understood, and Temporal was asked

@@ -1,0 +1,122 @@
+"""SmallMachines: a real picture with Machines and their Nodes, filled as the reflectors fill it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from detector.attempts import Attempts
+from detector.deletions import Deletions
+from detector.glance import Glance, Sight
+from detector.machine_join import MachineJoin
+from detector.picture import Picture
+from detector.records import CheckRecord
+from health.health_check import InvalidCheckError
+from health.node import Node
+from health.observation import Observation
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.openshift.machine import Machine
+from health.references import CheckReference, IncidentReference, TargetReference
+from health.remediation_request import RemediationRequest
+from health.target import TargetName
+from kube.record import Key
+from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
+from tests.health.samples import NOW, condition, node_object, stamp
+
+CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
+REQUEST_KIND = (TEMPLATE["apiVersion"], "Metal3Remediation")
+UNKNOWN = {"type": "Ready", "status": "Unknown", "timeout": "300s"}
+LONG_AGO = NOW - timedelta(hours=1)
+
+
+class SmallMachines:
+    """One check over all Machines of its namespace, due 5 minutes after Ready is Unknown."""
+
+    def __init__(self) -> None:
+        self.picture = Picture("main-0a1b")
+        self.told: list[str | None] = []
+        self.now = NOW
+        self.attempts = Attempts(timedelta(minutes=30), self.picture.requests, lambda: self.now)
+        self.attempts.unread = ""
+        self._join = MachineJoin(self.picture)
+        Deletions(self.picture, self.attempts, lambda: self.now)
+        self.picture.subscribe(lambda _, target: self.told.append(target))
+
+    def check(self, annotations: dict[str, str] | None = None, **spec: Any) -> None:
+        body = check_object(annotations, **{"unhealthyConditions": [UNKNOWN], **spec})
+        self.picture.check_changed(MACHINE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+
+    def delete_check(self) -> None:
+        self.picture.check_changed(MACHINE_HEALTH_CHECK, CHECK, None)
+
+    def node(self, name: str, *, ready: str = "True", since: datetime = LONG_AGO) -> None:
+        node = Node.model_validate(
+            node_object(condition("Ready", ready, since), name=name, uid=f"uid-{name}")
+        )
+        self.picture.target_changed(TargetName("Node", "", name), node)
+        self._join.node_changed(name, node)
+
+    def delete_node(self, name: str) -> None:
+        self.picture.target_changed(TargetName("Node", "", name), None)
+        self._join.node_changed(name, None)
+
+    def machine(  # noqa: PLR0913  each is a mark of the Machine
+        self,
+        name: str,
+        *,
+        node: str = "",
+        namespace: str = NAMESPACE,
+        created: datetime = LONG_AGO,
+        deleted: datetime | None = None,
+        owners: tuple[dict[str, Any], ...] = (MACHINE_SET,),
+        phase: str = "Running",
+    ) -> None:
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "creationTimestamp": stamp(created),
+            "ownerReferences": list(owners),
+        }
+        if deleted is not None:
+            metadata["deletionTimestamp"] = stamp(deleted)
+        status: dict[str, Any] = {"phase": phase, "lastUpdated": stamp(created)}
+        if node:
+            status["nodeRef"] = {"name": node}
+        machine = Machine.model_validate({"metadata": metadata, "status": status})
+        self._join.machine_changed(Key(namespace, name), machine)
+
+    def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
+        self._join.machine_changed(Key(namespace, name), None)
+
+    def unsigned_request(self, machine: str, *, exists: bool = True) -> None:
+        """A request as the reference makes it: nothing but its Machine owns it."""
+        owner = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": machine}
+        metadata = {
+            "name": machine,
+            "namespace": NAMESPACE,
+            "uid": f"request-{machine}",
+            "creationTimestamp": stamp(self.now),
+            "ownerReferences": [owner | {"uid": f"uid-{machine}"}],
+        }
+        request = RemediationRequest.model_validate({"metadata": metadata})
+        self.picture.request_changed(*REQUEST_KIND, request, exists=exists)
+
+    def numbers(self) -> tuple[int, int]:
+        """Healthy ones, and all."""
+        allowance = self.picture.allowance(CHECK)
+        assert allowance is not None
+        return allowance.healthy, allowance.total
+
+    def wanted(self) -> set[str]:
+        """The Machines that there should be incidents for."""
+        return {incident.target.name for incident in self.picture.all_wanted()}
+
+    def observe(self, name: str, *, is_handled: bool = True) -> Observation:
+        target = TargetReference(kind="Machine", namespace=NAMESPACE, name=name, uid=f"uid-{name}")
+        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+        sight = Sight(timedelta(), timedelta(minutes=1), is_handled=is_handled)
+        back_off = self.attempts.before(target, self.picture.targets.get(CHECK, name))
+        return Glance(self.picture, incident, sight, self.now, back_off=back_off).observation()
+
+    @property
+    def is_readable(self) -> bool:
+        return not isinstance(self.picture.checks[CHECK].check, InvalidCheckError)

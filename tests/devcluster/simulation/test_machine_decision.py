@@ -1,0 +1,147 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from devcluster.simulation.machine_decision import (
+    AddFinalizer,
+    DeleteNode,
+    LetGo,
+    LinkNode,
+    Nothing,
+    Report,
+    Step,
+    SwitchOff,
+    SwitchOn,
+    Wait,
+    next_step,
+)
+from devcluster.simulation.machine_drafts import link, machine_status, with_finalizer, without_finalizer
+from devcluster.simulation.openshift_machine import FINALIZER, NodeReference, OpenShiftMachine
+from health.node import Node
+from tests.devcluster.simulation.openshift_machines import CREATED, machine, node_of
+
+MINUTE = timedelta(minutes=1)
+FULL_NAME = "machines/workers-abcde"
+UID = "uid-of-the-node"
+REFERENCE = NodeReference(name=machine().node_name, uid=UID)
+OF_NODE = {"kind": "Node", "name": REFERENCE.name, "uid": UID}
+ZONE = {"zone": "a"}
+
+
+def provided(**fields: Any) -> OpenShiftMachine:
+    """A Machine that has its hardware."""
+    return machine(provider_id="simulated://x", **fields)
+
+
+def deleted(**fields: Any) -> OpenShiftMachine:
+    """A Machine that only finalizers keep."""
+    return provided(is_deleted=True, **fields)
+
+
+@pytest.mark.parametrize(
+    ("seen", "node", "step"),
+    [
+        pytest.param(machine(finalizers=()), None, AddFinalizer(), id="without our finalizer"),
+        pytest.param(machine(finalizers=("other",)), None, AddFinalizer(), id="with the finalizer of others"),
+        pytest.param(machine(), None, Report("Provisioning"), id="new"),
+        pytest.param(machine(phase="Provisioning"), None, Wait(MINUTE), id="its provider has just begun"),
+        pytest.param(
+            machine(phase="Provisioning", age=MINUTE / 4), None, Wait(MINUTE * 3 / 4), id="its provider works"
+        ),
+        pytest.param(machine(phase="Provisioning", age=MINUTE), None, SwitchOn(), id="its provider is done"),
+        pytest.param(provided(phase="Provisioning"), None, Report("Provisioned"), id="has its hardware"),
+        pytest.param(provided(), None, Report("Provisioned"), id="came with its hardware"),
+        pytest.param(
+            provided(phase="Provisioning"),
+            node_of(machine()),
+            Report("Provisioned"),
+            id="its node was faster than we",
+        ),
+        pytest.param(provided(phase="Provisioned"), None, Nothing(), id="waits for its node"),
+        pytest.param(provided(phase="Provisioned"), node_of(machine()), LinkNode(UID), id="node registered"),
+        pytest.param(
+            provided(phase="Provisioned"),
+            node_of(machine(), annotation="machines/another"),
+            LinkNode(UID),
+            id="node of another Machine",
+        ),
+        pytest.param(
+            provided(phase="Provisioned", labels_of_node=ZONE),
+            node_of(machine(), annotation=FULL_NAME, labels={"zone": "b"}),
+            LinkNode(UID),
+            id="node without its labels",
+        ),
+        pytest.param(
+            provided(phase="Provisioned", labels_of_node=ZONE),
+            node_of(machine(), annotation=FULL_NAME, labels=ZONE | {"os": "linux"}),
+            Report("Running", REFERENCE),
+            id="node linked",
+        ),
+        pytest.param(
+            provided(phase="Running", node_ref=OF_NODE),
+            node_of(machine(), annotation=FULL_NAME),
+            Nothing(),
+            id="runs",
+        ),
+        pytest.param(
+            provided(phase="Running", node_ref=OF_NODE | {"uid": "uid-of-the-node-before"}),
+            node_of(machine(), annotation=FULL_NAME),
+            Report("Running", REFERENCE),
+            id="its node was made anew",
+        ),
+        pytest.param(
+            provided(phase="Running", node_ref=OF_NODE), None, Nothing(), id="somebody deleted its node"
+        ),
+        pytest.param(machine(phase="Failed"), None, Nothing(), id="failed without hardware"),
+        pytest.param(provided(phase="Failed"), node_of(machine()), Nothing(), id="failed with a node"),
+        pytest.param(deleted(phase="Running"), node_of(machine()), SwitchOff(), id="deleted"),
+        pytest.param(deleted(phase="Failed"), None, SwitchOff(), id="deleted when failed"),
+        pytest.param(
+            machine(phase="Provisioning", is_deleted=True), None, SwitchOff(), id="deleted while provisioning"
+        ),
+        pytest.param(
+            deleted(phase="Deleting"), node_of(machine()), DeleteNode(UID), id="its hardware is gone"
+        ),
+        pytest.param(
+            deleted(phase="Deleting"),
+            node_of(machine(), is_deleted=True),
+            Nothing(),
+            id="a finalizer keeps its node",
+        ),
+        pytest.param(deleted(phase="Deleting"), None, LetGo(), id="its node is gone"),
+        pytest.param(deleted(phase="Deleting", finalizers=("other",)), None, Nothing(), id="others keep it"),
+        pytest.param(deleted(phase="Running", finalizers=("other",)), None, Nothing(), id="was never ours"),
+    ],
+)
+def test_next_step(seen: OpenShiftMachine, node: Node | None, step: Step) -> None:
+    assert next_step(seen, node, CREATED, provisioning=MINUTE) == step
+
+
+def test_node_is_called_otherwise_than_its_machine_and_otherwise_for_each() -> None:
+    first, second = machine("workers-abcde"), machine("workers-fghij")
+    assert len({first.metadata.name, second.metadata.name, first.node_name, second.node_name}) == 4
+
+
+def test_status_says_when_it_was_written_and_keeps_the_node_that_it_does_not_name() -> None:
+    assert machine_status(machine(), Report("Deleting"), CREATED) == {
+        "metadata": {"resourceVersion": "7"},
+        "status": {"phase": "Deleting", "lastUpdated": "2026-01-02T03:00:00Z"},
+    }
+    running = machine_status(machine(), Report("Running", REFERENCE), CREATED)
+    assert running["status"]["nodeRef"] == OF_NODE
+
+
+def test_finalizers_of_others_stay() -> None:
+    added = with_finalizer(machine(finalizers=("other",)))
+    removed = without_finalizer(machine(finalizers=("other", FINALIZER)))
+    assert added["metadata"] == {"resourceVersion": "7", "finalizers": ["other", FINALIZER]}
+    assert removed["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
+
+
+def test_link_is_for_the_node_that_was_seen_alone() -> None:
+    assert link(machine(labels_of_node=ZONE), UID)["metadata"] == {
+        "uid": UID,
+        "annotations": {"machine.openshift.io/machine": FULL_NAME},
+        "labels": ZONE,
+    }

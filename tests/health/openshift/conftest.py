@@ -1,0 +1,16 @@
+"""A check without trouble, and who reports on it."""
+
+import pytest
+
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from tests.health.openshift.samples import sight
+from tests.health.openshift.told import FORTY
+from tests.health.reporter import Reporter
+
+
+@pytest.fixture
+def reporter() -> Reporter:
+    """One that has seen a check without trouble."""
+    one = Reporter(MACHINE_HEALTH_CHECK)
+    assert one.sees(sight(of=FORTY)) == []
+    return one

@@ -1,0 +1,166 @@
+"""Values that tests of OpenShift's rules share: a check, a Machine with its Node, what is seen of them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from health.check_sight import CheckSight, TargetSight
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.health_check import InvalidCheckError
+from health.node import Node
+from health.observation import Hold, HoldReason
+from health.openshift.check import MachineHealthCheck
+from health.openshift.machine import EXTERNAL_REMEDIATION, Machine
+from health.openshift.machine_target import MachineTarget
+from health.template_validity import not_found
+from health.threshold import Allowance
+from health.verdict import HEALTHY, Fact, Health, Verdict
+from tests.health.samples import NOW, node, stamp
+
+NAMESPACE = "openshift-machine-api"
+CREATED = NOW - timedelta(days=1)
+TEMPLATE = {
+    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+    "kind": "Metal3RemediationTemplate",
+    "name": "reboot",
+}
+NOT_READY = {"type": "Ready", "status": "False", "timeout": "300s"}
+PAUSED = {"cluster.x-k8s.io/paused": "false"}
+EXTERNAL = {"machine.openshift.io/remediation-strategy": "external-baremetal"}
+MACHINE_SET = {
+    "apiVersion": "machine.openshift.io/v1beta1",
+    "kind": "MachineSet",
+    "name": "workers-a",
+    "uid": "set-uid",
+    "controller": True,
+}
+NO_CONTROLLER = Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it")
+
+
+def check_object(annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    """A MachineHealthCheck as the API server holds it, with nothing in its spec but what is given."""
+    return {
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "MachineHealthCheck",
+        "metadata": {
+            "name": "workers",
+            "namespace": NAMESPACE,
+            "uid": "check-uid",
+            "generation": 3,
+            "creationTimestamp": stamp(CREATED),
+            "annotations": annotations or {},
+        },
+        "spec": spec,
+    }
+
+
+def check(annotations: dict[str, str] | None = None, **spec: Any) -> MachineHealthCheck:
+    return MachineHealthCheck.parse(check_object(annotations, **{"unhealthyConditions": [NOT_READY], **spec}))
+
+
+def machine(  # noqa: PLR0913  each is a part of a Machine that the rules look at
+    *,
+    phase: str = "Running",
+    node_name: str = "node-1",
+    updated: datetime | None = CREATED,
+    owners: tuple[dict[str, Any], ...] = (MACHINE_SET,),
+    is_going: bool = False,
+    annotations: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+) -> Machine:
+    metadata = {
+        "name": "machine-1",
+        "namespace": NAMESPACE,
+        "uid": "machine-uid",
+        "creationTimestamp": stamp(CREATED),
+        "labels": labels or {},
+        "annotations": annotations or {},
+        "ownerReferences": list(owners),
+    }
+    status: dict[str, Any] = {"phase": phase}
+    if is_going:
+        metadata["deletionTimestamp"] = stamp(NOW)
+    if updated is not None:
+        status["lastUpdated"] = stamp(updated)
+    if node_name:
+        status["nodeRef"] = {"kind": "Node", "name": node_name}
+    return Machine.model_validate({"metadata": metadata, "status": status})
+
+
+MARKED = {EXTERNAL_REMEDIATION: ""}
+
+
+def target(*conditions: dict[str, Any], **of_machine: Any) -> MachineTarget:
+    """A Machine with a Node of these conditions."""
+    return MachineTarget(machine(**of_machine), node(*conditions))
+
+
+def without_node(**of_machine: Any) -> MachineTarget:
+    """A Machine that was never linked to a Node."""
+    return MachineTarget(machine(node_name="", **of_machine))
+
+
+def with_lost_node(**of_machine: Any) -> MachineTarget:
+    """A Machine whose Node is gone."""
+    return MachineTarget(machine(**of_machine))
+
+
+def node_of(one: MachineTarget) -> Node:
+    assert one.node is not None
+    return one.node
+
+
+def waiting(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
+    return _seen(Health.WAITING, name, since, **fields)
+
+
+def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
+    return _seen(Health.EXPIRED, name, since, **fields)
+
+
+def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
+    """What is expired at once."""
+    fact = Fact(condition="Phase", status="Failed", since=since)
+    verdict = Verdict(Health.EXPIRED, "its phase is Failed", fact, since)
+    return TargetSight(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+
+
+def recovered(name: str = "machine-1", **fields: Any) -> TargetSight:
+    return TargetSight(name, f"uid-{name}", HEALTHY, node_name="node-1", **fields)
+
+
+def _seen(health: Health, name: str, since: datetime, **fields: Any) -> TargetSight:
+    fact = Fact(condition="Ready", status="False", since=since)
+    verdict = Verdict(health, "not ready", fact, since + timedelta(minutes=5))
+    return TargetSight(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+
+
+def numbers(total: int, healthy: int, of: MachineHealthCheck | None = None) -> Allowance:
+    return (of or check()).allowance(total=total, healthy=healthy)
+
+
+def sight(
+    *targets: TargetSight,
+    of: MachineHealthCheck | InvalidCheckError | None = None,
+    total: int = 5,
+    healthy: int = 5,
+    around: CheckSurroundings = NOTHING_AROUND,
+) -> CheckSight:
+    """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
+    judged = check() if of is None else of
+    if isinstance(judged, InvalidCheckError):
+        return CheckSight(judged, "check-uid", allowance=None)
+    known = {target.name: target for target in targets}
+    return CheckSight(judged, "check-uid", numbers(total, healthy, judged), known, around)
+
+
+def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
+    """What is wrong with a check of this spec."""
+    try:
+        MachineHealthCheck.parse(check_object(annotations, **spec))
+    except InvalidCheckError as error:
+        return error
+    raise AssertionError("it is a valid check")
+
+
+INVALID = refusal(maxUnhealthy=-1)
+NO_TEMPLATE = CheckSurroundings(problem=not_found("Metal3RemediationTemplate/reboot not found"))

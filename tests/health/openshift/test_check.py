@@ -1,0 +1,208 @@
+"""A MachineHealthCheck's answers as a kind of check: targets, fitness, steps, holds (A.1, A.2.4, A.2.5)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from health.health_check import HealthCheckOf, InvalidCheckError
+from health.observation import HoldReason
+from health.openshift.check import MachineHealthCheck
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.openshift.machine_target import MachineTarget
+from health.openshift.pause import PausedInvalidCheckError
+from health.references import Action, CheckReference, Step, TemplateReference
+from health.surroundings import CALM, Surroundings
+from health.template_validity import Place, Template, TemplateKind
+from health.upgrade import Upgrade, UpgradePhase
+from health.verdict import Health
+from tests.health.openshift.samples import (
+    CREATED,
+    MACHINE_SET,
+    MARKED,
+    NAMESPACE,
+    NOT_READY,
+    PAUSED,
+    TEMPLATE,
+    check,
+    refusal,
+    target,
+    with_lost_node,
+    without_node,
+)
+from tests.health.samples import NOW, condition
+
+DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
+REQUEST = Step(
+    template=TemplateReference(
+        api_version="infrastructure.cluster.x-k8s.io/v1beta1",
+        kind="Metal3RemediationTemplate",
+        namespace=NAMESPACE,
+        name="reboot",
+    )
+)
+HEALTHY_NODE = condition("Ready", "True", CREATED)
+OWNED_BY_NOBODY: dict[str, Any] = {"owners": (MACHINE_SET | {"controller": False},)}
+
+
+@pytest.mark.rule("MHC A.1/kind")
+def test_what_a_check_says_of_itself() -> None:
+    parsed: HealthCheckOf[MachineTarget] = check()
+
+    assert parsed.reference == CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
+    assert parsed.generation == 3
+    assert parsed.hold is None
+    assert parsed.healthy_delay == timedelta()
+    assert parsed.storm_cooldown is None
+    assert (MACHINE_HEALTH_CHECK.api_version, MACHINE_HEALTH_CHECK.resource_name) == (
+        "machine.openshift.io/v1beta1",
+        "machinehealthchecks.machine.openshift.io",
+    )
+
+
+@pytest.mark.rule("MHC A.1/selector")
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({}, id="no selector"),
+        pytest.param({"selector": {}}, id="an empty one"),
+        pytest.param({"selector": {"matchLabels": {}, "matchExpressions": []}}, id="one of empty parts"),
+    ],
+)
+def test_check_without_a_selector_has_all_machines_as_targets(spec: dict[str, Any]) -> None:
+    assert check(**spec).selects(target())
+    assert check(**spec).selects(target(labels={"role": "worker"}))
+
+
+@pytest.mark.rule("MHC A.1/selector", "MHC A.2.1/targets")
+def test_targets_are_chosen_by_the_labels_of_the_machine_alone() -> None:
+    parsed = check(selector={"matchLabels": {"role": "worker"}})
+
+    for chosen in (
+        target(labels={"role": "worker"}),
+        target(labels={"role": "worker"}, is_going=True),
+        without_node(labels={"role": "worker"}, owners=()),
+    ):
+        assert parsed.selects(chosen)
+    assert not parsed.selects(target(labels={"role": "infra"}))
+
+
+@pytest.mark.rule("MHC A.1/annotation/paused")
+@pytest.mark.parametrize("value", ["", "true", "false"])
+def test_pause_annotation_holds_whatever_its_value(value: str) -> None:
+    hold = check({"cluster.x-k8s.io/paused": value}).hold
+
+    assert hold is not None
+    assert hold.reason is HoldReason.PAUSED
+    assert hold.message == "paused by the annotation cluster.x-k8s.io/paused"
+
+
+@pytest.mark.rule("MHC A.2.8/clock")
+def test_clocks_of_a_paused_check_run_on() -> None:
+    broken = target(condition("Ready", "False"))
+    late = NOW + timedelta(hours=1)
+
+    assert check(PAUSED).verdict(broken, late, CALM) == check().verdict(broken, late, CALM)
+    assert check(PAUSED).verdict(broken, late, CALM).health is Health.EXPIRED
+
+
+@pytest.mark.rule("MHC A.1/annotation/paused", "MHC A.1/refused")
+def test_check_that_is_paused_and_cannot_be_read_is_known_as_both() -> None:
+    both, invalid = refusal(PAUSED, maxUnhealthy=-1), refusal(maxUnhealthy=-1)
+
+    assert isinstance(both, PausedInvalidCheckError)
+    assert not isinstance(invalid, PausedInvalidCheckError)
+    assert str(both) == str(invalid)
+
+
+@pytest.mark.rule("MHC A.1/refused")
+def test_parsed_parts_are_taken_as_the_detector_hands_them_over() -> None:
+    parsed = check(PAUSED)
+    again = MachineHealthCheck.parse({"metadata": parsed.metadata, "spec": {}})
+
+    assert again.metadata == parsed.metadata
+    with pytest.raises(PausedInvalidCheckError):
+        MachineHealthCheck.parse({"metadata": parsed.metadata, "spec": {"maxUnhealthy": -1}})
+    with pytest.raises(InvalidCheckError, match=r"^spec\.maxUnhealthy: "):
+        MachineHealthCheck.parse({"metadata": check().metadata, "spec": {"maxUnhealthy": -1}})
+
+
+@pytest.mark.rule("MHC A.2.4/healthy", "MHC A.1/annotation/external-remediation")
+@pytest.mark.parametrize(
+    ("one", "is_fit", "is_unhealthy"),
+    [
+        pytest.param(target(HEALTHY_NODE), True, False, id="healthy"),
+        pytest.param(target(), True, False, id="a Node without conditions"),
+        pytest.param(target(HEALTHY_NODE, is_going=True), False, False, id="being deleted"),
+        pytest.param(target(HEALTHY_NODE, annotations=MARKED), False, False, id="marked"),
+        pytest.param(target(HEALTHY_NODE, phase="Failed"), False, True, id="failed"),
+        pytest.param(target(condition("Ready", "False")), False, True, id="its timer runs, or ran out"),
+        pytest.param(without_node(), False, True, id="without a Node"),
+        pytest.param(with_lost_node(), False, True, id="its Node is gone"),
+    ],
+)
+def test_machine_counts_as_healthy_only_if_nothing_is_wrong_or_done_to_it(
+    one: MachineTarget,
+    is_fit: bool,  # noqa: FBT001  a column of the table
+    is_unhealthy: bool,  # noqa: FBT001
+) -> None:
+    parsed = check()
+
+    assert (parsed.is_fit(one, CALM), parsed.is_unhealthy(one, CALM)) == (is_fit, is_unhealthy)
+
+
+@pytest.mark.rule("MHC A.2.3/2", "MHC A.2.4/healthy")
+def test_machine_without_a_node_uses_the_budget_up_also_where_the_startup_timeout_is_off() -> None:
+    parsed = check(nodeStartupTimeout="0")
+
+    assert not parsed.is_fit(without_node(), CALM)
+    assert not parsed.is_unhealthy(without_node(), CALM)
+    assert parsed.verdict(without_node(), NOW, CALM).health is Health.HEALTHY
+
+
+@pytest.mark.rule("MHC A.2.4/request")
+def test_machine_counts_by_its_health_and_not_by_its_request() -> None:
+    assert not check().counts_requests
+
+
+@pytest.mark.rule("MHC A.1/annotation/ignored on Machines")
+@pytest.mark.parametrize("name", ["cluster.x-k8s.io/paused", "cluster.x-k8s.io/skip-remediation"])
+def test_marks_of_cluster_api_on_a_machine_mean_nothing(name: str) -> None:
+    parsed, one = check(), target(condition("Ready", "False"), annotations={name: ""})
+
+    assert parsed.selects(one)
+    assert parsed.is_unhealthy(one, CALM)
+    assert parsed.steps_for(one) == (DELETE,)
+
+
+@pytest.mark.rule("decision 25", "decision 37", "decision 41")
+def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
+    parsed = check(unhealthyConditions=[NOT_READY | {"timeout": "1m"}], nodeStartupTimeout="2m")
+    upgraded = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW))
+    broken, starting = target(condition("Ready", "False", CREATED)), without_node(updated=CREATED)
+
+    assert parsed.verdict(broken, NOW, CALM).deadline == CREATED + timedelta(minutes=1)
+    assert parsed.verdict(broken, NOW, upgraded).deadline == NOW + timedelta(minutes=1)
+    assert parsed.verdict(starting, NOW, CALM).deadline == CREATED + timedelta(minutes=2)
+    assert parsed.verdict(starting, NOW, upgraded).deadline == NOW + timedelta(minutes=2)
+    fact = parsed.verdict(broken, NOW, CALM).fact
+    assert fact is not None
+    assert parsed.still_states(fact, broken)
+    assert not parsed.still_states(fact, target(HEALTHY_NODE))
+
+
+@pytest.mark.rule("decision 27")
+def test_check_whose_template_is_missing_has_a_problem() -> None:
+    known = TemplateKind()
+
+    def kinds(api_version: str, kind: str) -> TemplateKind:  # noqa: ARG001  there is one
+        return known
+
+    with_template = check(remediationTemplate=TEMPLATE)
+    problem = with_template.problem(CALM, kinds)
+    assert problem is not None
+    assert (problem.reason, problem.hold.reason) == ("RemediationTemplateNotFound", HoldReason.DISABLED)
+    assert check().problem(CALM, kinds) is None
+    there = Template.model_validate({"metadata": {"name": "reboot", "uid": "1"}, "spec": {"template": {}}})
+    known = TemplateKind(templates={Place(NAMESPACE, "reboot"): there})
+    assert with_template.problem(CALM, kinds) is None

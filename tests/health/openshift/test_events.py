@@ -1,0 +1,218 @@
+"""Events of a MachineHealthCheck (A.1): once per transition, and the same again after a restart."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.check_sight import CheckSight
+from health.check_surroundings import CheckSurroundings
+from health.global_stop import Stop
+from health.openshift.events import announcements
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.openshift.status import status_patch
+from tests.health.openshift.samples import (
+    INVALID,
+    NO_CONTROLLER,
+    NO_TEMPLATE,
+    PAUSED,
+    TEMPLATE,
+    check,
+    expired,
+    failed,
+    recovered,
+    refusal,
+    sight,
+    waiting,
+)
+from tests.health.openshift.told import (
+    DETECTED,
+    EVERYTHING,
+    FORTY,
+    INVALID_EVENT,
+    PAUSED_CHECK,
+    RESTRICTED,
+    STOP,
+    STOPPED,
+    UPGRADING,
+    WARNING,
+    blocked,
+)
+from tests.health.reporter import Reporter
+from tests.health.samples import NOW, request_sight
+
+
+@pytest.mark.rule("MHC A.1/event/RemediationRestricted", "MHC A.1/event/form", "decision 15")
+def test_exceeded_threshold_is_told_of_the_check_once_with_its_numbers(reporter: Reporter) -> None:
+    (note,) = reporter.tells(blocked(expired()))
+
+    assert (note.severity, note.reason, note.message) == RESTRICTED
+    assert (note.subject, note.action) == (None, "Remediate")
+    assert MACHINE_HEALTH_CHECK.component == "machinehealthcheck-controller"
+    assert reporter.sees(blocked(expired())) == []
+    reporter.restarts()
+    assert reporter.sees(blocked(expired())) == []
+
+
+@pytest.mark.rule("MHC A.1/event/RemediationRestricted")
+def test_threshold_is_told_also_where_timers_alone_exceed_it(reporter: Reporter) -> None:
+    assert reporter.sees(blocked(waiting())) == [RESTRICTED]
+
+
+@pytest.mark.rule("decision 15")
+def test_other_numbers_are_no_other_transition(reporter: Reporter) -> None:
+    reporter.sees(blocked(expired()))
+
+    for healthy in (1, 0, 2):
+        assert reporter.sees(blocked(expired(), healthy=healthy)) == []
+
+
+@pytest.mark.rule("decision 15")
+def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> None:
+    reporter.sees(blocked(expired()))
+    reporter.sees(sight(of=FORTY), NOW + timedelta(minutes=1))
+
+    assert reporter.sees(blocked(expired()), NOW + timedelta(minutes=2)) == [RESTRICTED]
+
+
+@pytest.mark.rule("decision 15", "decision 39")
+def test_what_the_reference_told_already_is_not_told_again() -> None:
+    reporter = Reporter(MACHINE_HEALTH_CHECK)
+    reporter.stored = {**status_patch(blocked(expired()), {}, NOW)}
+
+    assert reporter.sees(blocked(expired())) == []
+
+
+@pytest.mark.rule("MHC A.1/event/RemediationRestricted", "decision 6", "decision 15")
+@pytest.mark.parametrize(
+    ("around", "message"),
+    [
+        pytest.param(STOPPED, f"Remediation restricted: {STOP.words}", id="stopped"),
+        pytest.param(UPGRADING, "Remediation restricted: the cluster is being upgraded", id="upgrading"),
+        pytest.param(
+            NO_TEMPLATE,
+            "Remediation restricted: RemediationTemplateNotFound: "
+            'Remediation template not found: "Metal3RemediationTemplate/reboot not found"',
+            id="no template",
+        ),
+    ],
+)
+def test_what_else_holds_the_whole_check_is_told_once_each_time(
+    around: CheckSurroundings, message: str
+) -> None:
+    reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
+    held = sight(*EVERYTHING, of=of, around=around)
+    reporter.sees(sight(of=of))
+
+    assert reporter.sees(held) == [(WARNING, "RemediationRestricted", message)]
+    assert reporter.sees(held) == []
+    reporter.restarts()
+    assert reporter.sees(held) == []
+    reporter.sees(sight(of=of))
+    assert reporter.sees(held, NOW + timedelta(minutes=1)) == [(WARNING, "RemediationRestricted", message)]
+
+
+@pytest.mark.rule("decision 15")
+def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
+    reporter.sees(sight(of=FORTY, around=STOPPED))
+    reporter.restarts()
+    next_stop = CheckSurroundings(stop=Stop(reason=STOP.reason, version="2"))
+
+    assert reporter.sees(sight(of=FORTY, around=next_stop)) == [
+        (WARNING, "RemediationRestricted", f"Remediation restricted: {STOP.words}")
+    ]
+
+
+@pytest.mark.rule("decision 6")
+def test_thousand_held_machines_are_one_event(reporter: Reporter) -> None:
+    names = [f"machine-{number:04}" for number in range(1000)]
+    told = [
+        note
+        for count in (1, 400, 1000)
+        for note in reporter.sees(
+            sight(
+                *(waiting(name) for name in names[: count // 2]),
+                *(expired(name, hold=NO_CONTROLLER) for name in names[count // 2 : count]),
+                of=FORTY,
+                total=1000,
+                healthy=0,
+            )
+        )
+    ]
+
+    assert [reason for _, reason, _ in told] == ["RemediationRestricted"]
+
+
+@pytest.mark.rule("MHC A.1/refused", "decision 8", "decision 15")
+def test_check_that_cannot_be_read_is_told_once_with_field_and_value(reporter: Reporter) -> None:
+    (note,) = reporter.tells(sight(of=INVALID))
+
+    assert (note.severity, note.reason, note.message) == INVALID_EVENT
+    assert note.subject is None
+    assert reporter.sees(sight(of=INVALID)) == []
+    reporter.restarts()
+    assert reporter.sees(sight(of=INVALID)) == []
+
+
+@pytest.mark.rule("MHC A.1/refused", "decision 15")
+def test_next_thing_that_is_wrong_with_a_check_is_told_too(reporter: Reporter) -> None:
+    reporter.sees(sight(of=INVALID))
+    other = refusal(nodeStartupTimeout="0x")
+
+    ((_, reason, message),) = reporter.sees(sight(of=other), NOW + timedelta(minutes=1))
+    assert reason == "InvalidSpec"
+    assert "spec.nodeStartupTimeout" in message
+    assert reporter.sees(sight(of=INVALID), NOW + timedelta(minutes=2)) == [INVALID_EVENT]
+
+
+@pytest.mark.rule("decision 15")
+def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(reporter: Reporter) -> None:
+    reporter.sees(sight(of=INVALID))
+
+    assert reporter.sees(blocked(expired())) == [RESTRICTED]
+
+
+@pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "decision 7/paused check")
+@pytest.mark.parametrize(
+    "paused",
+    [
+        pytest.param(sight(*EVERYTHING, of=PAUSED_CHECK, healthy=0), id="would be blocked"),
+        pytest.param(sight(*EVERYTHING, of=PAUSED_CHECK), id="would be told of Machines"),
+        pytest.param(sight(of=PAUSED_CHECK, around=STOPPED), id="stopped as well"),
+        pytest.param(sight(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read either"),
+    ],
+)
+def test_nothing_is_told_of_a_paused_check(reporter: Reporter, paused: CheckSight) -> None:
+    assert reporter.sees(paused) == []
+    reporter.restarts()
+    assert reporter.sees(paused) == []
+
+
+@pytest.mark.rule("MHC A.2.8/nothing", "decision 15")
+def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) -> None:
+    reporter.sees(sight(waiting(), of=PAUSED_CHECK))
+    assert reporter.sees(sight(waiting(), of=FORTY)) == [DETECTED]
+    reporter.sees(sight(of=PAUSED_CHECK, healthy=2))
+    assert reporter.sees(blocked(expired())) == [RESTRICTED]
+
+
+@pytest.mark.rule("MHC A.1/event/requests")
+def test_requests_that_come_and_go_are_told_by_no_event() -> None:
+    reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
+    requests = (request_sight(),)
+    reporter.sees(sight(failed(), of=of))
+
+    assert reporter.sees(sight(failed(requests=requests), of=of)) == []
+    assert reporter.sees(sight(recovered(requests=requests), of=of)) == []
+    assert reporter.sees(sight(of=of)) == []
+
+
+@pytest.mark.rule("decision 15")
+def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
+    one = sight(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), around=STOPPED)
+    free = sight(*EVERYTHING)
+    others = [
+        CheckSight(seen.check, "another", seen.allowance, seen.targets, seen.around) for seen in (one, free)
+    ]
+    told = [note.seed for seen in (one, free, *others) for note in announcements(None, seen, {}, NOW)]
+
+    assert len(told) == len(set(told)) > 4

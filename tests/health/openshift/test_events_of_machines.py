@@ -1,0 +1,101 @@
+"""Events of a MachineHealthCheck about one Machine (A.1): once for each time that it fails."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.announcement import Subject
+from health.observation import Hold, HoldReason
+from health.verdict import Fact
+from tests.health.openshift.samples import (
+    NAMESPACE,
+    NO_CONTROLLER,
+    expired,
+    failed,
+    sight,
+    waiting,
+)
+from tests.health.openshift.told import (
+    DETECTED,
+    FORTY,
+    SKIPPED,
+    blocked,
+)
+from tests.health.reporter import Reporter
+from tests.health.samples import NOW
+
+
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "MHC A.1/event/form")
+def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Reporter) -> None:
+    (note,) = reporter.tells(sight(waiting(), of=FORTY, healthy=4))
+
+    assert (note.severity, note.reason, note.message) == DETECTED
+    assert note.action == "HealthCheck"
+    assert note.subject == Subject(
+        "machine.openshift.io/v1beta1", "Machine", NAMESPACE, "machine-1", "uid-machine-1"
+    )
+
+
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
+def test_machine_is_told_of_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
+    assert reporter.sees(sight(waiting())) == [DETECTED]
+    for same in (waiting(), expired()):
+        assert reporter.sees(sight(same)) == []
+    reporter.restarts()
+    assert reporter.sees(sight(expired())) == []
+    assert reporter.sees(sight()) == []
+    assert reporter.sees(sight(waiting(since=NOW + timedelta(hours=1)))) == [DETECTED]
+
+
+@pytest.mark.rule("decision 15")
+def test_machine_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
+    told = [reporter.sees(sight(waiting()))]
+    for minutes in (1, 2):
+        assert reporter.sees(sight()) == []  # its label goes, and comes back
+        told.append(reporter.sees(sight(waiting()), NOW + timedelta(minutes=minutes)))
+
+    assert told == [[DETECTED]] * 3
+
+
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
+def test_machine_that_failed_without_a_timer_is_told_by_what_is_done_to_it(reporter: Reporter) -> None:
+    assert reporter.sees(sight(failed())) == []
+
+
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
+def test_machines_that_were_held_are_told_when_the_hold_is_lifted(reporter: Reporter) -> None:
+    reporter.sees(blocked(expired()))
+
+    assert reporter.sees(sight(expired(), of=FORTY, healthy=4)) == [DETECTED]
+
+
+@pytest.mark.rule("MHC A.1/event/SkippedNoController", "MHC A.1/event/form", "MHC A.2.5/no controller")
+def test_machine_that_nobody_would_replace_is_told_of_once_its_time_is_over(reporter: Reporter) -> None:
+    reporter.sees(sight(waiting()))
+    left = sight(expired(hold=NO_CONTROLLER))
+    (note,) = reporter.tells(left)
+
+    assert (note.severity, note.reason, note.message) == SKIPPED
+    assert note.action == "Remediate"
+    assert note.subject is not None
+    assert note.subject.name == "machine-1"
+    assert reporter.sees(left) == []
+    reporter.restarts()
+    assert reporter.sees(left) == []
+
+
+@pytest.mark.rule("MHC A.1/event/SkippedNoController")
+def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Reporter) -> None:
+    taken = Hold(reason=HoldReason.TAKEN, message="held by MachineHealthCheck-other")
+
+    assert reporter.sees(sight(expired(hold=taken))) == [DETECTED]
+
+
+def test_machine_that_fails_for_another_reason_is_told_again(reporter: Reporter) -> None:
+    reporter.sees(sight(waiting()))
+    other = waiting()
+    assert other.verdict.fact is not None
+    missing = Fact(condition="Node", status="missing", since=NOW)
+    verdict = type(other.verdict)(other.verdict.health, "", missing, other.verdict.deadline)
+
+    assert reporter.sees(sight(type(other)(other.name, other.uid, verdict, node_name="node-1"))) == [DETECTED]

@@ -1,0 +1,307 @@
+"""Status of a MachineHealthCheck (A.1, decision 27), as merge patches."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.check_sight import CheckSight
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
+from health.openshift.status import status_patch
+from health.template_validity import invalid
+from tests.health.openshift.samples import (
+    INVALID,
+    NO_TEMPLATE,
+    PAUSED,
+    TEMPLATE,
+    check,
+    expired,
+    failed,
+    recovered,
+    refusal,
+    sight,
+    waiting,
+)
+from tests.health.samples import NOW, stamp
+
+LATER = NOW + timedelta(hours=1)
+FORTY = check(maxUnhealthy="40%")
+WITH_TEMPLATE = check(maxUnhealthy="40%", remediationTemplate=TEMPLATE)
+BROKEN = CheckSurroundings(problem=invalid("no spec.template"))
+OTHERS = {"type": "Custom", "status": "Unknown", "lastTransitionTime": stamp(NOW - timedelta(days=9))}
+EXCEEDED = (
+    "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "
+    "(total: 5, unhealthy: 3, maxUnhealthy: 40%)"
+)
+
+
+def status(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
+    """What the API server holds after the merge patch."""
+    return {**(stored or {}), **status_patch(of, stored or {}, now)}
+
+
+def condition(type_: str, of: Mapping[str, Any]) -> Any:
+    (found,) = (one for one in of["conditions"] if one["type"] == type_)
+    return found
+
+
+def allowed(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> Any:
+    return condition("RemediationAllowed", status(of, stored, now))
+
+
+@pytest.mark.rule(
+    "MHC A.1/status/expectedMachines",
+    "MHC A.1/status/currentHealthy",
+    "MHC A.1/status/remediationsAllowed",
+    "MHC A.1/status/RemediationAllowed",
+)
+def test_status_of_a_check_that_may_remediate() -> None:
+    assert status(sight(expired(), of=FORTY, healthy=4)) == {
+        "expectedMachines": 5,
+        "currentHealthy": 4,
+        "remediationsAllowed": 1,
+        "conditions": [
+            {"type": "RemediationAllowed", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
+        ],
+    }
+
+
+@pytest.mark.rule("MHC A.1/status/RemediationAllowed", "MHC A.1/status/remediationsAllowed")
+def test_status_of_a_check_that_may_not() -> None:
+    assert status(sight(expired(), of=FORTY, healthy=2)) == {
+        "expectedMachines": 5,
+        "currentHealthy": 2,
+        "remediationsAllowed": 0,
+        "conditions": [
+            {
+                "type": "RemediationAllowed",
+                "status": "False",
+                "severity": "Warning",
+                "reason": "TooManyUnhealthy",
+                "message": EXCEEDED,
+                "lastTransitionTime": "2026-03-01T12:00:00Z",
+            }
+        ],
+    }
+
+
+@pytest.mark.rule("MHC A.1/status/RemediationAllowed")
+def test_max_unhealthy_is_told_as_it_was_written() -> None:
+    assert allowed(sight(of=check(maxUnhealthy="1"), healthy=2))["message"].endswith("maxUnhealthy: 1)")
+
+
+@pytest.mark.rule("MHC A.1/status/remediationsAllowed")
+def test_zero_is_written_also_where_nothing_was_stored() -> None:
+    stored = status(sight(of=FORTY, healthy=3))
+
+    assert stored["remediationsAllowed"] == 0
+    del stored["remediationsAllowed"]
+    assert status_patch(sight(of=FORTY, healthy=3), stored, LATER) == {"remediationsAllowed": 0}
+
+
+@pytest.mark.rule("MHC A.1/status/remediationsAllowed", "decision 5")
+def test_more_may_be_allowed_than_there_are_machines() -> None:
+    assert status(sight(of=check(maxUnhealthy=10), total=3, healthy=3))["remediationsAllowed"] == 10
+
+
+@pytest.mark.rule("decision 6/writes")
+def test_true_status_is_not_written() -> None:
+    for seen in (sight(of=FORTY), sight(of=FORTY, healthy=2), sight(of=WITH_TEMPLATE), sight(of=INVALID)):
+        assert status_patch(seen, status(seen), LATER) == {}
+
+
+@pytest.mark.rule("decision 6/writes")
+def test_what_the_reference_wrote_is_not_written_again() -> None:
+    stored = status(sight(of=FORTY))
+    stored["conditions"][0] |= {"reason": "", "message": ""}
+
+    assert status_patch(sight(of=FORTY), stored, LATER) == {}
+
+
+def test_patch_carries_what_changed_alone() -> None:
+    assert status_patch(sight(of=FORTY, healthy=4), status(sight(of=FORTY)), LATER) == {
+        "currentHealthy": 4,
+        "remediationsAllowed": 1,
+    }
+
+
+@pytest.mark.rule("MHC A.1/status/lastTransitionTime")
+def test_transition_time_moves_when_anything_in_the_condition_does() -> None:
+    stored = status(sight(of=FORTY, healthy=2))
+
+    assert allowed(sight(of=FORTY, healthy=2), stored, LATER)["lastTransitionTime"] == stamp(NOW)
+    for other in (sight(of=FORTY, healthy=1), sight(of=FORTY), sight(of=INVALID)):
+        assert allowed(other, stored, LATER)["lastTransitionTime"] == stamp(LATER)
+
+
+@pytest.mark.rule("MHC A.1/status/lastTransitionTime")
+@pytest.mark.parametrize("field", ["status", "severity", "reason", "message"])
+def test_each_part_of_a_condition_moves_its_time(field: str) -> None:
+    stored = status(sight(of=FORTY, healthy=2))
+    stored["conditions"] = [{**stored["conditions"][0], field: "another"}]
+
+    assert allowed(sight(of=FORTY, healthy=2), stored, LATER)["lastTransitionTime"] == stamp(LATER)
+
+
+@pytest.mark.rule("MHC A.1/status/other conditions")
+def test_conditions_of_others_stay_as_and_where_they_are() -> None:
+    stored = {"conditions": [OTHERS, *status(sight(of=FORTY))["conditions"]]}
+    patched = status(sight(of=FORTY, healthy=2), stored, LATER)
+
+    assert [one["type"] for one in patched["conditions"]] == ["Custom", "RemediationAllowed"]
+    assert patched["conditions"][0] == OTHERS
+    fresh = status(sight(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
+    assert fresh["conditions"][0] == OTHERS
+    assert len(fresh["conditions"]) == 4
+
+
+@pytest.mark.rule("decision 27")
+def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
+    result = status(sight(expired(), of=WITH_TEMPLATE, healthy=4))
+
+    for type_ in (TEMPLATE_AVAILABLE, REQUEST_AVAILABLE):
+        assert condition(type_, result) == {
+            "type": type_,
+            "status": "True",
+            "lastTransitionTime": stamp(NOW),
+        }
+
+
+@pytest.mark.rule("decision 27")
+@pytest.mark.parametrize(
+    ("around", "reason", "message"),
+    [
+        pytest.param(
+            NO_TEMPLATE,
+            "ExternalRemediationTemplateNotFound",
+            'Remediation template not found: "Metal3RemediationTemplate/reboot not found"',
+            id="missing",
+        ),
+        pytest.param(
+            BROKEN,
+            "ExternalRemediationTemplateInvalid",
+            'Remediation template is invalid: "no spec.template"',
+            id="broken",
+        ),
+    ],
+)
+def test_template_that_cannot_be_used_is_told_in_its_condition(
+    around: CheckSurroundings, reason: str, message: str
+) -> None:
+    result = status(sight(of=WITH_TEMPLATE, around=around))
+
+    assert condition(TEMPLATE_AVAILABLE, result) == {
+        "type": TEMPLATE_AVAILABLE,
+        "status": "False",
+        "severity": "Error",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": stamp(NOW),
+    }
+    assert condition("RemediationAllowed", result)["status"] == "True"
+
+
+@pytest.mark.rule("decision 27")
+def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
+    refused = [expired("b", request_refusal="denied b"), expired("a", request_refusal="denied a")]
+    result = status(sight(*refused, expired("0"), of=WITH_TEMPLATE))
+
+    assert condition(REQUEST_AVAILABLE, result) == {
+        "type": REQUEST_AVAILABLE,
+        "status": "False",
+        "severity": "Error",
+        "reason": "ExternalRemediationRequestCreationFailed",
+        "message": "denied a",
+        "lastTransitionTime": stamp(NOW),
+    }
+
+
+@pytest.mark.rule("decision 27")
+def test_check_whose_template_was_taken_away_says_nothing_of_one_any_more() -> None:
+    stored = status(sight(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
+    result = status(sight(of=FORTY), stored, LATER)
+
+    assert [one["type"] for one in result["conditions"]] == ["Custom", "RemediationAllowed"]
+
+
+@pytest.mark.rule("MHC A.1/refused", "decision 8")
+def test_check_that_cannot_be_read_says_so_and_keeps_its_numbers() -> None:
+    stored = status(sight(expired(), of=WITH_TEMPLATE, healthy=4))
+    result = status(sight(of=INVALID), stored, LATER)
+
+    assert condition("RemediationAllowed", result) == {
+        "type": "RemediationAllowed",
+        "status": "False",
+        "severity": "Error",
+        "reason": "InvalidSpec",
+        "message": "spec.maxUnhealthy: must not be negative: -1 (found -1)",
+        "lastTransitionTime": stamp(LATER),
+    }
+    for field in ("expectedMachines", "currentHealthy", "remediationsAllowed"):
+        assert result[field] == stored[field]
+    for type_ in (TEMPLATE_AVAILABLE, REQUEST_AVAILABLE):
+        assert condition(type_, result) == condition(type_, stored)
+
+
+@pytest.mark.rule("MHC A.1/refused", "decision 8")
+def test_check_that_could_never_be_read_shows_no_numbers() -> None:
+    assert set(status(sight(of=INVALID))) == {"conditions"}
+
+
+@pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "decision 7/paused check")
+@pytest.mark.parametrize(
+    "paused",
+    [
+        pytest.param(sight(expired(), of=check(PAUSED), healthy=0), id="as it would be blocked"),
+        pytest.param(
+            sight(of=check(PAUSED, remediationTemplate=TEMPLATE), around=NO_TEMPLATE), id="no template"
+        ),
+        pytest.param(sight(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read"),
+    ],
+)
+def test_status_of_a_paused_check_is_left_alone(paused: CheckSight) -> None:
+    for stored in ({}, status(sight(of=FORTY)), status(sight(of=INVALID))):
+        assert status_patch(paused, stored, LATER) == {}
+
+
+TARGETS = st.builds(
+    lambda make, name, refused: make(name, request_refusal=refused),
+    st.sampled_from([expired, waiting, failed, recovered]),
+    st.sampled_from(["a", "b"]),
+    st.sampled_from(["", "denied"]),
+)
+SIGHTS = st.one_of(
+    st.sampled_from([sight(of=INVALID), sight(of=refusal(nodeStartupTimeout="0x"))]),
+    st.builds(
+        lambda targets, of, around, healthy: sight(*targets, of=of, around=around, healthy=healthy),
+        st.lists(TARGETS, max_size=3),
+        st.sampled_from([FORTY, WITH_TEMPLATE, check(), check(PAUSED)]),
+        st.sampled_from([NOTHING_AROUND, NO_TEMPLATE, BROKEN]),
+        st.integers(0, 5),
+    ),
+)
+
+
+@pytest.mark.rule("decision 6/writes")
+@given(seen=SIGHTS, before=SIGHTS, others=st.lists(st.just(OTHERS), max_size=1))
+def test_one_write_is_enough_whatever_was_stored(
+    seen: CheckSight, before: CheckSight, others: list[dict[str, str]]
+) -> None:
+    stored = status(before, {"conditions": others})
+    written = status(seen, stored, LATER)
+
+    assert status_patch(seen, written, LATER + timedelta(hours=1)) == {}
+    assert [one for one in written["conditions"] if one["type"] == "Custom"] == others
+
+
+@pytest.mark.rule("MHC A.1/status/remediationsAllowed")
+@given(of=st.sampled_from([FORTY, check(), check(maxUnhealthy=0)]), healthy=st.integers(0, 5))
+def test_condition_and_number_never_contradict_each_other(of: Any, healthy: int) -> None:
+    result = status(sight(of=of, healthy=healthy))
+
+    if condition("RemediationAllowed", result)["status"] == "False":
+        assert result["remediationsAllowed"] == 0

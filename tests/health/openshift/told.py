@@ -1,0 +1,56 @@
+"""What is told of a MachineHealthCheck in the tests of its Events."""
+
+from typing import Any
+
+from health.announcement import Severity
+from health.check_sight import CheckSight
+from health.check_surroundings import CheckSurroundings
+from health.global_stop import Stop
+from health.observation import Hold, HoldReason
+from tests.health.openshift.samples import (
+    NAMESPACE,
+    NO_CONTROLLER,
+    PAUSED,
+    check,
+    expired,
+    failed,
+    sight,
+    waiting,
+)
+
+NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
+FORTY = check(maxUnhealthy="40%")
+PAUSED_CHECK = check(PAUSED, maxUnhealthy="40%")
+EXCEEDED = (
+    "Remediation restricted due to exceeded number of unhealthy machines "
+    "(total: 5, unhealthy: 3, maxUnhealthy: 40%)"
+)
+RESTRICTED = (WARNING, "RemediationRestricted", EXCEEDED)
+DETECTED = (
+    NORMAL,
+    "DetectedUnhealthy",
+    f"Machine {NAMESPACE}/workers/machine-1/node-1 has unhealthy node node-1",
+)
+SKIPPED = (
+    NORMAL,
+    "SkippedNoController",
+    f"Machine {NAMESPACE}/workers/machine-1/node-1 has no controller owner, skipping remediation",
+)
+INVALID_EVENT = (
+    WARNING,
+    "InvalidSpec",
+    (
+        "Remediation is not allowed, the check cannot be read: "
+        "spec.maxUnhealthy: must not be negative: -1 (found -1)"
+    ),
+)
+STOP = Stop(reason="maintenance", version="1")
+STOPPED = CheckSurroundings(stop=STOP)
+UPGRADING = CheckSurroundings(
+    upgrade=Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded")
+)
+EVERYTHING = [waiting("a"), expired("b"), failed("c"), expired("d", hold=NO_CONTROLLER)]
+
+
+def blocked(*targets: Any, healthy: int = 2) -> CheckSight:
+    return sight(*targets, of=FORTY, healthy=healthy)

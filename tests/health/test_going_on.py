@@ -1,0 +1,202 @@
+"""When an incident goes on by itself: people are told neither its chores nor its safety nets.
+
+The oracle is the runbook itself: an incident in a cluster where nothing changes is carried on in time, chores
+and all, until it does something that people would notice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from health.going_on import Resting, goes_on_at
+from health.memory import Memory
+from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest
+from health.next_move import next_move
+from health.observation import Observation, TargetState
+from health.remediation_request import TIMED_OUT
+from tests.health.samples import NOW
+from tests.health.steps import (
+    ACTED,
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    HOLD,
+    MINUTE,
+    SECOND,
+    request_of,
+    with_steps_tried,
+)
+from tests.health.steps import seen as steps_seen
+
+MONTH = timedelta(days=30)
+A_MOMENT = timedelta(seconds=1)
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One incident that nobody wakes, at `now`."""
+
+    first: Observation
+    memory: Memory
+    now: datetime = NOW
+
+    @property
+    def seen(self) -> Observation:
+        """The same cluster, later: what a clock ends has ended."""
+        left = self.first.remaining_seconds - (self.now - NOW).total_seconds()
+        if self.first.state is not TargetState.WAITING or left > 0:
+            return self.first.model_copy(update={"remaining_seconds": left, "answered_at": self.now})
+        return self.first.model_copy(update={"state": TargetState.EXPIRED, "answered_at": self.now})
+
+    def step(self) -> tuple[Move, "Incident"]:
+        """Its next move, and the incident after that."""
+        memory = self.memory.at(self.now)
+        seen = memory.complete(self.seen)
+        memory = memory.after(seen, self.now)
+        move = next_move(seen, memory, self.now)
+        after = replace(self, memory=memory)
+        match move:
+            case Rest(seconds=seconds) if seconds is not None:
+                return move, replace(after, now=self.now + timedelta(seconds=seconds))
+            case Renew():
+                renewed = self.now + DAY  # how often it is renewed must not matter
+                return move, replace(after, memory=memory.model_copy(update={"renew_at": renewed}))
+            case MarkRequests(marks=marks):
+                return move, replace(after, memory=memory.having_marked(marks))
+            case GiveBack():
+                return move, replace(after, memory=memory.having_given_back())
+        return move, after
+
+    def until_it_rests(self) -> "tuple[Rest, Incident] | None":
+        """Its first rest, and the incident in it; None if it comes to something else before."""
+        incident = self
+        for _ in range(5):
+            move, after = incident.step()
+            if isinstance(move, Rest):
+                return move, replace(after, now=incident.now)
+            incident = after
+            if not isinstance(move, Renew | MarkRequests | GiveBack):
+                return None
+        return None
+
+    def moments(self) -> "Iterator[tuple[Move, Incident]]":
+        """What it does in a month, and when."""
+        incident = self
+        while incident.now < NOW + MONTH:
+            move, after = incident.step()
+            yield move, replace(after, now=incident.now)
+            if not isinstance(move, Rest | Renew | MarkRequests | GiveBack) or after == incident:
+                return
+            incident = after
+
+
+def noticed(incident: Incident, rest: Rest) -> datetime | None:
+    """When the incident first does something that people notice."""
+    for move, later in incident.moments():
+        if rest.phase is Phase.REMEDIATING and _is_new(incident, move, later):
+            return later.now
+        is_same = isinstance(move, Rest) and move.phase is rest.phase
+        if not is_same and not isinstance(move, Renew | MarkRequests | GiveBack):
+            return later.now
+    return None
+
+
+def _is_new(before: Incident, move: Move, after: Incident) -> bool:
+    """What people notice of a remediator at work, though the phase stays."""
+    is_other = (before.memory.held, before.seen.state) != (after.memory.held, after.seen.state)
+    return is_other or _stops(move)
+
+
+def _stops(move: Move) -> bool:
+    """Whether the remediator is told to stop, or others may have the target."""
+    if isinstance(move, MarkRequests):
+        return any(mark.annotations.get(TIMED_OUT) for mark in move.marks)
+    return isinstance(move, GiveBack)
+
+
+def told(incident: Incident, rest: Rest) -> datetime | None:
+    """When it goes on, as people are told."""
+    assert rest.seconds is not None or rest.phase in (Phase.LEFT_ALONE, Phase.HELD)
+    wakes = incident.now + (timedelta(seconds=rest.seconds) if rest.seconds is not None else MONTH)
+    memory = incident.memory.at(incident.now)
+    return goes_on_at(Resting(rest.phase, memory.complete(incident.seen), memory, wakes))
+
+
+AGES = st.sampled_from([timedelta(), 3 * MINUTE, 20 * MINUTE, 47 * timedelta(hours=1), 3 * DAY])
+LATEST = st.builds(
+    lambda step, age, succeeded, since: request_of(step, age, succeeded=succeeded, healthy_since=since),
+    st.sampled_from(ESCALATION),
+    AGES,
+    st.sampled_from([None, None, True, False]),
+    st.sampled_from([None, NOW - MINUTE]),
+)
+TRIED = st.sampled_from([(), (FIRST,), (FIRST, SECOND), ESCALATION])
+REQUESTS = st.builds(
+    lambda tried, latest: [
+        *(one for one in with_steps_tried(*tried) if latest is None or one.uid != latest.uid),
+        *([latest] if latest else []),
+    ],
+    TRIED,
+    st.none() | LATEST,
+)
+ORDERS = st.sampled_from(
+    [
+        {},
+        {"held": True, "held_reason": "power work"},
+        {"held": True, "held_reason": "power work", "held_until": NOW + 40 * MINUTE},
+        {"left_alone": True, "left_alone_reason": "power work", "left_alone_until": NOW + 9 * DAY},
+        {"left_alone": True, "left_alone_reason": "power work"},
+    ]
+)
+MEMORIES = st.builds(
+    lambda base, order: base.model_copy(update=order),
+    st.sampled_from([Memory(), ACTED]),
+    ORDERS,
+)
+STATES = st.sampled_from([TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY, TargetState.GONE])
+SIGHTS = st.builds(
+    lambda requests, state, steps, waits, delay: steps_seen(
+        *requests, state=state, steps=steps, remaining_seconds=waits, healthy_delay_seconds=delay
+    ),
+    REQUESTS,
+    STATES,
+    st.sampled_from([CLASSIC, ESCALATION]),
+    st.sampled_from([90.0, 10 * DAY.total_seconds()]),
+    st.sampled_from([-1.0, 300.0, 9 * DAY.total_seconds()]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sight=SIGHTS, memory=MEMORIES)
+def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_notice_before(
+    sight: Observation, memory: Memory
+) -> None:
+    found = Incident(sight, memory).until_it_rests()
+    if found is None:
+        return
+    rest, incident = found
+    expected, actual = noticed(incident, rest), told(incident, rest)
+
+    if expected is None or expected > NOW + MONTH:
+        assert actual is None
+    else:
+        assert actual is not None
+        assert abs(actual - expected) <= A_MOMENT
+
+
+def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
+    again = NOW + timedelta(seconds=HOLD.ask_again_seconds)
+    for resting in (
+        Resting(Phase.HELD, steps_seen(hold=HOLD), Memory(), again),
+        Resting(Phase.REMEDIATING, steps_seen(state=TargetState.UNKNOWN, hold=HOLD), ACTED, again),
+    ):
+        assert goes_on_at(resting) == again
+
+
+def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
+    resting = Resting(Phase.CLEANING_UP, steps_seen(request_of(FIRST)), ACTED, NOW + MINUTE)
+    assert goes_on_at(resting) is None
