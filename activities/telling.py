@@ -34,7 +34,9 @@ class Telling:
         target = incident.target
         api_version = TARGETS[target.kind].api_version
         regarding = ObjectReference(api_version, target.kind, target.namespace, target.name, target.uid)
-        note = EventNote(news.seed, news.severity.value, news.reason, news.message, regarding)
+        note = EventNote(
+            news.seed, news.severity.value, news.reason, news.message, regarding, action=news.action
+        )
         events = Events(self._client, CHECK_KINDS[incident.check.kind].component, self._instance)
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from detector.pace import Pace
-from health.announcement import Announcement
+from health.announcement import Announcement, Subject
 from health.kinds import CHECK_KINDS
 from health.references import CheckReference
 from kube.client import Client
@@ -43,14 +43,10 @@ class Announcer:
 
     def tell(self, notes: Iterable[Announcement], uid: str) -> None:
         """Have these told of the check of that uid; what waits already is told once."""
-        reference = self._reference
-        regarding = ObjectReference(
-            self._kind.api_version, reference.kind, reference.namespace, reference.name, uid
-        )
+        check = self._reference
+        of_check = Subject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
         for note in notes:
-            self._untold[note.seed] = EventNote(
-                note.seed, note.severity.value, note.reason, note.message, regarding, note.again
-            )
+            self._untold[note.seed] = _event(note, note.subject or of_check)
             self._filled.set()
 
     async def run(self) -> None:
@@ -70,3 +66,10 @@ class Announcer:
             await asyncio.sleep(TRY_AGAIN_SECONDS)
         else:
             del self._untold[seed]
+
+
+def _event(told: Announcement, about: Subject) -> EventNote:
+    regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
+    return EventNote(
+        told.seed, told.severity.value, told.reason, told.message, regarding, told.again, told.action
+    )

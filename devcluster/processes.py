@@ -10,6 +10,8 @@ from devcluster.control_plane import ControlPlane
 from devcluster.keeper import Program
 from devcluster.layout import Layout
 from devcluster.temporal import TemporalServer
+from health.kinds import CHECK_KINDS
+from runtime.settings import CHECK_KINDS_VARIABLE
 
 CLUSTER = "dev"
 """The configured name; the processes append the beginning of kube-system's uid."""
@@ -75,6 +77,7 @@ def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServ
         "TEMPORAL_NAMESPACE": temporal.namespace,
         "TEMPORAL_CONFIG_FILE": os.devnull,  # a person's own profile is for another server
         "PARAMEDIC_CLUSTER": CLUSTER,
+        CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values()),
         "PARAMEDIC_READY_ADDRESS": layout.address(name),
         # There is one of each on a directory: a restarted one takes its own lead up again at once.
         "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",

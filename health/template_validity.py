@@ -79,13 +79,18 @@ class TemplateKinds(Protocol):
 
 
 def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
-    """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
+    """Why a NodeHealthCheck with these templates, in the order of its spec, cannot work; None if it can."""
     for template in templates:
-        kind = kinds(template.api_version, template.kind)
-        problem = kind and _problem(template, kind)
+        problem = unusable(template, kinds) or _misplaced_metal3(template)
         if problem:
             return problem
     return _duplicate(templates, kinds)
+
+
+def unusable(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+    """Why a template by itself cannot be used; None if it can, or nobody knows yet."""
+    kind = kinds(template.api_version, template.kind)
+    return None if kind is None else _problem(template, kind)
 
 
 def not_found(why: str) -> CheckProblem:
@@ -111,9 +116,7 @@ def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | 
     found = kind.templates.get(place)
     if found is None:
         return None if place in kind.unread else not_found(f"{template} not found")
-    if not found.has_contents:
-        return invalid(without_contents(template))
-    return _misplaced_metal3(template)
+    return None if found.has_contents else invalid(without_contents(template))
 
 
 def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:

@@ -43,6 +43,8 @@ class EventNote:
     regarding: ObjectReference
     again: str = ""
     """Added to the seed where its name is taken, if this is known to be another transition."""
+    action: str = ""
+    """What was being done; "" is left out."""
 
 
 class Events:
@@ -69,7 +71,8 @@ class Events:
         return True
 
     def _event(self, note: EventNote, namespace: str, now: datetime) -> Object:
-        return {
+        action = {"action": note.action} if note.action else {}
+        return action | {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": event_name(note), "namespace": namespace},

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from health.nodehealthcheck.check import problem_of
 from health.nodehealthcheck.spec import Refused, Spec
 from health.references import TemplateReference
+from health.refused_field import problem_of
 from health.template_validity import duplicate_kind
 
 SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})

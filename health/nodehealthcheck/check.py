@@ -8,16 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from health.check_problem import CheckProblem
 from health.frozen import FrozenObject
-from health.health_check import InvalidCheckError
 from health.node import Node
 from health.nodehealthcheck.spec import Spec
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
 from health.references import CheckReference, Step, TemplateReference
+from health.refused_field import problem_of
 from health.surroundings import Surroundings
 from health.template_validity import TemplateKinds, template_problem
 from health.threshold import Allowance, Threshold
@@ -25,8 +24,6 @@ from health.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, 
 
 KIND = "NodeHealthCheck"
 API_VERSION = "remediation.medik8s.io/v1alpha1"
-LONGEST_PROBLEM = 500
-"""Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
 
 
 class NodeHealthCheck(FrozenObject):
@@ -154,19 +151,3 @@ class NodeHealthCheck(FrozenObject):
         """What its threshold says of these numbers."""
         threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
         return threshold.allowance(total=total, healthy=healthy)
-
-
-def problem_of(details: ErrorDetails) -> InvalidCheckError:
-    """One of the things that are wrong with a check, with field and value."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in details["loc"])
-    field = "".join(parts).lstrip(".")
-    problem = details["msg"].removeprefix("Value error, ")
-    if details["loc"][:2] == ("spec", "selector"):
-        problem = f"Invalid selector: {problem}"
-    value = details["input"]
-    shown = _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
-    return InvalidCheckError(_cut(field), shown, _cut(problem))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_PROBLEM else f"{text[:LONGEST_PROBLEM]}…"

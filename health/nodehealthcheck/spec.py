@@ -7,10 +7,9 @@ refused here in the same words.
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import (
-    Field,
     StrictInt,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -21,18 +20,12 @@ from pydantic.alias_generators import to_camel
 
 from health.durations import Duration, SignedDuration
 from health.frozen import FrozenObject
-from health.references import TemplateReference
 from health.selector import LabelSelector
+from health.template_field import Template, Text
 from health.threshold import Amount
 
 SHORTEST_STEP = timedelta(minutes=1)
 MACHINE_DELETION = "MachineDeletionRemediationTemplate"
-
-_Text = Annotated[str, Field(min_length=1)]
-_ApiVersion = Annotated[str, Field(pattern=r"^([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+$")]
-_Name = Annotated[str, Field(min_length=1, pattern=r"^[^/%]*[^./%][^/%]*$")]
-"""What can be a segment of a path: no slash, and not "..", which leads to other objects."""
-_Namespace = Annotated[str, Field(pattern=r"^([^/%]*[^./%][^/%]*)?$")]
 
 
 class Refused(ValueError):
@@ -46,37 +39,9 @@ class Refused(ValueError):
 class Condition(FrozenObject):
     """One entry of spec.unhealthyConditions."""
 
-    type: _Text
-    status: _Text
+    type: Text
+    status: Text
     duration: Duration
-
-
-class Template(FrozenObject):
-    """A reference to a remediation template."""
-
-    api_version: _ApiVersion
-    kind: _Text
-    name: _Name
-    namespace: _Namespace = ""
-
-    @field_validator("kind")
-    @classmethod
-    def _names_a_kind(cls, kind: str) -> str:
-        if kind == "Template":
-            raise ValueError("names no kind of remediation before Template")
-        return kind
-
-    @property
-    def reference(self) -> TemplateReference:
-        """The same as a reference of ours."""
-        return TemplateReference(
-            api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
-        )
-
-    @property
-    def deletes_machines(self) -> bool:
-        """Whether a remediation deletes the Machine under the Node."""
-        return self.kind.lower() == MACHINE_DELETION.lower()
 
 
 class Escalation(FrozenObject):
@@ -151,9 +116,9 @@ class Spec(FrozenObject):
         problem = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
         if self.max_unhealthy is None:
             return ""
-        if self.remediation_template is not None and self.remediation_template.deletes_machines:
+        if self.remediation_template is not None and _deletes_machines(self.remediation_template):
             return problem
-        if any(step.remediation_template.deletes_machines for step in self.escalating_remediations):
+        if any(_deletes_machines(step.remediation_template) for step in self.escalating_remediations):
             return f"{problem} escalating remediation"
         return ""
 
@@ -166,6 +131,11 @@ class Spec(FrozenObject):
         if self.remediation_template is not None and self.escalating_remediations:
             return "RemediationTemplate and EscalatingRemediations usage is mutual exclusive"
         return ""
+
+
+def _deletes_machines(template: Template) -> bool:
+    """Whether a remediation deletes the Machine under the Node."""
+    return template.kind.lower() == MACHINE_DELETION.lower()
 
 
 def _refuse_twice(keys: Sequence[object], problem: str) -> None:

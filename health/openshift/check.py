@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from health.check_problem import CheckProblem
 from health.frozen import FrozenObject
-from health.nodehealthcheck.check import problem_of
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold
 from health.openshift.machine_target import MachineTarget
@@ -20,8 +19,9 @@ from health.openshift.spec import Spec
 from health.openshift.threshold import allowance
 from health.openshift.unhealthy import Rules, facts, verdict
 from health.references import Action, CheckReference, Step, TemplateReference
+from health.refused_field import problem_of
 from health.surroundings import Surroundings
-from health.template_validity import TemplateKinds, template_problem
+from health.template_validity import TemplateKinds, unusable
 from health.threshold import Allowance
 from health.verdict import Fact, UnhealthyCondition, Verdict
 
@@ -117,7 +117,7 @@ class MachineHealthCheck(FrozenObject):
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
         """Why its template cannot be used; other checks are in nobody's way here."""
-        return None if self.template is None else template_problem((self.template,), kinds)
+        return None if self.template is None else unusable(self.template, kinds)
 
     def is_fit(self, target: MachineTarget, around: Surroundings) -> bool:
         """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (A.2.4)."""

@@ -22,8 +22,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
 from health.durations import Duration, parse_duration
 from health.frozen import FrozenObject
-from health.nodehealthcheck.spec import Template
 from health.selector import LabelSelector
+from health.template_field import Template
 from health.threshold import LARGEST, Amount, IntOrPercent
 
 ALL = IntOrPercent(value=100, is_percent=True)

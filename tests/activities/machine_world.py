@@ -46,9 +46,7 @@ class MachineWorld(World):
         self.node_uid = (await self.make_node())["metadata"]["uid"]
         await self.make_template()
         await self.make_machine()
-        self.check_uid = (await self.client.create(CHECKS, self._machine_check(), NAMESPACE))["metadata"][
-            "uid"
-        ]
+        await self.client.create(CHECKS, self._machine_check(), NAMESPACE)
 
     async def remove(self) -> None:
         for event in await self.events():
@@ -152,12 +150,10 @@ class MachineWorld(World):
     async def events(self) -> list[Object]:
         """The Events about the Machine."""
         found = await self.client.list(EVENTS, NAMESPACE)
-        about = (MACHINES.kind, self.name)
-        return [
-            event
-            for event in found
-            if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == about
-        ]
+        return [event for event in found if self._is_about_machine(event["involvedObject"])]
+
+    def _is_about_machine(self, regarding: Object) -> bool:
+        return (regarding["kind"], regarding["name"]) == (MACHINES.kind, self.name)
 
     async def machine_lease(self) -> Object | None:
         """spec of the Lease of the Machine, if there is one."""

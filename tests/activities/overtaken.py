@@ -1,10 +1,11 @@
 """Clients that meet what happens to real ones: somebody is faster, or the API server refuses."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from kube.client import Client
-from kube.errors import Forbidden
-from kube.resource import EVENTS, MACHINES, Object, Resource
+from kube.errors import Forbidden, KindUnknown
+from kube.resource import EVENTS, MACHINES, NODES, Object, Resource
 from kube.transport import Transport
 
 Change = Callable[[], Awaitable[None]]
@@ -49,10 +50,28 @@ class Refused(Client):
         return await super().merge_patch(resource, name, body, namespace, subresource)
 
 
-class WithoutEvents(Client):
+class EventsRefused(Client):
     """Events are refused."""
 
     async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         if resource == EVENTS:
             raise Forbidden("No Events today.")
         return await super().create(resource, body, namespace)
+
+
+class EventsUnanswered(Client):
+    """Who writes an Event waits for ever."""
+
+    async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
+        if resource == EVENTS:
+            await asyncio.Event().wait()
+        return await super().create(resource, body, namespace)
+
+
+class WithoutNodes(Client):
+    """What answers is no API server for nodes, or not any more."""
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        if resource == NODES:
+            raise KindUnknown("No nodes are served here.")
+        return await super().get(resource, name, namespace)

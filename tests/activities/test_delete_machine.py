@@ -1,16 +1,18 @@
 """What deletes a Machine, and what keeps it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from health.observation import HoldReason
+from kube.client import Client
 from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.activities.hands import Hands
 from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
-from tests.activities.overtaken import Overtaken, Refused, WithoutEvents
+from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, WithoutNodes
 from tests.activities.world import NAMESPACE, SINCE
 from workflows.contracts import ActResult
 
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.cluster
 Change = Callable[[MachineWorld], Awaitable[None]]
 
 
+@pytest.mark.rule("MHC A.2.5/delete", "MHC A.1/event/MachineDeleted", "decision 13/Machine")
 async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
     machine_world: MachineWorld, hands: Hands
 ) -> None:
@@ -41,6 +44,7 @@ async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
     )
 
 
+@pytest.mark.rule("MHC A.2.5/deleting")
 async def test_machine_that_is_being_deleted_needs_no_more(machine_world: MachineWorld, hands: Hands) -> None:
     await machine_world.client.delete(MACHINES, machine_world.name, NAMESPACE)
     before = await machine_world.machine()
@@ -50,6 +54,7 @@ async def test_machine_that_is_being_deleted_needs_no_more(machine_world: Machin
     assert await machine_world.events() == []
 
 
+@pytest.mark.rule("MHC A.2.5/deleting", "decision 15")
 async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
     machine_world: MachineWorld, hands: Hands
 ) -> None:
@@ -58,6 +63,16 @@ async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
     assert await hands.act(machine_world.order()) == ActResult(is_done=True)
     assert await machine_world.machine() == before
     assert len(await machine_world.events()) == 1
+
+
+@pytest.mark.rule("MHC A.2.5/control plane")
+async def test_machine_of_the_control_plane_is_deleted_like_any_other(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    await machine_world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
+    assert (await hands.act(machine_world.order())).is_done
+    assert await machine_world.is_being_deleted()
+    assert await machine_world.turn() is None
 
 
 async def node_recovers(world: MachineWorld) -> None:
@@ -131,6 +146,7 @@ async def test_machine_stays_when_something_changed_since_the_admission(
     assert await machine_world.events() == []
 
 
+@pytest.mark.rule("decision 26", "MHC A.2.3/3")
 async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
     machine_world: MachineWorld, hands: Hands
 ) -> None:
@@ -140,10 +156,22 @@ async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
     assert await machine_world.is_being_deleted()
 
 
+@pytest.mark.rule("decision 26")
 async def test_machine_whose_node_is_back_stays(machine_world: MachineWorld, hands: Hands) -> None:
     result = await hands.act(await machine_world.order_as_node_is_gone())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
+    assert not await machine_world.is_being_deleted()
+
+
+@pytest.mark.rule("decision 26", "decision 3")
+async def test_machine_stays_when_what_answers_knows_no_nodes_at_all(
+    machine_world: MachineWorld, worker_transport: Transport
+) -> None:
+    order = await machine_world.order_as_node_is_gone()
+    result = await Hands(worker_transport, client=WithoutNodes(worker_transport, "tests")).act(order)
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.REFUSED
     assert not await machine_world.is_being_deleted()
 
 
@@ -185,6 +213,7 @@ async def test_machine_that_goes_between_the_look_and_the_deletion_needs_no_more
     assert await machine_world.events() == [], "somebody else deleted it"
 
 
+@pytest.mark.rule("MHC A.2.5/no controller")
 async def test_machine_that_nobody_would_replace_stays(machine_world: MachineWorld, hands: Hands) -> None:
     await machine_world.patch_machine(ownerReferences=None)
     result = await hands.act(machine_world.order())
@@ -195,7 +224,7 @@ async def test_machine_that_nobody_would_replace_stays(machine_world: MachineWor
     assert await machine_world.machine_lease() is None
 
 
-@pytest.mark.rule("decision 13")
+@pytest.mark.rule("decision 13", "decision 13/Machine")
 async def test_machine_whose_lease_another_holds_is_left_to_it(
     machine_world: MachineWorld, hands: Hands
 ) -> None:
@@ -220,6 +249,7 @@ async def test_machine_of_a_look_that_took_too_long_stays(machine_world: Machine
     assert await machine_world.machine_lease() is None
 
 
+@pytest.mark.rule("MHC A.1/event/MachineDeletionFailed", "decision 15")
 async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
@@ -234,11 +264,13 @@ async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
     assert event["message"].endswith("remediation failed: unable to delete Machine object: Machines stay.")
 
 
-async def test_deletion_counts_as_done_though_its_event_is_refused(
-    machine_world: MachineWorld, worker_transport: Transport
+@pytest.mark.parametrize("client", [EventsRefused, EventsUnanswered])
+async def test_deletion_counts_as_done_though_its_event_is_not_written(
+    machine_world: MachineWorld, worker_transport: Transport, client: type[Client]
 ) -> None:
-    hands = Hands(worker_transport, client=WithoutEvents(worker_transport, "tests"))
-    assert (await hands.act(machine_world.order())).is_done
+    async with asyncio.timeout(5):
+        hands = Hands(worker_transport, client=client(worker_transport, "tests"))
+        assert (await hands.act(machine_world.order())).is_done
     assert await machine_world.is_being_deleted()
 
 

@@ -21,6 +21,7 @@ async def marking(machine_world: MachineWorld) -> MachineWorld:
     return machine_world
 
 
+@pytest.mark.rule("MHC A.2.5/mark", "MHC A.1/event/ExternalAnnotationAdded")
 async def test_machine_is_marked_under_its_lease_and_an_event_says_so(
     marking: MachineWorld, hands: Hands
 ) -> None:
@@ -39,6 +40,7 @@ async def test_machine_is_marked_under_its_lease_and_an_event_says_so(
     )
 
 
+@pytest.mark.rule("MHC A.1/annotation/external-remediation")
 async def test_mark_that_is_tried_again_writes_and_tells_nothing_more(
     marking: MachineWorld, hands: Hands
 ) -> None:
@@ -49,6 +51,7 @@ async def test_mark_that_is_tried_again_writes_and_tells_nothing_more(
     assert len(await marking.events()) == 1
 
 
+@pytest.mark.rule("MHC A.1/annotation/external-remediation")
 async def test_machine_that_somebody_marked_needs_no_more(marking: MachineWorld, hands: Hands) -> None:
     await marking.patch_machine(annotations={"host.metal3.io/external-remediation": "theirs"})
     before = await marking.machine()
@@ -58,6 +61,7 @@ async def test_machine_that_somebody_marked_needs_no_more(marking: MachineWorld,
     assert await marking.events() == []
 
 
+@pytest.mark.rule("MHC A.2.5/mark")
 async def test_machine_without_a_controller_is_marked_too(marking: MachineWorld, hands: Hands) -> None:
     await marking.patch_machine(ownerReferences=None)
     assert (await hands.act(marking.order(step=MARK))).is_done
@@ -106,6 +110,7 @@ async def test_machine_that_goes_between_the_look_and_the_mark_is_a_hold(
     await _is_held(marking, hands, HoldReason.NOT_TRUE, "is gone")
 
 
+@pytest.mark.rule("MHC A.1/event/ExternalAnnotationFailed")
 async def test_mark_that_is_refused_is_told_once(marking: MachineWorld, worker_transport: Transport) -> None:
     hands = Hands(worker_transport, client=Refused(worker_transport, "tests"))
     for _ in range(2):

@@ -23,6 +23,7 @@ async def requesting(machine_world: MachineWorld) -> MachineWorld:
     return machine_world
 
 
+@pytest.mark.rule("MHC A.2.5/request", "MHC A.1/annotation/cloned-from")
 async def test_act_makes_the_request_that_remediators_of_machines_expect(
     requesting: MachineWorld, hands: Hands
 ) -> None:
@@ -64,12 +65,14 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
     }
 
 
+@pytest.mark.rule("MHC A.2.5/template")
 async def test_request_that_is_tried_again_is_met_again(requesting: MachineWorld, hands: Hands) -> None:
     first = await hands.act(requesting.order_request())
     assert first.request is not None
     assert await hands.act(requesting.order_request()) == first
 
 
+@pytest.mark.rule("MHC A.2.5/template")
 async def test_request_is_made_also_for_a_machine_that_nobody_would_replace(
     requesting: MachineWorld, hands: Hands
 ) -> None:

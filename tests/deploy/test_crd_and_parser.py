@@ -190,13 +190,12 @@ async def test_refusal_is_told_in_the_words_of_the_reference(
     assert text in reading(raw)
 
 
-@pytest.mark.parametrize("timeout", [text for text in DURATIONS if isinstance(text, str)])
-async def test_timeout_is_refused_for_one_reason_alone(transport: Transport, timeout: str) -> None:
-    spec = {"remediationTemplate": None, "escalatingRemediations": [escalation(1, timeout)]}
+@pytest.mark.parametrize("duration", [text for text in DURATIONS if isinstance(text, str)])
+async def test_timeout_is_refused_for_one_reason_alone(transport: Transport, duration: str) -> None:
+    spec = {"remediationTemplate": None, "escalatingRemediations": [escalation(1, duration)]}
     refused = await answer(transport, check_object(**spec))
 
-    assert "evaluating rule" not in refused
-    assert refused.count("Invalid value") <= 1
+    assert "is invalid: [" not in refused  # how the API server lists several reasons
 
 
 @pytest.mark.parametrize(

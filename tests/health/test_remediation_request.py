@@ -288,3 +288,9 @@ def test_mark_of_a_request_that_timed_out(mark: str, time: datetime | None) -> N
 @pytest.mark.rule("NHC 1.8/holder", "decision 39")
 def test_check_signs_leases_as_the_reference_does() -> None:
     assert holder_of(CheckReference(kind="NodeHealthCheck", name="workers")) == "NodeHealthCheck-workers"
+
+
+@pytest.mark.rule("decision 13/Machine")
+def test_checks_of_one_name_in_two_namespaces_sign_differently() -> None:
+    check = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")
+    assert holder_of(check) == "MachineHealthCheck-machines/workers"

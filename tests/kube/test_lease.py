@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -6,6 +7,7 @@ from kube.lease import (
     LeaseRecord,
     given_back,
     holder_is_valid,
+    name_for,
     name_for_node,
     needs_renewal,
     new_lease,
@@ -130,3 +132,20 @@ def test_lease_that_is_given_back_has_no_holder() -> None:
 @pytest.mark.rule("NHC 1.8/name")
 def test_name_is_in_lower_case() -> None:
     assert name_for_node("Worker-1.Example.COM") == "node-worker-1.example.com"
+    assert name_for("Node", "", "Worker-1.Example.COM") == "node-worker-1.example.com"
+
+
+@pytest.mark.rule("decision 13/Machine")
+def test_machine_has_a_lease_that_it_shares_with_no_other() -> None:
+    assert name_for("Machine", "machines", "worker-1.b") == "machine-machines.worker-1.b"
+    assert name_for("Machine", "a", "b-c") != name_for("Machine", "a-b", "c")
+
+
+@pytest.mark.rule("decision 13/Machine")
+def test_name_of_a_lease_that_would_be_too_long_ends_in_a_hash() -> None:
+    long = "m" * 243
+    assert name_for("Machine", "a", long) == f"machine-a.{long}"
+    cut = name_for("Machine", "a", f"{long}m")
+    assert len(cut) == 253
+    assert cut != name_for("Machine", "a", f"{long}n")
+    assert re.fullmatch(r"machine-a\.m+-[0-9a-f]{10}", cut)

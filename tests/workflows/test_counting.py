@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
+from health.kinds import CHECK_KINDS
 from health.moves import Outcome, Phase
 from health.observation import HoldReason
 from tests.samples_of_metrics import Series, scrape, series
@@ -31,8 +32,8 @@ class Counted:
         return scrape(self._registry)
 
 
-def ended(outcome: Outcome) -> Series:
-    return series("paramedic_incidents_total", check_kind="NodeHealthCheck", outcome=outcome.value)
+def ended(outcome: Outcome, kind: str = "NodeHealthCheck") -> Series:
+    return series("paramedic_incidents_total", check_kind=kind, outcome=outcome.value)
 
 
 def acted(result: str, reason: str = "") -> Series:
@@ -40,7 +41,9 @@ def acted(result: str, reason: str = "") -> Series:
 
 
 def test_what_can_be_counted_is_there_from_the_start() -> None:
-    assert Counted().shown() == {acted("Requested"): 0} | {ended(outcome): 0 for outcome in Outcome}
+    assert Counted().shown() == {acted("Requested"): 0} | {
+        ended(outcome, kind): 0 for outcome in Outcome for kind in CHECK_KINDS
+    }
 
 
 async def test_incident_is_counted_when_it_ends_and_each_act_with_its_result(

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from health.health_check import InvalidCheckError
-from health.nodehealthcheck.check import LONGEST_PROBLEM, NodeHealthCheck
+from health.nodehealthcheck.check import NodeHealthCheck
 from health.observation import HoldReason
 from health.references import CheckReference, Step, TemplateReference
+from health.refused_field import LONGEST_PROBLEM
 from health.surroundings import CALM
 from health.verdict import Fact, Health, UnhealthyCondition
 from tests.health.samples import (

@@ -193,6 +193,8 @@ def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) 
     assert reporter.sees(sight(waiting(), of=FORTY)) == [DETECTED]
     reporter.sees(sight(of=PAUSED_CHECK, healthy=2))
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
+    reporter.sees(sight(of=PAUSED_CHECK, around=STOPPED))
+    assert len(reporter.sees(sight(of=FORTY, around=STOPPED))) == 1
 
 
 @pytest.mark.rule("MHC A.1/event/requests")
@@ -204,6 +206,28 @@ def test_requests_that_come_and_go_are_told_by_no_event() -> None:
     assert reporter.sees(sight(failed(requests=requests), of=of)) == []
     assert reporter.sees(sight(recovered(requests=requests), of=of)) == []
     assert reporter.sees(sight(of=of)) == []
+
+
+@pytest.mark.rule("decision 15")
+def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_while(
+    reporter: Reporter,
+) -> None:
+    assert reporter.sees(sight(waiting(), of=FORTY)) == [DETECTED]
+    reporter.sees(sight(of=INVALID))
+
+    assert reporter.sees(sight(waiting(), of=FORTY), NOW + timedelta(minutes=1)) == []
+
+
+@pytest.mark.rule("decision 15")
+def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_have_to_refuse() -> None:
+    for seen in (
+        sight(*EVERYTHING),
+        sight(*EVERYTHING, around=STOPPED),
+        blocked(*EVERYTHING),
+        sight(of=INVALID),
+    ):
+        stored = status_patch(seen, {}, NOW)
+        assert announcements(seen, seen, stored, NOW) == []
 
 
 @pytest.mark.rule("decision 15")

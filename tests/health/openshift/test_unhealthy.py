@@ -56,8 +56,8 @@ def test_machine_with_a_node_without_trouble_is_healthy() -> None:
 )
 @pytest.mark.parametrize("rules", [RULES, NO_STARTUP])
 def test_failed_machine_is_expired_at_once(failed: MachineTarget, rules: Rules) -> None:
-    judged = verdict(failed, rules, CREATED)
-
+    assert verdict(failed, rules, CREATED).health is Health.EXPIRED
+    judged = verdict(failed, rules, NOW)
     assert judged.health is Health.EXPIRED
     assert judged.fact == Fact(condition="Phase", status="Failed", since=CREATED)
     assert judged.deadline == CREATED
@@ -188,6 +188,12 @@ def test_what_needs_no_timer_is_not_delayed_by_an_upgrade() -> None:
     ("one", "stated", "is_true"),
     [
         pytest.param(target(condition("Ready", "False")), ("Ready", "False", NOW), True, id="as it is"),
+        pytest.param(
+            target(condition("Ready", "False"), condition("DiskPressure", "True")),
+            ("DiskPressure", "True", NOW),
+            True,
+            id="one of two",
+        ),
         pytest.param(
             target(condition("Ready", "False")),
             ("Ready", "False", NOW - SECOND),

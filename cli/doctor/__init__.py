@@ -1,0 +1,1 @@
+"""`paramedic doctor`: what is wrong with the cluster and with Temporal, and what to do about it."""

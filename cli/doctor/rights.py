@@ -1,0 +1,96 @@
+"""Rights: asks the API server what our processes may do there.
+
+Who may review others (an administrator) asks about the ServiceAccounts that `deploy/` makes. Who may not
+asks about itself, where it is one of them; about the other one it can say nothing, and says so.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.needs import Need, Process
+from kube.client import Client
+from kube.errors import Forbidden
+from kube.resource import Object, Resource
+
+_REVIEWS = Resource(
+    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+_SELF_REVIEWS = Resource(
+    "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+_WHO_AM_I = Resource(
+    "authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False
+)
+
+
+class Rights:
+    """The rights of the processes in one namespace, as `client` may ask for them."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+
+    async def findings(self, needs: Iterable[Need]) -> list[Finding]:
+        """What is not allowed, or cannot be reviewed.
+
+        Raises:
+            KubernetesError: the API server cannot be asked.
+
+        """
+        wanted = list(dict.fromkeys(needs))
+        if not wanted:
+            return []
+        try:
+            return await self._missing(wanted, _REVIEWS)
+        except Forbidden:
+            return await self._of_ourselves(wanted)
+
+    async def _of_ourselves(self, needs: Sequence[Need]) -> list[Finding]:
+        user = await self._who_am_i()
+        unknown = [process for process in Process if self._account(process) != user]
+        own = [need for need in needs if need.process not in unknown]
+        return [*await self._missing(own, _SELF_REVIEWS), *(_unreviewed(one, user) for one in unknown)]
+
+    async def _missing(self, needs: Sequence[Need], reviews: Resource) -> list[Finding]:
+        refused = await asyncio.gather(*(self._refused(need, reviews) for need in needs))
+        return [_may_not(need, verbs) for need, verbs in zip(needs, refused, strict=True) if verbs]
+
+    async def _refused(self, need: Need, reviews: Resource) -> list[str]:
+        return [verb for verb in need.verbs if not await self._may(need, verb, reviews)]
+
+    async def _may(self, need: Need, verb: str, reviews: Resource) -> bool:
+        resource, _, subresource = need.resource.partition("/")
+        asked = {"group": need.group, "resource": resource, "subresource": subresource, "verb": verb}
+        spec: Object = {"resourceAttributes": asked | {"namespace": need.namespace, "name": need.name}}
+        if reviews is _REVIEWS:
+            spec |= {"user": self._account(need.process), "groups": self._groups}
+        body: Object = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}
+        answer = await self._client.create(reviews, body)
+        return bool(answer.get("status", {}).get("allowed"))
+
+    async def _who_am_i(self) -> str:
+        body: Object = {"apiVersion": _WHO_AM_I.api_version, "kind": _WHO_AM_I.kind}
+        answer = await self._client.create(_WHO_AM_I, body)
+        return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))
+
+    def _account(self, process: Process) -> str:
+        return f"system:serviceaccount:{self._namespace}:{process.service_account}"
+
+    @property
+    def _groups(self) -> list[str]:
+        accounts = "system:serviceaccounts"
+        return [accounts, f"{accounts}:{self._namespace}", "system:authenticated"]
+
+
+def _may_not(need: Need, verbs: Sequence[str]) -> Finding:
+    what = f"the {need.process} may not {', '.join(verbs)} {need}"
+    return problem("RightMissing", what, f"apply {need.granted_by}")
+
+
+def _unreviewed(process: Process, user: str) -> Finding:
+    return warning(
+        "RightsUnknown",
+        f"{user!r} cannot review the rights of the {process}",
+        f"run it as an administrator, or as the ServiceAccount {process.service_account}",
+    )

@@ -1,0 +1,79 @@
+"""What is counted of an act, by what was asked and what was answered."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from health.observation import Hold, HoldReason
+from health.references import Action, CheckReference, IncidentReference, Step, TargetReference
+from health.verdict import Fact
+from tests.samples_of_metrics import Series, scrape, series
+from worker.counting import Counting
+from worker.tally import Tally
+from workflows.contracts import ACT, ActInput, ActResult
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DELETED = series("mapi_machinehealthcheck_remediation_success_total", name="workers", namespace="machines")
+ISSUED = ActResult(is_done=True, lease_acquired_at=NOW)
+UNDER_WAY = ActResult(is_done=True)
+HELD = ActResult(hold=Hold(reason=HoldReason.NO_CONTROLLER, message="nobody would replace it"))
+
+
+class Answering(ActivityInboundInterceptor):
+    """The activity itself."""
+
+    def __init__(self, result: ActResult) -> None:
+        self._result = result
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ARG002  the SDK names it
+        return self._result
+
+
+def order(action: Action) -> ActInput:
+    return ActInput(
+        incident=IncidentReference(
+            cluster="c",
+            check=CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers"),
+            target=TargetReference(kind="Machine", namespace="machines", name="m-1", uid="uid"),
+        ),
+        run_id="run",
+        step=Step(action=action),
+        fact=Fact(condition="Ready", status="False", since=NOW),
+        generation=1,
+    )
+
+
+async def counted(action: Action, result: ActResult) -> dict[Series, float]:
+    """All that is counted of one act."""
+    registry = CollectorRegistry()
+    interceptor = Counting(Tally(registry)).intercept_activity(Answering(result))
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, activity_type=ACT.name)
+    asked = ExecuteActivityInput(fn=Answering, args=[order(action)], executor=None, headers={})
+    await environment.run(interceptor.execute_activity, asked)
+    return {key: value for key, value in scrape(registry).items() if value}
+
+
+def acted(result: str, reason: str = "") -> Series:
+    return series("paramedic_acts_total", result=result, reason=reason)
+
+
+@pytest.mark.rule("MHC A.1/metric/mapi_machinehealthcheck_remediation_success_total")
+@pytest.mark.parametrize(
+    ("action", "result", "expected"),
+    [
+        pytest.param(Action.DELETE, ISSUED, {acted("Done"): 1, DELETED: 1}, id="deleted"),
+        pytest.param(Action.DELETE, UNDER_WAY, {acted("Done"): 1}, id="deleted-by-somebody-else"),
+        pytest.param(Action.DELETE, HELD, {acted("Held", "NoController"): 1}, id="not-deleted"),
+        pytest.param(Action.MARK, ISSUED, {acted("Done"): 1}, id="marked"),
+    ],
+)
+async def test_deletions_that_were_asked_for_are_counted_by_their_check(
+    action: Action, result: ActResult, expected: dict[Series, float]
+) -> None:
+    assert await counted(action, result) == expected

@@ -1,0 +1,1 @@
+"""Scenarios of MachineHealthCheck of OpenShift, on a control plane of their own."""

@@ -1,0 +1,38 @@
+"""What our processes asked of the objects of one test, as the audit log of kube-apiserver says."""
+
+import json
+from pathlib import Path
+
+WORKER, DETECTOR = "paramedic-worker", "paramedic-detector"
+WRITES = frozenset({"create", "update", "patch", "delete"})
+Ask = tuple[str, str, str, int]
+"""Who, the verb, the kind and name with the subresource, and the answer."""
+
+
+def writes(audit_log: Path, namespace: str) -> list[Ask]:
+    """Every write into a namespace by our processes, in order, whatever was answered."""
+    return [ask for ask in _asked(audit_log, namespace) if ask[1] in WRITES]
+
+
+def deletions(audit_log: Path, namespace: str, machine: str) -> list[int]:
+    """What was answered to each of our wishes to delete a Machine."""
+    return [
+        code
+        for _, verb, what, code in _asked(audit_log, namespace)
+        if (verb, what) == ("delete", f"machines/{machine}")
+    ]
+
+
+def _asked(audit_log: Path, namespace: str) -> list[Ask]:
+    found = []
+    for line in audit_log.read_text().splitlines():
+        if namespace not in line or not line.endswith("}"):
+            continue
+        event = json.loads(line)
+        who, target = event["user"]["username"].rpartition(":")[2], event.get("objectRef", {})
+        if who not in (WORKER, DETECTOR) or target.get("namespace") != namespace:
+            continue
+        parts = (target["resource"], target.get("name", ""), target.get("subresource", ""))
+        what = "/".join(part for part in parts if part)
+        found.append((who, event["verb"], what, event["responseStatus"].get("code", 0)))
+    return found

@@ -1,0 +1,91 @@
+"""Check: one MachineHealthCheck of a test."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.openshift.pause import PAUSED
+from kube.resource import Object, resource_of
+from tests.end_to_end.world import World
+
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One in the namespace of the test."""
+
+    world: World
+    name: str
+
+    async def make(self, spec: Object, annotations: dict[str, str]) -> None:
+        """Create it."""
+        body: Object = {
+            "apiVersion": CHECKS.api_version,
+            "kind": CHECKS.kind,
+            "metadata": {"name": self.name, "annotations": annotations},
+            "spec": spec,
+        }
+        await self.world.client.create(CHECKS, body, self.world.name)
+
+    async def get(self) -> Object:
+        """As it is stored."""
+        return await self.world.client.get(CHECKS, self.name, self.world.name)
+
+    async def edit(self, **spec: Any) -> None:
+        """Change fields of its spec."""
+        await self._patch({"spec": spec})
+
+    async def annotate(self, key: str, value: str | None) -> None:
+        """Put an annotation on it, or (None) take it off."""
+        await self._patch({"metadata": {"annotations": {key: value}}})
+
+    async def pause(self, value: str = "") -> None:
+        """Pause it."""
+        await self.annotate(PAUSED, value)
+
+    async def unpause(self) -> None:
+        """End the pause."""
+        await self.annotate(PAUSED, None)
+
+    async def delete(self) -> None:
+        """Delete it."""
+        await self.world.client.delete(CHECKS, self.name, self.world.name)
+
+    async def version(self) -> str:
+        """Its resourceVersion: whatever is written to it, status included, moves it."""
+        version: str = (await self.get())["metadata"]["resourceVersion"]
+        return version
+
+    async def condition(self, type_: str) -> dict[str, str]:
+        """One condition of its status but for the time, empty if it is not there."""
+        listed = (await self.get()).get("status", {}).get("conditions", [])
+        found = next((one for one in listed if one["type"] == type_), {})
+        return {key: value for key, value in found.items() if key not in ("type", "lastTransitionTime")}
+
+    async def until_condition(self, type_: str, **fields: str) -> dict[str, str]:
+        """A condition of its status, once it says this."""
+        last: dict[str, str] = {}
+
+        async def says_so() -> bool:
+            last.clear()
+            last.update(await self.condition(type_))
+            return fields.items() <= last.items()
+
+        await self.world.until(says_so, f"{type_} never said {fields}; last {last}")
+        return last
+
+    async def until_numbers(self, expected: int, healthy: int, allowed: int) -> None:
+        """Return when its status says these numbers."""
+        wanted = {"expectedMachines": expected, "currentHealthy": healthy, "remediationsAllowed": allowed}
+        last: Object = {}
+
+        async def says_so() -> bool:
+            last.clear()
+            last.update((await self.get()).get("status", {}))
+            return wanted.items() <= last.items()
+
+        await self.world.until(says_so, f"the status never said {wanted}; last {last}")
+
+    async def _patch(self, body: Object) -> None:
+        await self.world.client.merge_patch(CHECKS, self.name, body, self.world.name)

@@ -1,0 +1,114 @@
+"""A control plane of this folder's own: a MachineHealthCheck disables every NodeHealthCheck of a cluster.
+
+Detector and worker handle both kinds, and run through all tests of a file; each test has a namespace.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from temporalio.client import Client as TemporalClient
+
+from devcluster import assets, manifests
+from devcluster import control_plane as control_planes
+from devcluster.control_plane import ControlPlane
+from devcluster.polling import until
+from devcluster.temporal import TemporalServer
+from health.kinds import CHECK_KINDS
+from kube.client import Client
+from kube.errors import TooManyRequests
+from kube.resource import MACHINES
+from kube.transport import Transport
+from tests.end_to_end.conftest import Paramedic, watched_world
+from tests.end_to_end.machines.machines import Machines
+from tests.end_to_end.processes import our_process
+
+PATIENCE = timedelta(seconds=30)
+
+
+@pytest.fixture(scope="session")
+async def control_plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+    """The control plane of this folder."""
+    directory = tmp_path_factory.mktemp("machines")
+    async with control_planes.control_plane(directory / "kubernetes", assets.find()) as running:
+        await manifests.install(running.kubeconfig)
+        async with await Transport.connect(str(running.kubeconfig)) as transport:
+            await _until_served(Client(transport))
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster_name() -> str:
+    """A configured name for the file."""
+    return f"c{uuid.uuid4().hex[:6]}"
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, str]:
+    """Settings of both processes that a file wants to be other than usual."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+async def paramedic(
+    cluster_name: str,
+    control_plane: ControlPlane,
+    temporal_server: TemporalServer,
+    settings: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Paramedic]:
+    """Detector and worker, ready, for all tests of the file."""
+    directory = tmp_path_factory.mktemp("paramedic")
+    kinds = {"PARAMEDIC_CHECK_KINDS": ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
+    detector, worker = (
+        our_process(name, cluster_name, control_plane, temporal_server, directory)
+        for name in ("detector", "worker")
+    )
+    for process in (detector, worker):
+        process.environment.update(kinds | settings)
+    processes = Paramedic(detector, worker)
+    await processes.start()
+    yield processes
+    await asyncio.gather(detector.stop(), worker.stop())
+
+
+@pytest.fixture
+async def machines(
+    cluster_name: str,
+    control_plane: ControlPlane,
+    temporal_client: TemporalClient,
+    paramedic: Paramedic,  # noqa: ARG001  it runs
+) -> AsyncIterator[Machines]:
+    """One test's part of the cluster."""
+    async with watched_world(cluster_name, control_plane, temporal_client) as world:
+        made = Machines(world)
+        await made.make()
+        yield made
+        await made.remove()
+        await world.remove()
+        await _until_nothing_runs(temporal_client, world.cluster)
+
+
+async def _until_served(client: Client) -> None:
+    """Return when Machines can be listed: an API server that has just got their CRD asks to wait."""
+
+    async def is_served() -> bool:
+        try:
+            await client.list(MACHINES)
+        except TooManyRequests:
+            return False
+        return True
+
+    await until(is_served, within=PATIENCE, otherwise="Machines are not served")
+
+
+async def _until_nothing_runs(client: TemporalClient, cluster: str) -> None:
+    """Return when every incident has ended."""
+    query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
+
+    async def has_ended() -> bool:
+        return (await client.count_workflows(query)).count == 0
+
+    await until(has_ended, within=PATIENCE, otherwise="incidents still run after the check is gone")

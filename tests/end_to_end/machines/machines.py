@@ -1,0 +1,221 @@
+"""Machines: a namespace with Machines, as the administrator of an OpenShift cluster sees it, for one test."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+
+from devcluster.simulation.resources import MACHINE_SETS
+from health.references import CheckReference, IncidentReference, TargetReference
+from kube.errors import NotFound
+from kube.resource import EVENTS, MACHINES, NAMESPACES, Object, Resource
+from kube.timestamps import timestamp
+from tests.end_to_end.machines.check import CHECKS, Check
+from tests.end_to_end.world import TEMPLATES, World
+from workflows.messages import ResumeOrder, State
+
+CHECK = "workers"
+FINALIZER = "machine.test/hangs"
+CONTROLLER = "replacer"
+NEVER_STARTED: Object = {"phase": "Provisioned"}
+
+
+class Machines:
+    """Machines whose names begin with that of the test, each with a Node of its own name."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.client = world.client
+        self.namespace = world.name
+        self._uids: dict[str, str] = {}
+        self._controller: Object = {}
+
+    async def make(self) -> None:
+        """The namespace, and a MachineSet that nobody looks after: it makes no Machines."""
+        await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
+        body = _typed(MACHINE_SETS, {"metadata": {"name": CONTROLLER}, "spec": {"replicas": 0}})
+        made = await self.client.create(MACHINE_SETS, body, self.namespace)
+        self._controller = {
+            "apiVersion": MACHINE_SETS.api_version,
+            "kind": MACHINE_SETS.kind,
+            "name": CONTROLLER,
+            "uid": made["metadata"]["uid"],
+            "controller": True,
+        }
+
+    async def add(self, *suffixes: str, **metadata: Any) -> list[str]:
+        """Running Machines with healthy Nodes, and this beside the usual metadata."""
+        names = list((await self.world.add_named_nodes(*suffixes)).values())
+        await asyncio.gather(*(self.add_alone(name, name, **metadata) for name in names))
+        return names
+
+    async def add_orphan(self, suffix: str) -> str:
+        """A running Machine that no controller owns."""
+        (name,) = await self.add(suffix, ownerReferences=[])
+        return name
+
+    async def add_alone(self, name: str, node: str, **metadata: Any) -> None:
+        """A Machine that is linked to that Node, or ("") to none yet."""
+        body: Object = {"name": name, "ownerReferences": [self._controller]} | metadata
+        made = await self.client.create(MACHINES, _typed(MACHINES, {"metadata": body}), self.namespace)
+        self._uids[name] = made["metadata"]["uid"]
+        status = {"phase": "Running", "nodeRef": {"name": node}} if node else NEVER_STARTED
+        await self.set_status(name, **status, lastUpdated=timestamp(datetime.now(UTC)))
+
+    async def set_status(self, machine: str, **fields: Any) -> None:
+        """As the machine controller does."""
+        await self.client.merge_patch(MACHINES, machine, {"status": fields}, self.namespace, "status")
+
+    async def set_metadata(self, machine: str, **fields: Any) -> None:
+        """Change metadata of a Machine; its kept finalizers, annotations or owners."""
+        await self.client.merge_patch(MACHINES, machine, {"metadata": fields}, self.namespace)
+
+    async def let_go(self, machine: str) -> None:
+        """Its hardware is gone: the finalizer that kept it goes as well."""
+        await self.set_metadata(machine, finalizers=None)
+
+    async def add_template(self, name: str = "", spec: Object | None = None) -> Object:
+        """A template in the namespace; answers how a check refers to it."""
+        reference = self.template(name)
+        contents = {"metadata": {"labels": {"team": "infra"}}, "spec": {"powerOffSeconds": 7}}
+        metadata = {"name": reference["name"]}
+        body = _typed(TEMPLATES, {"metadata": metadata, "spec": spec or {"template": contents}})
+        await self.client.create(TEMPLATES, body, self.namespace)
+        return reference
+
+    def template(self, name: str = "") -> dict[str, str]:
+        """How a check refers to a template."""
+        return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": name or CHECK}
+
+    async def add_check(
+        self, name: str = CHECK, annotations: dict[str, str] | None = None, **spec: Any
+    ) -> Check:
+        """A check over all Machines of the namespace, due one second after Ready is Unknown."""
+        usual = {"unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]}
+        check = Check(self.world, name)
+        await check.make(usual | spec, annotations or {})
+        return check
+
+    async def get(self, machine: str) -> Object | None:
+        """A Machine; None if it is gone."""
+        try:
+            return await self.client.get(MACHINES, machine, self.namespace)
+        except NotFound:
+            return None
+
+    async def is_going(self, machine: str) -> bool:
+        """Whether it is gone or being deleted."""
+        found = await self.get(machine)
+        return found is None or "deletionTimestamp" in found["metadata"]
+
+    async def annotation(self, machine: str, key: str) -> str | None:
+        """What an annotation of a Machine says; None if it is not there."""
+        found = await self.get(machine)
+        value: str | None = ((found or {}).get("metadata", {}).get("annotations") or {}).get(key)
+        return value
+
+    async def until_going(self, *machines: str) -> None:
+        """Return when each is gone or being deleted."""
+
+        async def all_go() -> bool:
+            return all([await self.is_going(machine) for machine in machines])
+
+        await self.world.until(all_go, f"{machines} were never deleted")
+
+    def incident(self, machine: str, check: str = CHECK) -> IncidentReference:
+        """The incident that a Machine has, should have, or had."""
+        return IncidentReference(
+            cluster=self.world.cluster,
+            check=CheckReference(kind="MachineHealthCheck", namespace=self.namespace, name=check),
+            target=TargetReference(
+                kind="Machine", namespace=self.namespace, name=machine, uid=self._uids[machine]
+            ),
+        )
+
+    def workflow(self, machine: str, check: str = CHECK) -> WorkflowHandle[Any, Any]:
+        """The workflow of that incident."""
+        return self.world.temporal.get_workflow_handle(self.incident(machine, check).workflow_id)
+
+    async def has_incident(self, machine: str, check: str = CHECK) -> bool:
+        """Whether that incident ever had a workflow."""
+        query = f"WorkflowId = '{self.incident(machine, check).workflow_id}'"
+        return (await self.world.temporal.count_workflows(query)).count > 0
+
+    async def state(self, machine: str, check: str = CHECK) -> State:
+        """The answer to the query `state`."""
+        state: State = await self.workflow(machine, check).query("state", result_type=State)
+        return state
+
+    async def until_state(
+        self, machine: str, is_so: Callable[[State], bool], check: str = CHECK
+    ) -> State:
+        """The answer to the query `state`, once it is so."""
+        found: list[State] = []
+
+        async def has_come() -> bool:
+            found[:] = [await self.state(machine, check)] if await self.has_incident(machine, check) else []
+            return bool(found) and is_so(found[0])
+
+        await self.world.until(has_come, f"the incident of {machine} never was so; last {found}")
+        return found[0]
+
+    async def until_held(self, machine: str, words: str, check: str = CHECK) -> State:
+        """The state of the incident once it is held with these words."""
+        return await self.until_state(
+            machine, lambda state: state.phase == "Held" and words in state.details, check
+        )
+
+    async def until_ended(self, *machines: str) -> None:
+        """Return when no incident of them runs."""
+
+        async def all_ended() -> bool:
+            for machine in machines:
+                described = await self.workflow(machine).describe()
+                if described.status is WorkflowExecutionStatus.RUNNING:
+                    return False
+            return True
+
+        await self.world.until(all_ended, f"incidents of {machines} still run")
+
+    async def outcome(self, machine: str, check: str = CHECK) -> str:
+        """How the incident of a Machine ends; waits until it has."""
+        async with asyncio.timeout(self.world.patience.total_seconds()):
+            outcome: str = await self.workflow(machine, check).result()
+        return outcome
+
+    async def resume(self, machine: str) -> None:
+        """Give the order."""
+        await self.workflow(machine).execute_update("resume", ResumeOrder())
+
+    async def events(self, name: str, reason: str = "") -> list[Object]:
+        """The Events about an object of the namespace, or those with that reason."""
+        found = await self.client.list(EVENTS, self.namespace)
+        about = [event for event in found if event["involvedObject"]["name"] == name]
+        return [event for event in about if reason in ("", event["reason"])]
+
+    async def until_told(self, name: str, reason: str) -> Object:
+        """The one Event with that reason about an object, once it is there."""
+
+        async def is_told() -> bool:
+            return bool(await self.events(name, reason))
+
+        await self.world.until(is_told, f"{reason} was never told of {name}")
+        (event,) = await self.events(name, reason)
+        return event
+
+    async def remove(self) -> None:
+        """Leave no Machine and no check behind; the namespace may go with the control plane."""
+        for check in await self.client.list(CHECKS, self.namespace):
+            await self.client.delete(CHECKS, check["metadata"]["name"], self.namespace)
+        for machine in await self.client.list(MACHINES, self.namespace):
+            name = machine["metadata"]["name"]
+            if "deletionTimestamp" not in machine["metadata"]:
+                await self.client.delete(MACHINES, name, self.namespace)
+            if machine["metadata"].get("finalizers"):
+                await self.let_go(name)
+
+
+def _typed(resource: Resource, body: Object) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **body}

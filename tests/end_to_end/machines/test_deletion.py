@@ -1,0 +1,179 @@
+"""An unhealthy Machine is deleted, once, if something would make another one in its place."""
+
+import asyncio
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from kube.resource import MACHINES
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.machines.audit import deletions, writes
+from tests.end_to_end.machines.check import Check
+from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.samples_of_metrics import Series, series
+
+pytestmark = pytest.mark.cluster
+
+DELETED = "Machine {ns}/workers/{name}/{name} has been remediated by requesting to delete Machine object"
+
+
+@pytest.mark.rule(
+    "MHC A.2.5/delete",
+    "MHC A.1/event/MachineDeleted",
+    "MHC A.1/event/DetectedUnhealthy",
+    "MHC A.1/event/form",
+    "MHC A.1/metric/mapi_machinehealthcheck_remediation_success_total",
+    "MHC A.1/metric/mapi_machinehealthcheck_nodes_covered",
+    "MHC A.1/metric/mapi_machinehealthcheck_short_circuit",
+    "MHC A.2.1/Machine",
+    "MHC A.2.1/Node",
+)
+async def test_machine_of_a_dead_node_is_deleted_once_and_waited_for_until_it_is_gone(
+    machines: Machines, control_plane: ControlPlane, paramedic: Paramedic
+) -> None:
+    name, other = await machines.add("a", "b", finalizers=[FINALIZER])
+    check = await machines.add_check()
+    await check.until_numbers(2, 2, 2)
+    await machines.world.fail(name)
+
+    await machines.until_going(name)
+    waiting = await machines.until_state(name, lambda state: state.memory.has_deleted)
+    assert waiting.phase == "Remediating"
+    assert "it was deleted, and is not gone yet" in waiting.details or "is being deleted" in waiting.details
+    await check.until_numbers(2, 1, 1)
+    await machines.world.recover(name)  # what its Node says changes nothing any more
+    await machines.world.fail(name)
+    await machines.let_go(name)
+
+    assert await machines.outcome(name) == "Remediated"
+    await check.until_numbers(1, 1, 1)
+    assert not await machines.is_going(other)
+    assert deletions(control_plane.audit_log, machines.namespace, name) == [200]
+    event = await machines.until_told(name, "MachineDeleted")
+    assert event["message"] == DELETED.format(ns=machines.namespace, name=name)
+    detected = await machines.until_told(name, "DetectedUnhealthy")
+    about = {"kind": "Machine", "namespace": machines.namespace, "name": name}
+    for told, action in ((event, "Remediate"), (detected, "HealthCheck")):
+        assert about.items() <= told["involvedObject"].items()
+        assert (told["type"], told["action"]) == ("Normal", action)
+        assert told["source"]["component"] == "machinehealthcheck-controller"
+    await _must_be_counted(machines, paramedic)
+
+
+async def _must_be_counted(machines: Machines, paramedic: Paramedic) -> None:
+    def of_check(metric: str) -> Series:
+        return series(f"mapi_machinehealthcheck_{metric}", name=CHECK, namespace=machines.namespace)
+
+    assert (await paramedic.worker.metrics())[of_check("remediation_success_total")] == 1
+    seen = await paramedic.detector.metrics()
+    assert (seen[of_check("nodes_covered")], seen[of_check("short_circuit")]) == (1, 0)
+    await Check(machines.world, CHECK).delete()
+
+    async def has_ended() -> bool:
+        return of_check("nodes_covered") not in await paramedic.detector.metrics()
+
+    await machines.world.until(has_ended, "the series of the check never ended")
+
+
+@pytest.mark.rule("MHC A.2.5/no controller", "MHC A.1/event/SkippedNoController", "MHC A.2.1/targets")
+async def test_machine_without_a_controller_is_held_visibly_until_it_has_one(
+    machines: Machines, control_plane: ControlPlane
+) -> None:
+    name = await machines.add_orphan("alone")
+    (owned,) = await machines.add("owned", finalizers=[FINALIZER])
+    check = await machines.add_check()
+    await machines.world.fail(name)
+
+    await machines.until_held(name, "NoController: ")
+    told = await machines.until_told(name, "SkippedNoController")
+    assert told["message"].endswith(f"/{name} has no controller owner, skipping remediation")
+    await check.edit(maxUnhealthy="90%")
+    await machines.world.fail(owned)
+    await check.edit(maxUnhealthy="100%")
+    await machines.until_going(owned)
+    assert len(await machines.events(name, "SkippedNoController")) == 1
+    assert deletions(control_plane.audit_log, machines.namespace, name) == []
+    (controller,) = (await machines.get(owned) or {})["metadata"]["ownerReferences"]
+    await machines.set_metadata(name, ownerReferences=[controller])
+
+    assert await machines.outcome(name) == "Remediated"
+
+
+@pytest.mark.rule(
+    "MHC A.2.3/1",
+    "MHC A.2.3/2",
+    "MHC A.2.3/3",
+    "MHC A.2.5/deleting",
+    "MHC A.2.1/Node",
+    "MHC A.1/nodeStartupTimeout",
+    "decision 25",
+    "decision 26",
+)
+async def test_machine_is_deleted_for_each_reason_and_one_that_goes_already_is_left_to_it(
+    machines: Machines, control_plane: ControlPlane
+) -> None:
+    failed, nodeless, going = await machines.add("failed", "nodeless", "going", finalizers=[FINALIZER])
+    slow = f"{machines.namespace}-slow"
+    check = await machines.add_check(unhealthyConditions=[], nodeStartupTimeout="0")
+    await machines.add_alone(slow, "", finalizers=[FINALIZER])
+    await check.until_numbers(4, 3, 3)
+    await machines.client.delete(MACHINES, going, machines.namespace)
+
+    await asyncio.gather(
+        machines.set_status(failed, phase="Failed"),
+        machines.set_status(going, phase="Failed"),
+        machines.world.delete_node(nodeless),
+    )
+    await machines.until_going(failed, nodeless)
+    assert not await machines.is_going(slow)
+    assert not await machines.has_incident(slow)
+    await check.edit(nodeStartupTimeout="1s")
+
+    await machines.until_going(slow)
+    state = await machines.until_state(going, lambda state: state.phase == "Remediating")
+    assert f"{going} is being deleted" in state.details
+    assert deletions(control_plane.audit_log, machines.namespace, going) == []
+    every = (failed, nodeless, slow, going)
+    await asyncio.gather(*(machines.let_go(name) for name in every))
+    assert [await machines.outcome(name) for name in every] == ["Remediated"] * 3 + ["Gone"]
+    await check.until_numbers(0, 0, 0)
+    told = [await machines.events(name, "DetectedUnhealthy") for name in every]
+    assert [len(events) for events in told] == [0, 0, 1, 0]
+
+
+@pytest.mark.rule("MHC A.2.1/shared Node")
+async def test_node_that_two_machines_are_linked_to_counts_for_both(machines: Machines) -> None:
+    (name,) = await machines.add("one")
+    twin = f"{machines.namespace}-two"
+    await machines.add_alone(twin, name)
+    check = await machines.add_check()
+    await check.until_numbers(2, 2, 2)
+    await machines.world.fail(name)
+
+    assert [await machines.outcome(each) for each in (name, twin)] == ["Remediated"] * 2
+    await check.until_numbers(0, 0, 0)
+
+
+@pytest.mark.rule("MHC A.2.1/heartbeat", "MHC A.2.1/check")
+async def test_heartbeats_cause_no_write_and_an_edit_of_the_check_is_obeyed_at_once(
+    machines: Machines, control_plane: ControlPlane
+) -> None:
+    (name,) = await machines.add("a")
+    check = await machines.add_check(
+        unhealthyConditions=[{"type": "Ready", "status": "Unknown", "timeout": "300s"}]
+    )
+    await check.until_numbers(1, 1, 1)
+    await machines.world.fail(name)
+    await machines.until_told(name, "DetectedUnhealthy")
+    await check.until_numbers(1, 0, 0)
+    before = writes(control_plane.audit_log, machines.namespace)
+    history = (await machines.workflow(name).describe()).history_length
+    for _ in range(20):
+        await machines.world.set_annotation(name, "heartbeat", str(_))
+        await machines.set_status(name, lastUpdated="2026-01-01T00:00:00Z")
+        await machines.set_status(name, lastUpdated="2026-01-01T00:00:01Z")
+    assert writes(control_plane.audit_log, machines.namespace) == before
+    assert (await machines.workflow(name).describe()).history_length == history
+
+    await check.edit(unhealthyConditions=[{"type": "Ready", "status": "Unknown", "timeout": "0s"}])
+    assert await machines.outcome(name) == "Remediated"

@@ -1,0 +1,68 @@
+"""What is told of a Machine that was deleted or marked."""
+
+import pytest
+
+from health.announcement import Announcement, Severity
+from health.openshift.act_events import deleted, deletion_failed, marked, marking_failed
+from health.openshift.machine_target import MachineTarget
+from health.references import CheckReference, IncidentReference, TargetReference
+from health.remediation_request import Attempt
+from tests.health.openshift.samples import NAMESPACE, machine
+
+TARGET = MachineTarget(machine())
+INCIDENT = IncidentReference(
+    cluster="c",
+    check=CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers"),
+    target=TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid"),
+)
+FIRST, SECOND = Attempt(incident=INCIDENT, run_id="run-1"), Attempt(incident=INCIDENT, run_id="run-2")
+NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
+
+
+@pytest.mark.rule(
+    "MHC A.1/event/MachineDeleted",
+    "MHC A.1/event/MachineDeletionFailed",
+    "MHC A.1/event/ExternalAnnotationAdded",
+    "MHC A.1/event/ExternalAnnotationFailed",
+)
+@pytest.mark.parametrize(
+    ("told", "severity", "reason", "message"),
+    [
+        (
+            deleted(FIRST, TARGET),
+            Severity.NORMAL,
+            "MachineDeleted",
+            f"Machine {NAMED} has been remediated by requesting to delete Machine object",
+        ),
+        (
+            deletion_failed(FIRST, TARGET, "no."),
+            Severity.WARNING,
+            "MachineDeletionFailed",
+            f"Machine {NAMED} remediation failed: unable to delete Machine object: no.",
+        ),
+        (
+            marked(FIRST, TARGET),
+            Severity.NORMAL,
+            "ExternalAnnotationAdded",
+            f"Requesting external remediation of node associated with machine {NAMED}",
+        ),
+        (
+            marking_failed(FIRST, TARGET, "no."),
+            Severity.WARNING,
+            "ExternalAnnotationFailed",
+            f"Requesting external remediation of node associated with machine {NAMED} failed: no.",
+        ),
+    ],
+    ids=lambda value: value.reason if isinstance(value, Announcement) else "",
+)
+def test_texts_are_those_of_the_reference(
+    told: Announcement, severity: Severity, reason: str, message: str
+) -> None:
+    assert (told.severity, told.reason, told.message, told.action) == (severity, reason, message, "Remediate")
+
+
+@pytest.mark.rule("decision 15")
+def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
+    assert deletion_failed(FIRST, TARGET, "no.").seed == deletion_failed(FIRST, TARGET, "never.").seed
+    assert deleted(FIRST, TARGET).seed != deletion_failed(FIRST, TARGET, "no.").seed
+    assert deleted(FIRST, TARGET).seed != deleted(SECOND, TARGET).seed

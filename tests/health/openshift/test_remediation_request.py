@@ -1,0 +1,170 @@
+"""Requests for Machines as remediators read them (semantics A.2.5), and whose they are."""
+
+from typing import Any
+
+import pytest
+
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.openshift.remediation_request import new_request
+from health.references import CheckReference, IncidentReference, Step, TargetReference, TemplateReference
+from health.remediation_request import ATTEMPT, INCIDENT, Attempt, InvalidTemplateError, RemediationRequest
+from tests.health.openshift.samples import NAMESPACE, machine
+from tests.health.samples import INCIDENT as INCIDENT_OF_NODE
+
+CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
+TARGET = TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid")
+OF_INCIDENT = IncidentReference(cluster="c", check=CHECK, target=TARGET)
+STEP = Step(
+    template=TemplateReference(
+        api_version="infrastructure.cluster.x-k8s.io/v1beta1",
+        kind="Metal3RemediationTemplate",
+        namespace=NAMESPACE,
+        name="reboot",
+    )
+)
+OWNER = {
+    "apiVersion": "machine.openshift.io/v1beta1",
+    "kind": "Machine",
+    "name": "machine-1",
+    "uid": "machine-uid",
+}
+CLONED = {
+    "machine.openshift.io/cloned-from-name": "reboot",
+    "machine.openshift.io/cloned-from-groupkind": "Metal3RemediationTemplate.infrastructure.cluster.x-k8s.io",
+    "paramedic.dev/incident": f"remediation/c/MachineHealthCheck/{NAMESPACE}/workers/machine-1/machine-",
+    "paramedic.dev/target-uid": "machine-uid",
+}
+
+
+def made(contents: object, *, number: int = 1, step: Step = STEP) -> dict[str, Any]:
+    """The request made from a template with this spec.template."""
+    attempt = Attempt(incident=OF_INCIDENT, run_id="run-1", number=number)
+    return new_request(attempt, step, template={"spec": {"template": contents}}, machine=machine())
+
+
+@pytest.mark.rule("MHC A.2.5/request", "MHC A.1/annotation/cloned-from")
+def test_request_has_what_the_template_says_and_the_machine_as_its_one_owner() -> None:
+    metadata = {
+        "name": "dropped",
+        "namespace": "dropped",
+        "labels": {"a": "label"},
+        "annotations": {"an": "annotation"},
+        "finalizers": ["dropped"],
+        "uid": "dropped",
+        "resourceVersion": "1",
+    }
+    assert made({"metadata": metadata, "spec": {"strategy": {"type": "Reboot"}}}) == {
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+        "kind": "Metal3Remediation",
+        "metadata": {
+            "name": "machine-1",
+            "namespace": NAMESPACE,
+            "labels": {"a": "label"},
+            "annotations": {"an": "annotation", **CLONED},
+            "ownerReferences": [OWNER],
+        },
+        "spec": {"strategy": {"type": "Reboot"}},
+    }
+
+
+@pytest.mark.rule("MHC A.2.5/request")
+@pytest.mark.parametrize(
+    "contents",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"metadata": None}, id="null"),
+        pytest.param({"metadata": ["x"]}, id="metadata that is none"),
+        pytest.param({"metadata": {"labels": "x", "annotations": None}}, id="labels that are none"),
+    ],
+)
+def test_template_needs_neither_spec_nor_metadata(contents: object) -> None:
+    body = made(contents)
+    assert "spec" not in body
+    assert (body["metadata"]["labels"], body["metadata"]["annotations"]) == ({}, CLONED)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param({}, id="no spec"),
+        pytest.param({"spec": None}, id="null"),
+        pytest.param({"spec": {}}, id="no template"),
+        pytest.param({"spec": {"template": "x"}}, id="another type"),
+    ],
+)
+def test_template_without_contents_is_refused(template: dict[str, Any]) -> None:
+    attempt = Attempt(incident=OF_INCIDENT, run_id="run-1")
+    with pytest.raises(InvalidTemplateError, match=rf"{NAMESPACE}/reboot, didn't find spec\.template"):
+        new_request(attempt, STEP, template=template, machine=machine())
+
+
+@pytest.mark.rule("decision 14")
+def test_second_remediation_in_a_row_says_so() -> None:
+    assert ATTEMPT not in made({})["metadata"]["annotations"]
+    assert made({}, number=2)["metadata"]["annotations"][ATTEMPT] == "2"
+
+
+def test_template_of_the_core_group_is_named_by_its_kind_alone() -> None:
+    template = STEP.template.model_copy(update={"api_version": "v1", "kind": "PodTemplate"})
+    annotations = made({}, step=Step(template=template))["metadata"]["annotations"]
+    assert annotations["machine.openshift.io/cloned-from-groupkind"] == "PodTemplate"
+
+
+def request(*owners: dict[str, str], incident: str = "", namespace: str = NAMESPACE) -> RemediationRequest:
+    metadata = {
+        "name": "machine-1",
+        "namespace": namespace,
+        "uid": "request-uid",
+        "creationTimestamp": "2026-03-01T12:00:00Z",
+        "annotations": {INCIDENT: incident} if incident else {},
+        "ownerReferences": owners,
+    }
+    return RemediationRequest.model_validate({"metadata": metadata})
+
+
+@pytest.mark.rule("decision 39")
+def test_request_belongs_to_the_check_whose_incident_made_it() -> None:
+    ours = request(OWNER, incident=OF_INCIDENT.workflow_id)
+    assert MACHINE_HEALTH_CHECK.owner_of(ours) == CHECK
+    assert ours.target_name == "machine-1"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(request(OWNER), id="the reference's"),
+        pytest.param(request(OWNER, incident=INCIDENT_OF_NODE.workflow_id), id="of a check of nodes"),
+        pytest.param(request(OWNER, incident="remediation"), id="no id of an incident"),
+        pytest.param(
+            request(OWNER, incident=OF_INCIDENT.workflow_id, namespace="elsewhere"), id="a copy elsewhere"
+        ),
+    ],
+)
+def test_request_that_no_incident_of_such_a_check_made_belongs_to_none(other: RemediationRequest) -> None:
+    assert MACHINE_HEALTH_CHECK.owner_of(other) is None
+
+
+NODE_HEALTH_CHECK = {
+    "apiVersion": "remediation.medik8s.io/v1alpha1",
+    "kind": "NodeHealthCheck",
+    "name": "workers",
+    "uid": "check-uid",
+}
+
+
+@pytest.mark.rule("decision 39")
+@pytest.mark.parametrize(
+    ("known", "is_unsigned"),
+    [
+        pytest.param(request(OWNER), True, id="the reference's"),
+        pytest.param(request(OWNER, incident=OF_INCIDENT.workflow_id), False, id="ours"),
+        pytest.param(request(OWNER | {"uid": "another"}), False, id="of another machine"),
+        pytest.param(request(OWNER | {"apiVersion": "cluster.x-k8s.io/v1beta1"}), False, id="of another API"),
+        pytest.param(request(NODE_HEALTH_CHECK, OWNER), False, id="of a check of nodes"),
+        pytest.param(request(), False, id="of nobody"),
+    ],
+)
+def test_request_with_nothing_but_its_machine_as_owner_is_the_references(
+    known: RemediationRequest, *, is_unsigned: bool
+) -> None:
+    assert MACHINE_HEALTH_CHECK.is_unsigned_for(known, TARGET) is is_unsigned
