@@ -31,6 +31,22 @@ class Output(StrEnum):
     JSON = "json"
 
 
+OfPhase = Annotated[
+    Phase | None,
+    typer.Option(
+        parser=one_of(Phase), metavar=words(Phase), help="In this phase; unknown ones are shown too."
+    ),
+]
+Limit = Annotated[
+    int,
+    typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: how many that have ended, at most."),
+]
+PrintedAs = Annotated[
+    Output,
+    typer.Option("-o", "--output", parser=one_of(Output), metavar=words(Output), help="How to print."),
+]
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which incidents are to be listed."""
@@ -63,24 +79,11 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     *,
     check: Annotated[str, typer.Option(help="Of this check.")] = "",
     target: Annotated[str, typer.Option(help="Of this node.")] = "",
-    phase: Annotated[
-        Phase | None,
-        typer.Option(
-            parser=one_of(Phase), metavar=words(Phase), help="In this phase; unknown ones are shown too."
-        ),
-    ] = None,
+    phase: OfPhase = None,
     cluster: Annotated[str, typer.Option(help="Of this cluster; all of the namespace by default.")] = "",
     is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
-    limit: Annotated[
-        int,
-        typer.Option(
-            parser=at_least(1), metavar="NUMBER", help="With --all: how many that have ended, at most."
-        ),
-    ] = 100,
-    output: Annotated[
-        Output,
-        typer.Option("-o", "--output", parser=one_of(Output), metavar=words(Output), help="How to print."),
-    ] = Output.TABLE,
+    limit: Limit = 100,
+    output: PrintedAs = Output.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
 ) -> None:
     """List incidents and where each stands."""

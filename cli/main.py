@@ -8,6 +8,7 @@ from typer import TyperException
 from cli.connection import choose_temporal
 from cli.demo import demo
 from cli.dev import dev
+from cli.doctor.command import doctor
 from cli.failing import say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
@@ -20,7 +21,7 @@ app = typer.Typer(
 )
 app.callback()(choose_temporal)
 app.command("list")(list_incidents)
-for command in (show, abort, hold, resume, setup, dev, demo):
+for command in (show, abort, hold, resume, doctor, setup, dev, demo):
     app.command()(command)
 
 

@@ -22,7 +22,6 @@ from health.check_kind import CheckKind
 from health.kinds import CHECK_KINDS
 from health.node import Node
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.machine import API_VERSION as MACHINE_API
 from health.openshift.machine import KIND as MACHINE
 from health.openshift.machine import Machine
 from health.references import CheckReference
@@ -32,11 +31,10 @@ from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from kube.lease import LeaseRecord
 from kube.record import Change
 from kube.reflector import Reflector
-from kube.resource import LEASES, NODES, Resource, resource_of
+from kube.resource import LEASES, MACHINES, NODES, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
 
-MACHINES = Resource(MACHINE_API, MACHINE, "machines", namespaced=True)
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 

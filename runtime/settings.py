@@ -21,6 +21,7 @@ from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from runtime.address import LARGEST_PORT, Address
 
 PREFIX = "PARAMEDIC_"
+CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
 CHECK_KINDS_VARIABLE = f"{PREFIX}CHECK_KINDS"
 NAMESPACE = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 

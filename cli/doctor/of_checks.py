@@ -1,5 +1,6 @@
-"""What is wrong with one health check as the API server stores it: others write its status, it cannot be
-read, or it says itself that it does not work.
+"""What is wrong with one health check, by what the API server stores of it.
+
+Others write its status, it cannot be read, or it says itself that it does not work.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -34,14 +35,16 @@ def check_findings(
 ) -> list[Finding]:
     """All that is wrong with the check; `ours` are the field managers of our processes."""
     name = _name(kind, stored)
-    return [*_written_by_others(name, stored, ours, now), *_unreadable(kind, name, stored), *_ailing(name, stored)]
+    return [
+        *_written_by_others(name, stored, ours, now),
+        *_unreadable(kind, name, stored),
+        *_ailing(name, stored),
+    ]
 
 
 def _name(kind: CheckKind, stored: Mapping[str, Any]) -> str:
     metadata = stored["metadata"]
-    reference = CheckReference(
-        kind=kind.kind, namespace=metadata.get("namespace", ""), name=metadata["name"]
-    )
+    reference = CheckReference(kind=kind.kind, namespace=metadata.get("namespace", ""), name=metadata["name"])
     return str(reference).replace("/", " ", 1)
 
 
@@ -66,7 +69,9 @@ def _still_writing(name: str, writer: StatusWriter) -> Finding:
 def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> Iterator[Finding]:
     check = read(kind, stored)
     if isinstance(check, InvalidCheckError):
-        yield problem("CheckUnreadable", f"{name} cannot be read: {check}", "mend it; until then it does nothing")
+        yield problem(
+            "CheckUnreadable", f"{name} cannot be read: {check}", "mend it; until then it does nothing"
+        )
 
 
 def _ailing(name: str, stored: Mapping[str, Any]) -> Iterator[Finding]:
@@ -75,4 +80,6 @@ def _ailing(name: str, stored: Mapping[str, Any]) -> Iterator[Finding]:
         if words is None:
             continue
         why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
-        yield problem("CheckDisabled", f"{name} {words}: {why}", "mend what it names; it is noticed by itself")
+        yield problem(
+            "CheckDisabled", f"{name} {words}: {why}", "mend what it names; it is noticed by itself"
+        )

@@ -8,7 +8,7 @@ from health.check_kind import CheckKind
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.openshift.kind import MACHINE_HEALTH_CHECK
 from health.timestamps import stamp
-from kube.lease import LeaseRecord, expiry, holder_is_valid
+from kube.lease import LeaseRecord, holder_is_valid
 
 OF_REFERENCES = {
     NODE_HEALTH_CHECK.kind: "e1f13584.medik8s.io",
@@ -24,9 +24,9 @@ def leader_findings(name: str, lease: LeaseRecord | None, now: datetime) -> list
         return [problem("NoDetector", f"no detector has led yet: there is no Lease {name}", advice)]
     if holder_is_valid(lease, now):
         return []
-    ended = expiry(lease)
-    since = f" since {stamp(ended)}" if ended else ""
-    return [problem("NoDetector", f"no detector leads{since}, says the Lease {name}", advice)]
+    renewed = lease.spec.renew_time
+    last = f", last renewed at {stamp(renewed)}" if renewed else ""
+    return [problem("NoDetector", f"no detector leads: nobody holds the Lease {name}{last}", advice)]
 
 
 def other_leader_findings(

@@ -19,9 +19,7 @@ _REVIEWS = Resource(
 _SELF_REVIEWS = Resource(
     "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
-_WHO_AM_I = Resource(
-    "authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False
-)
+_WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
 class Rights:

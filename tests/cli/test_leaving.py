@@ -9,9 +9,9 @@ SCRIPT = (
     "import atexit, sys\n"
     "from cli import main\n"
     "atexit.register(print, 'the interpreter was taken down')\n"
-    "def app():\n"
+    "def app(**_):\n"
     "    print('done', end='')\n"
-    "    raise SystemExit({code!r})\n"
+    "    {ends}\n"
     "main.app = app\n"
     "main.run()\n"
 )
@@ -24,9 +24,20 @@ async def ended(*command: str) -> tuple[int | None, str]:
     return process.returncode, out.decode()
 
 
-@pytest.mark.parametrize(("told", "code"), [(None, 0), (0, 0), (1, 1), (2, 2), (4, 4), (130, 130), ("no", 1)])
-async def test_command_ends_at_once_with_the_code_that_it_was_told(told: int | str | None, code: int) -> None:
-    assert await ended("-c", SCRIPT.format(code=told)) == (code, "done")
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ("return None", 0),
+        ("return 0", 0),
+        ("return 4", 4),
+        ("return 130", 130),
+        ("raise SystemExit(None)", 0),
+        ("raise SystemExit(1)", 1),
+        ("raise SystemExit('no')", 1),
+    ],
+)
+async def test_command_ends_at_once_with_the_code_that_it_was_told(ends: str, code: int) -> None:
+    assert await ended("-c", SCRIPT.format(ends=ends)) == (code, "done")
 
 
 async def test_command_line_that_is_wrong_ends_with_2() -> None:

@@ -92,10 +92,14 @@ class Machines:
     async def add_check(
         self, name: str = CHECK, annotations: dict[str, str] | None = None, **spec: Any
     ) -> Check:
-        """A check over all Machines of the namespace, due one second after Ready is Unknown."""
+        """A check over all Machines of the namespace, due one second after Ready is Unknown.
+
+        What is None is left out of its spec.
+        """
         usual = {"unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]}
         check = Check(self.world, name)
-        await check.make(usual | spec, annotations or {})
+        wanted = {key: value for key, value in (usual | spec).items() if value is not None}
+        await check.make(wanted, annotations or {})
         return check
 
     async def get(self, machine: str) -> Object | None:
@@ -181,6 +185,11 @@ class Machines:
 
     async def outcome(self, machine: str, check: str = CHECK) -> str:
         """How the incident of a Machine ends; waits until it has."""
+
+        async def has_begun() -> bool:
+            return await self.has_incident(machine, check)
+
+        await self.world.until(has_begun, f"{machine} never had an incident")
         async with asyncio.timeout(self.world.patience.total_seconds()):
             outcome: str = await self.workflow(machine, check).result()
         return outcome

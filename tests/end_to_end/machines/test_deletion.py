@@ -114,7 +114,7 @@ async def test_machine_is_deleted_for_each_reason_and_one_that_goes_already_is_l
 ) -> None:
     failed, nodeless, going = await machines.add("failed", "nodeless", "going", finalizers=[FINALIZER])
     slow = f"{machines.namespace}-slow"
-    check = await machines.add_check(unhealthyConditions=[], nodeStartupTimeout="0")
+    check = await machines.add_check(unhealthyConditions=None, nodeStartupTimeout="0")
     await machines.add_alone(slow, "", finalizers=[FINALIZER])
     await check.until_numbers(4, 3, 3)
     await machines.client.delete(MACHINES, going, machines.namespace)

@@ -1,0 +1,145 @@
+"""ClusterLook: asks one cluster for all that may be wrong with it.
+
+Each part is asked for by itself: what we may not see, or what fails, is a finding and hides nothing else.
+"""
+
+import json
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.needs import Need, needs, needs_for_requests
+from cli.doctor.of_checks import check_findings, read
+from cli.doctor.of_leases import OF_REFERENCES, leader_findings, other_leader_findings, reference_findings
+from cli.doctor.rights import Rights
+from detector.detector import FIELD_MANAGER as DETECTOR
+from detector.detector import LEADER_LEASE
+from health.check_kind import CheckKind
+from health.global_stop import STOP, LeaseNamespace, Stop
+from health.health_check import InvalidCheckError
+from health.references import TemplateReference
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
+from kube.lease import LeaseRecord
+from kube.resource import LEASES, MACHINES, NAMESPACES, Object, resource_of
+from kube.transport import Transport
+from runtime.settings import Settings
+from worker.worker import FIELD_MANAGER as WORKER
+
+OURS = frozenset({DETECTOR, WORKER})
+"""The field managers of our processes."""
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """One check as the API server holds it."""
+
+    kind: CheckKind
+    body: Object
+
+
+class ClusterLook:
+    """One look at one cluster."""
+
+    def __init__(self, transport: Transport, settings: Settings) -> None:
+        self._transport = transport
+        self._client = Client(transport)
+        self._discovery = Discovery(transport)
+        self._settings = settings
+        self._now = datetime.now(UTC)
+        self._checks: list[_Stored] = []
+
+    async def findings(self) -> list[Finding]:
+        """All that is wrong."""
+        found: list[Finding] = []
+        for kind in self._settings.check_kinds:
+            found += await _told(f"{kind.kind}s", self._look_at_kind(kind))
+            found += await _told(
+                f"the Lease of the reference of {kind.kind}s", self._look_for_reference(kind)
+            )
+        found += await _told("the global stop", self._look_for_stop())
+        found += await _told(f"the Lease {LEADER_LEASE}", self._look_for_leader())
+        found += await _told("other detectors", self._look_for_other_leaders())
+        found += await _told("rights", self._look_at_rights())
+        return found
+
+    async def _look_at_kind(self, kind: CheckKind) -> list[Finding]:
+        try:
+            listed = await self._client.list(resource_of(kind))
+            if kind.target_kind == MACHINES.kind:
+                await self._discovery.resource(MACHINES.api_version, MACHINES.kind)
+        except KindUnknown:
+            what = (
+                f"{kind.resource_name} is handled, and the API server does not serve it, or not its targets"
+            )
+            return [problem("KindNotServed", what, "install the CRDs, or leave it out of --check-kinds")]
+        self._checks += [_Stored(kind, body) for body in listed]
+        return [finding for body in listed for finding in check_findings(kind, body, OURS, self._now)]
+
+    async def _look_for_reference(self, kind: CheckKind) -> list[Finding]:
+        leases = await self._leases_named(OF_REFERENCES[kind.kind])
+        return list(reference_findings(kind, leases, self._now))
+
+    async def _look_for_stop(self) -> list[Finding]:
+        name = self._settings.lease_namespace
+        try:
+            found = LeaseNamespace.model_validate(await self._client.get(NAMESPACES, name))
+        except NotFound:
+            return []  # the worker makes it
+        stop = Stop.of(found.metadata.annotations)
+        if stop is None:
+            return []
+        return [warning("Stopped", stop.words, f"`kubectl annotate namespace {name} {STOP}-` lifts it")]
+
+    async def _look_for_leader(self) -> list[Finding]:
+        namespace = self._settings.namespace
+        try:
+            found = await self._client.get(LEASES, LEADER_LEASE, namespace)
+        except NotFound:
+            found = None
+        lease = None if found is None else LeaseRecord.model_validate(found)
+        return leader_findings(f"{namespace}/{LEADER_LEASE}", lease, self._now)
+
+    async def _look_for_other_leaders(self) -> list[Finding]:
+        leases = await self._leases_named(LEADER_LEASE)
+        return list(other_leader_findings(LEADER_LEASE, self._settings.namespace, leases, self._now))
+
+    async def _look_at_rights(self) -> list[Finding]:
+        wanted = [*needs(self._settings, LEADER_LEASE), *await self._needs_of_checks()]
+        return await Rights(self._client, self._settings.namespace).findings(wanted)
+
+    async def _needs_of_checks(self) -> list[Need]:
+        wanted: list[Need] = []
+        for template in {(one.api_version, one.kind): one for one in self._templates()}.values():
+            try:
+                templates = await self._discovery.resource(template.api_version, template.kind)
+                requests = await self._discovery.resource(template.api_version, template.request_kind)
+            except KindUnknown:
+                continue  # the check that names it says so
+            group = template.api_version.rpartition("/")[0]
+            wanted += needs_for_requests(group, templates.plural, requests.plural)
+        return wanted
+
+    def _templates(self) -> list[TemplateReference]:
+        checks = [read(one.kind, one.body) for one in self._checks]
+        parsed = [check for check in checks if not isinstance(check, InvalidCheckError)]
+        return [step.template for check in parsed for step in check.steps]
+
+    async def _leases_named(self, name: str) -> Sequence[LeaseRecord]:
+        """Those of all namespaces; none where we may not list them all, as our processes may not."""
+        query = [("fieldSelector", f"metadata.name={name}")]
+        try:
+            answer = await self._transport.request("GET", LEASES.path(), query=query)
+        except Forbidden:
+            return ()
+        return [LeaseRecord.model_validate(item) for item in json.loads(answer).get("items") or ()]
+
+
+async def _told(what: str, look: Awaitable[list[Finding]]) -> list[Finding]:
+    try:
+        return await look
+    except KubernetesError as error:
+        advice = "make it possible, or run this as somebody who may"
+        return [warning("CannotLook", f"cannot look at {what}: {error.message}", advice)]

@@ -1,0 +1,86 @@
+"""A look at Temporal: whether it answers, has the namespace, is set up, and has a worker."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.doctor.finding import Finding, problem
+from runtime import search_attributes
+from runtime.insisting import one_sentence
+from runtime.search_attributes import SearchAttributeConflict
+from runtime.temporal import address_of, connect
+from runtime.temporal_trouble import TemporalUnreachable
+from workflows.contracts import hands_queue
+
+POLLED_WITHIN = timedelta(minutes=2)
+"""A poll takes a minute at most, and the server remembers those who polled for five."""
+
+
+async def temporal_findings(environment: Mapping[str, str], cluster: str | None) -> list[Finding]:
+    """All that is wrong with Temporal for `cluster`; without one nobody knows where its worker polls.
+
+    Raises:
+        SettingsError: what the environment says of Temporal cannot be used.
+
+    """
+    try:
+        client = await connect(environment=environment)
+    except TemporalUnreachable as error:
+        advice = "start it, or correct TEMPORAL_ADDRESS and the credentials; until then nothing new is done"
+        return [problem("TemporalUnreachable", str(error), advice)]
+    try:
+        return await _findings(client, cluster)
+    except RPCError as error:
+        what = f"Temporal at {address_of(client)} refuses: {one_sentence(error)}"
+        return [problem("TemporalRefuses", what, "correct the credentials, or try again")]
+
+
+async def _findings(client: Client, cluster: str | None) -> list[Finding]:
+    if not await _has_namespace(client):
+        what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
+        advice = f"`temporal operator namespace create -n {client.namespace}`, then `paramedic setup`"
+        return [problem("NamespaceMissing", what, advice)]
+    polled = [] if cluster is None else await _look_for_worker(client, cluster)
+    return [*await _look_at_search_attributes(client), *polled]
+
+
+async def _has_namespace(client: Client) -> bool:
+    try:
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+async def _look_at_search_attributes(client: Client) -> list[Finding]:
+    try:
+        missing = await search_attributes.missing(client, client.namespace)
+    except SearchAttributeConflict as error:
+        return [problem("SearchAttributeConflict", str(error), "use another Temporal namespace")]
+    if not missing:
+        return []
+    what = f"namespace {client.namespace} lacks the search attributes {', '.join(missing)}"
+    return [problem("SearchAttributesMissing", what, "run `paramedic setup`")]
+
+
+async def _look_for_worker(client: Client, cluster: str) -> list[Finding]:
+    queue = hands_queue(cluster)
+    answer = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+    )
+    since = datetime.now(UTC) - POLLED_WITHIN
+    if any(poller.last_access_time.ToDatetime(UTC) >= since for poller in answer.pollers):
+        return []
+    what = f"no worker polls the task queue {queue}"
+    return [problem("NoWorker", what, "start one, with this PARAMEDIC_CLUSTER and this Temporal namespace")]

@@ -1,0 +1,28 @@
+"""What `paramedic doctor -o json` found."""
+
+import json
+
+from cli.doctor.finding import Finding
+from tests.cli.command import Command, Ran
+
+
+async def findings(doctor: Command, *arguments: str) -> list[Finding]:
+    """All findings, checked against the exit code."""
+    ran = await doctor(*arguments, "doctor", "-o", "json")
+    found = listed(ran)
+    assert ran.code == (1 if found else 0)
+    return found
+
+
+def listed(ran: Ran) -> list[Finding]:
+    assert ran.out, ran.err
+    return [Finding.model_validate(one) for one in json.loads(ran.out)["findings"]]
+
+
+def reasons(found: list[Finding]) -> set[str]:
+    return {finding.reason for finding in found}
+
+
+def about(found: list[Finding], words: str) -> list[str]:
+    """The reasons of those that name `words`."""
+    return [finding.reason for finding in found if words in finding.what]

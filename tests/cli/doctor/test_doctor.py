@@ -1,0 +1,191 @@
+"""What `paramedic doctor` finds on real servers, and how it ends."""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from temporalio.client import Client as TemporalClient
+
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import RETENTION, TemporalServer
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from kube.client import Client
+from kube.errors import NotFound
+from kube.lease import new_lease
+from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, Object, resource_of
+from kube.transport import Transport
+from tests.cli.command import Command
+from tests.cli.doctor.conftest import AsUser
+from tests.cli.doctor.findings import about, findings, listed, reasons
+from tests.ports import free_port
+
+pytestmark = pytest.mark.cluster
+
+MACHINE_CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+
+
+@pytest.fixture
+def doctor(as_user: AsUser, control_plane: ControlPlane) -> Command:
+    return as_user(control_plane.kubeconfig)
+
+
+@pytest.fixture
+async def machine_check(client: Client) -> AsyncIterator[str]:
+    """The name of a MachineHealthCheck in the namespace default."""
+    name = f"doctor-{uuid4().hex[:8]}"
+    condition = {"type": "Ready", "status": "False", "timeout": "300s"}
+    body: Object = {
+        "apiVersion": MACHINE_CHECKS.api_version,
+        "kind": MACHINE_CHECKS.kind,
+        "metadata": {"name": name},
+        "spec": {"unhealthyConditions": [condition], "selector": {"matchLabels": {"nobody": name}}},
+    }
+    await client.create(MACHINE_CHECKS, body, "default")
+    yield name
+    await client.delete(MACHINE_CHECKS, name, "default")
+
+
+async def write_status(control_plane: ControlPlane, manager: str, name: str, healthy: int) -> None:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        status = {"status": {"currentHealthy": healthy, "expectedMachines": 3}}
+        await Client(transport, manager).merge_patch(MACHINE_CHECKS, name, status, "default", "status")
+
+
+async def test_other_controller_that_writes_the_status_of_a_check_is_found(
+    doctor: Command, control_plane: ControlPlane, machine_check: str
+) -> None:
+    await write_status(control_plane, "paramedic-detector", machine_check, healthy=3)
+    assert about(await findings(doctor), machine_check) == []
+
+    await write_status(control_plane, "machine-healthcheck", machine_check, healthy=2)
+    found = [one for one in await findings(doctor) if machine_check in one.what]
+    assert [one.reason for one in found] == ["StatusWrittenByAnother"]
+    assert found[0].what.startswith(
+        f"'machine-healthcheck' is still writing the status of MachineHealthCheck default/{machine_check} (last"
+    )
+
+
+async def test_check_of_a_kind_that_is_not_handled_is_nothing_to_look_at(
+    doctor: Command, control_plane: ControlPlane, machine_check: str
+) -> None:
+    await write_status(control_plane, "machine-healthcheck", machine_check, healthy=2)
+    ran = await doctor("doctor", "-o", "json", "--check-kinds", "nodehealthchecks.remediation.medik8s.io")
+    assert about(listed(ran), machine_check) == []
+
+
+async def test_check_that_is_disabled_is_found_with_its_reason(doctor: Command, client: Client) -> None:
+    name = f"doctor-{uuid4().hex[:8]}"
+    template = {"apiVersion": "v1", "kind": "NoTemplate", "name": "none", "namespace": "default"}
+    spec = {"selector": {"matchLabels": {"nobody": name}}, "remediationTemplate": template}
+    body: Object = {"metadata": {"name": name}, "spec": spec} | {
+        "apiVersion": NODE_HEALTH_CHECKS.api_version,
+        "kind": NODE_HEALTH_CHECKS.kind,
+    }
+    disabled = {"type": "Disabled", "status": "True", "reason": "TemplateNotFound", "message": "no template"}
+    disabled["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    await client.create(NODE_HEALTH_CHECKS, body)
+    try:
+        status = {"status": {"conditions": [disabled]}}
+        await client.merge_patch(NODE_HEALTH_CHECKS, name, status, subresource="status")
+        assert "CheckDisabled" in about(
+            await findings(doctor), f"{name} is disabled: TemplateNotFound: no template"
+        )
+    finally:
+        await client.delete(NODE_HEALTH_CHECKS, name)
+
+
+async def test_reference_controller_that_leads_and_the_global_stop_are_found(
+    doctor: Command, client: Client
+) -> None:
+    name = "cluster-api-provider-healthcheck-leader"
+    held = new_lease(name, "default", "maco-1", timedelta(minutes=2), datetime.now(UTC), None)
+    await client.create(LEASES, held, "default")
+    stop = {"metadata": {"annotations": {"paramedic.dev/stop": "power work"}}}
+    await client.merge_patch(NAMESPACES, "medik8s-leases", stop)
+    try:
+        found = await findings(doctor)
+    finally:
+        await client.merge_patch(
+            NAMESPACES, "medik8s-leases", {"metadata": {"annotations": {"paramedic.dev/stop": None}}}
+        )
+        with suppress(NotFound):
+            await client.delete(LEASES, name, "default")
+    assert about(found, "'maco-1' holds the Lease default/cluster-api") == ["ReferenceRuns"]
+    assert about(found, "stopped in the whole cluster: power work") == ["Stopped"]
+
+
+@pytest.mark.parametrize(("own", "other"), [("detector", "worker"), ("worker", "detector")])
+async def test_process_has_its_own_rights_and_cannot_tell_those_of_the_other(
+    as_user: AsUser, control_plane: ControlPlane, own: str, other: str
+) -> None:
+    kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
+    found = await findings(as_user(kubeconfigs[own]))
+    assert "RightMissing" not in reasons(found)
+    (unknown,) = (one for one in found if one.reason == "RightsUnknown")
+    assert unknown.what.endswith(f":paramedic-{own}' cannot review the rights of the {other}")
+
+
+async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: Command) -> None:
+    ran = await doctor("doctor", "-o", "json", PARAMEDIC_NAMESPACE="elsewhere")
+    missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
+    assert "problem: the detector may not list, watch nodes: apply deploy/rbac" in missing
+    assert (
+        "problem: the worker may not delete, patch machines.machine.openshift.io: "
+        "apply deploy/openshift/machine-health-checks.yaml"
+    ) in missing
+
+
+async def test_temporal_that_is_not_there_is_a_finding_among_the_others(doctor: Command) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    found = await findings(doctor, "--address", address)
+    assert {"TemporalUnreachable", "NoDetector"} <= reasons(found)
+
+
+async def test_namespace_that_is_not_there_is_a_finding(doctor: Command) -> None:
+    found = await findings(doctor, "--namespace", "nowhere")
+    assert "NamespaceMissing" in reasons(found)
+    assert "NoWorker" not in reasons(found)
+
+
+async def test_namespace_that_is_not_set_up_is_a_finding(
+    doctor: Command, temporal_server: TemporalServer
+) -> None:
+    temporal = await TemporalClient.connect(temporal_server.address)
+    made = RegisterNamespaceRequest(namespace="bare")
+    made.workflow_execution_retention_period.FromTimedelta(RETENTION)
+    await temporal.workflow_service.register_namespace(made)
+    found = await findings(doctor, "--namespace", "bare")
+    assert about(found, "namespace bare lacks the search attributes ParamedicCluster, ") == [
+        "SearchAttributesMissing"
+    ]
+
+
+async def test_cluster_that_is_not_there_is_one_finding_and_temporal_is_looked_at(
+    doctor: Command, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    missing = tmp_path_factory.mktemp("none") / "kubeconfig"
+    ran = await doctor("doctor", KUBECONFIG=str(missing))
+    assert (ran.code, ran.err) == (1, "1 problem\n")
+    assert ran.out == (
+        f"problem: the cluster cannot be looked at: The kubeconfig {missing} cannot be used: "
+        "there is no such file: correct KUBECONFIG, or the API server\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--check-kinds", "nodes"), "PARAMEDIC_CHECK_KINDS: there is no kind 'nodes', "),
+        (("--cluster", "No Name"), "PARAMEDIC_CLUSTER: "),
+    ],
+)
+async def test_setting_that_cannot_be_used_is_wrong_usage(
+    doctor: Command, arguments: tuple[str, str], words: str
+) -> None:
+    ran = await doctor("doctor", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"paramedic: {words}")
+    assert ran.err.count("\n") == 1

@@ -1,0 +1,22 @@
+import pytest
+
+from cli.doctor.finding import Finding, problem, summary, warning
+
+BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopped", "stopped", "lift it")
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        ([], "nothing is wrong"),
+        ([BAD], "1 problem"),
+        ([ODD, ODD], "2 warnings"),
+        ([BAD, BAD, ODD], "2 problems, 1 warning"),
+    ],
+)
+def test_findings_are_counted(findings: list[Finding], words: str) -> None:
+    assert summary(findings) == words
+
+
+def test_finding_is_one_line_with_what_to_do() -> None:
+    assert str(BAD) == "problem: no worker polls q: start one"

@@ -1,0 +1,68 @@
+"""The table of rights and the roles in deploy/ say the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cli.doctor.needs import Need, Process, needs
+from detector.detector import LEADER_LEASE
+from health.kinds import CHECK_KINDS
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from runtime.settings import Settings
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+FILES = ("rbac/detector.yaml", "rbac/worker.yaml", "openshift/machine-health-checks.yaml")
+Right = tuple[str, str, str, str, str, str]
+"""Process, group, resource, verb, namespace, name."""
+
+EVERYTHING = Settings(cluster="c", check_kinds=tuple(CHECK_KINDS.values()))
+
+
+def granted(file: str) -> Iterator[Right]:
+    for document in yaml.safe_load_all((DEPLOY / file).read_text()):
+        if document["kind"] not in ("ClusterRole", "Role"):
+            continue
+        name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "")
+        process = "detector" if name.startswith("paramedic-detector") else "worker"
+        for rule in document["rules"]:
+            yield from granted_by(rule, process, namespace)
+
+
+def granted_by(rule: dict[str, Any], process: str, namespace: str) -> Iterator[Right]:
+    for group in rule["apiGroups"]:
+        for resource in rule["resources"]:
+            for verb in rule["verbs"]:
+                for name in rule.get("resourceNames", [""]):
+                    yield (process, group, resource, verb, namespace, name)
+
+
+def needed(settings: Settings) -> set[Right]:
+    return {right for need in needs(settings, LEADER_LEASE) for right in rights_of(need)}
+
+
+def rights_of(need: Need) -> Iterator[Right]:
+    for verb in need.verbs:
+        yield (need.process, need.group, need.resource, verb, need.namespace, need.name)
+
+
+def test_what_is_needed_is_granted_and_nothing_more() -> None:
+    assert needed(EVERYTHING) == {right for file in FILES for right in granted(file)}
+
+
+def test_without_machine_health_checks_the_roles_of_openshift_are_not_needed() -> None:
+    only_nodes = Settings(cluster="c", check_kinds=(NODE_HEALTH_CHECK,))
+    assert needed(only_nodes) == {right for file in FILES[:2] for right in granted(file)}
+
+
+def test_each_need_says_which_file_grants_it() -> None:
+    for need in needs(EVERYTHING, LEADER_LEASE):
+        files = [file for file in FILES if f"deploy/{file}".startswith(need.granted_by)]
+        assert set(rights_of(need)) <= {right for file in files for right in granted(file)}
+
+
+def test_account_of_a_process_is_the_one_that_deploy_makes() -> None:
+    text = "".join((DEPLOY / file).read_text() for file in FILES)
+    for process in Process:
+        assert f"name: {process.service_account}\n" in text

@@ -1,0 +1,60 @@
+"""What is said of a cluster that is set up step by step, until nothing is wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client as TemporalClient
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from devcluster import assets, manifests
+from devcluster import control_plane as control_planes
+from devcluster.temporal import TemporalServer
+from kube.client import Client
+from kube.leader import LeaderElection
+from kube.transport import Transport
+from runtime.cluster import read_cluster_identity
+from tests.cli.doctor.conftest import CLUSTER, AsUser
+from tests.cli.doctor.findings import findings, reasons
+from tests.cli.fleet import Fleet
+from tests.kube.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
+    as_user: AsUser, temporal_server: TemporalServer, tmp_path: Path
+) -> None:
+    async with control_planes.control_plane(tmp_path, assets.find()) as plane:
+        doctor = as_user(plane.kubeconfig)
+        found = await findings(doctor)
+        assert reasons(found) == {"KindNotServed", "NoDetector", "RightMissing", "NoWorker"}
+        assert sum(one.reason == "KindNotServed" for one in found) == 2
+
+        await manifests.install(plane.kubeconfig)
+        assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker"}
+
+        async with at_work(plane.kubeconfig, temporal_server):
+            ran = await doctor("doctor")
+    assert (ran.code, ran.out, ran.err) == (0, "", "nothing is wrong\n")
+
+
+@asynccontextmanager
+async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[None]:
+    """With a detector that leads, and a worker."""
+    temporal = await TemporalClient.connect(
+        server.address, namespace=server.namespace, data_converter=pydantic_data_converter
+    )
+    async with await Transport.connect(str(kubeconfig)) as transport:
+        client = Client(transport)
+        fleet = Fleet(temporal, await read_cluster_identity(client, CLUSTER))
+        election = LeaderElection(client, "paramedic-system", "paramedic-detector", "pod-1")
+        leading = asyncio.create_task(election.run())
+        async with fleet.at_work():
+            await eventually(lambda: election.is_leader)
+            yield
+        leading.cancel()
+        with suppress(asyncio.CancelledError):
+            await leading

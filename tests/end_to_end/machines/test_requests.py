@@ -1,0 +1,180 @@
+"""With a template, an external remediator is asked; its request goes when nobody needs it any more."""
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from kube.resource import MACHINES, Object
+from tests.end_to_end.machines.audit import deletions
+from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.end_to_end.world import REQUESTS, TEMPLATES
+
+pytestmark = pytest.mark.cluster
+
+TEMPLATE, REQUEST = "ExternalRemediationTemplateAvailable", "ExternalRemediationRequestAvailable"
+
+
+def request_of(machines: Machines, name: str, uid: str) -> Object:
+    """As the reference makes it."""
+    return {
+        "apiVersion": REQUESTS.api_version,
+        "kind": REQUESTS.kind,
+        "metadata": {
+            "name": name,
+            "namespace": machines.namespace,
+            "annotations": {
+                "machine.openshift.io/cloned-from-name": CHECK,
+                "machine.openshift.io/cloned-from-groupkind": "PowerCycleRemediationTemplate.demo.paramedic.dev",
+            },
+            "ownerReferences": [
+                {"apiVersion": MACHINES.api_version, "kind": "Machine", "name": name, "uid": uid}
+            ],
+        },
+        "spec": {"powerOffSeconds": 7},
+    }
+
+
+async def until_gone(machines: Machines, *names: str) -> None:
+    """Return when none of them has a request."""
+
+    async def are_gone() -> bool:
+        return not any(machines.world.requests.existing(name) for name in names)
+
+    await machines.world.until(are_gone, f"requests of {names} are left")
+
+
+@pytest.mark.rule(
+    "MHC A.2.5/request",
+    "MHC A.2.5/template",
+    "MHC A.1/annotation/cloned-from",
+    "MHC A.1/event/requests",
+    "MHC A.2.4/request",
+    "MHC A.2.6/healthy",
+    "decision 7/clean-up",
+    "decision 27",
+)
+async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healthy_again(
+    machines: Machines, control_plane: ControlPlane
+) -> None:
+    name = await machines.add_orphan("alone")
+    check = await machines.add_check(remediationTemplate=await machines.add_template())
+    await machines.world.fail(name)
+    await machines.world.until_requested(name)
+
+    made = await machines.client.get(REQUESTS, name, machines.namespace)
+    wanted = request_of(machines, name, machines.incident(name).target.uid)
+    assert made["spec"] == wanted["spec"]
+    for part in ("ownerReferences", "name", "namespace"):
+        assert made["metadata"][part] == wanted["metadata"][part]
+    annotations = made["metadata"]["annotations"]
+    assert wanted["metadata"]["annotations"].items() <= annotations.items()
+    assert annotations["paramedic.dev/incident"] == machines.incident(name).workflow_id
+    assert await check.condition(TEMPLATE) == await check.condition(REQUEST) == {"status": "True"}
+    await check.until_numbers(1, 0, 0)
+    keep: Object = {"metadata": {"finalizers": [FINALIZER]}}
+    await machines.client.merge_patch(REQUESTS, name, keep, machines.namespace)
+
+    await machines.world.recover(name)
+    await check.until_numbers(1, 1, 1)
+    await machines.until_state(name, lambda state: state.phase == "CleaningUp")
+    await machines.client.merge_patch(
+        REQUESTS, name, {"metadata": {"finalizers": None}}, machines.namespace
+    )
+    assert await machines.outcome(name) == "Remediated"
+    await until_gone(machines, name)
+    assert machines.world.requests.created(name) == 1
+    assert {event["reason"] for event in await machines.events(name)} == {"DetectedUnhealthy"}
+    assert deletions(control_plane.audit_log, machines.namespace, name) == []
+
+
+@pytest.mark.rule("decision 10", "decision 13/Machine", "MHC A.2.5/template", "MHC A.2.1/check")
+async def test_requests_go_when_the_template_leaves_the_check_and_when_the_check_is_deleted(
+    machines: Machines,
+) -> None:
+    edited, left = await machines.add("edited", "left", finalizers=[FINALIZER])
+    await machines.set_metadata(edited, labels={"check": "edited"})
+    await machines.set_metadata(left, labels={"check": "left"})
+    template = await machines.add_template()
+    first, second = [
+        await machines.add_check(
+            name, selector={"matchLabels": {"check": name}}, remediationTemplate=template
+        )
+        for name in ("edited", "left")
+    ]
+    await machines.world.fail(edited, left)
+    await machines.world.until_requested(edited, left)
+
+    await first.edit(remediationTemplate=None)
+    await second.delete()
+
+    await until_gone(machines, edited, left)
+    assert await machines.outcome(left, "left") == "Released"
+    await machines.until_going(edited)
+    assert await first.condition(TEMPLATE) == {}
+    await machines.let_go(edited)
+    assert await machines.outcome(edited, "edited") == "Remediated"
+
+
+@pytest.mark.rule("decision 27", "decision 8", "MHC A.1/event/RemediationRestricted")
+async def test_template_that_is_missing_or_broken_holds_visibly_until_it_can_be_used(
+    machines: Machines,
+) -> None:
+    (name,) = await machines.add("a")
+    check = await machines.add_check(remediationTemplate=machines.template())
+    await machines.world.fail(name)
+
+    said = await check.until_condition(TEMPLATE, status="False")
+    assert (said["severity"], said["reason"]) == ("Error", "ExternalRemediationTemplateNotFound")
+    await machines.until_held(name, "Template")
+    await check.until_numbers(1, 0, 0)
+    await machines.add_template(spec={"template": "nothing"})
+    said = await check.until_condition(TEMPLATE, reason="ExternalRemediationTemplateInvalid")
+    assert f"{machines.namespace}/{CHECK}, didn't find spec.template" in said["message"]
+    assert machines.world.requests.created(name) == 0
+    good = {"spec": {"template": {"spec": {"powerOffSeconds": 7}}}}
+    await machines.client.merge_patch(TEMPLATES, CHECK, good, machines.namespace)
+
+    await machines.world.until_requested(name)
+    assert await check.until_condition(TEMPLATE, status="True") == {"status": "True"}
+    restricted = await machines.events(CHECK, "RemediationRestricted")
+    assert len(restricted) == 2  # once for each of the two reasons
+    await machines.world.recover(name)
+    assert await machines.outcome(name) == "Remediated"
+
+
+@pytest.mark.rule("decision 39", "MHC A.2.6/healthy")
+async def test_request_that_the_reference_made_is_taken_over_and_removed_on_recovery(
+    machines: Machines,
+) -> None:
+    (name,) = await machines.add("a")
+    template = await machines.add_template()
+    await machines.world.fail(name)
+    made = await machines.client.create(
+        REQUESTS, request_of(machines, name, machines.incident(name).target.uid), machines.namespace
+    )
+    await machines.add_check(remediationTemplate=template)
+
+    state = await machines.until_state(name, lambda state: state.phase == "Remediating")
+    assert [request.uid for request in state.requests] == [made["metadata"]["uid"]]
+    await machines.world.recover(name)
+    assert await machines.outcome(name) == "Remediated"
+    await until_gone(machines, name)
+    assert machines.world.requests.created(name) == 1
+
+
+@pytest.mark.rule("decision 13/Machine", "decision 13")
+async def test_second_check_over_a_machine_waits_for_the_first_and_says_for_whom(machines: Machines) -> None:
+    (name,) = await machines.add("a")
+    template = await machines.add_template()
+    await machines.add_check("first", remediationTemplate=template)
+    await machines.world.fail(name)
+    await machines.until_state(name, lambda state: state.phase == "Remediating", "first")
+    second = await machines.add_check("second", remediationTemplate=template)
+
+    await machines.until_held(name, "Taken: MachineHealthCheck-", "second")
+    assert machines.world.requests.created(name) == 1
+    await second.until_numbers(1, 0, 0)
+    await machines.world.recover(name)
+    assert await machines.outcome(name, "first") == "Remediated"
+    assert await machines.outcome(name, "second") == "Recovered"
+    await until_gone(machines, name)
+    assert machines.world.requests.created(name) == 1

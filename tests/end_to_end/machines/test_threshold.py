@@ -1,0 +1,99 @@
+"""The threshold: two of five may be unhealthy, three may not; what is not allowed costs nothing."""
+
+import asyncio
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.machines.audit import DETECTOR, deletions, writes
+from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.samples_of_metrics import series
+
+pytestmark = pytest.mark.cluster
+
+RESTRICTED = "Remediation restricted due to exceeded number of unhealthy machines"
+NOT_ALLOWED = "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy"
+
+
+@pytest.mark.rule(
+    "MHC A.2.4/threshold",
+    "MHC A.2.4/rounding",
+    "MHC A.2.4/blocked",
+    "MHC A.1/status/RemediationAllowed",
+    "MHC A.1/status/remediationsAllowed",
+    "MHC A.1/event/RemediationRestricted",
+    "MHC A.1/metric/mapi_machinehealthcheck_short_circuit",
+    "decision 4",
+    "decision 6",
+    "decision 15",
+)
+async def test_three_of_five_are_too_many_for_half_of_them_and_are_remediated_when_one_recovers(
+    machines: Machines, control_plane: ControlPlane, paramedic: Paramedic
+) -> None:
+    names = await machines.add(*"abcde", finalizers=[FINALIZER])
+    check = await machines.add_check(
+        maxUnhealthy="50%", unhealthyConditions=[{"type": "Ready", "status": "Unknown", "timeout": "2s"}]
+    )
+    await check.until_numbers(5, 5, 2)
+    await machines.world.fail(*names[:3])
+
+    await check.until_numbers(5, 2, 0)
+    numbers = "(total: 5, unhealthy: 3, maxUnhealthy: 50%)"
+    assert await check.condition("RemediationAllowed") == {
+        "status": "False",
+        "severity": "Warning",
+        "reason": "TooManyUnhealthy",
+        "message": f"{NOT_ALLOWED} {numbers}",
+    }
+    await asyncio.gather(*(machines.until_held(name, "Threshold: ") for name in names[:3]))
+    told = await machines.until_told(CHECK, "RemediationRestricted")
+    assert (told["type"], told["message"]) == ("Warning", f"{RESTRICTED} {numbers}")
+    gauge = series("mapi_machinehealthcheck_short_circuit", name=CHECK, namespace=machines.namespace)
+    assert (await paramedic.detector.metrics())[gauge] == 1
+    await _must_cost_nothing(machines, control_plane, names)
+
+    await machines.world.recover(names[0])
+    await machines.until_going(*names[1:3])
+    assert await check.until_condition("RemediationAllowed", status="True") == {"status": "True"}
+    await check.until_numbers(5, 3, 0)
+    assert not [name for name in (names[0], *names[3:]) if await machines.is_going(name)]
+    assert await machines.outcome(names[0]) == "Recovered"
+    assert len(await machines.events(CHECK)) == 1
+
+
+async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, names: list[str]) -> None:
+    """Each Machine's state moves, its Node's kubelet reports, and nothing of that is written anywhere."""
+    told = len(await machines.events(CHECK))
+    before = writes(control_plane.audit_log, machines.namespace)
+    lengths = [(await machines.workflow(name).describe()).history_length for name in names[:3]]
+    for beat in range(10):
+        for name in names:
+            await machines.world.set_annotation(name, "heartbeat", str(beat))
+            await machines.set_metadata(name, annotations={"touched": str(beat)})
+    await machines.world.set_annotation(names[4], "heartbeat", None)
+
+    assert writes(control_plane.audit_log, machines.namespace) == before
+    assert [(await machines.workflow(name).describe()).history_length for name in names[:3]] == lengths
+    assert (told, len(await machines.events(CHECK))) == (1, 1)
+    assert not [name for name in names if await machines.is_going(name)]
+
+
+@pytest.mark.rule("MHC A.2.4/threshold", "MHC A.2.4/rounding", "MHC A.2.4/healthy", "MHC A.2.1/Machine")
+async def test_two_of_five_are_remediated_under_40_percent_and_the_numbers_follow_them_out(
+    machines: Machines, control_plane: ControlPlane
+) -> None:
+    names = await machines.add(*"abcde", finalizers=[FINALIZER])
+    check = await machines.add_check(maxUnhealthy="40%")
+    await check.until_numbers(5, 5, 2)
+    await machines.world.fail(*names[:2])
+
+    await machines.until_going(*names[:2])
+    await check.until_numbers(5, 3, 0)
+    await asyncio.gather(*(machines.let_go(name) for name in names[:2]))
+    assert [await machines.outcome(name) for name in names[:2]] == ["Remediated"] * 2
+    await check.until_numbers(3, 3, 1)
+    for name in names[:2]:
+        assert deletions(control_plane.audit_log, machines.namespace, name) == [200]
+    statuses = [ask for ask in writes(control_plane.audit_log, machines.namespace) if ask[0] == DETECTOR]
+    assert {what.partition("/")[0] for _, _, what, _ in statuses} == {"machinehealthchecks", "events"}

@@ -1,0 +1,91 @@
+"""Which kinds of health check a process handles, by variable and by option."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from runtime.settings import Settings, SettingsError
+from tests.runtime.test_process import BOTH, ended
+
+NODES, MACHINES = "nodehealthchecks.remediation.medik8s.io", "machinehealthchecks.machine.openshift.io"
+REFUSAL = f"PARAMEDIC_CHECK_KINDS: there is no kind 'x', there are {NODES}, {MACHINES} (found 'x')\n"
+SCRIPT = (
+    "from runtime.process import run_process\n"
+    "async def main(settings):\n"
+    "    print(*(kind.kind for kind in settings.check_kinds), flush=True)\n"
+    "run_process(main)\n"
+)
+
+
+def of(environment: dict[str, str]) -> tuple[str, ...]:
+    settings = Settings.from_environment({"PARAMEDIC_CLUSTER": "c"} | environment)
+    return tuple(kind.kind for kind in settings.check_kinds)
+
+
+def test_node_health_checks_alone_are_handled_by_default() -> None:
+    assert of({}) == (NODE_HEALTH_CHECK.kind,)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        (MACHINES, (MACHINE_HEALTH_CHECK.kind,)),
+        (f"{NODES}, {MACHINES}", (NODE_HEALTH_CHECK.kind, MACHINE_HEALTH_CHECK.kind)),
+        (f"{NODES},{NODES}", (NODE_HEALTH_CHECK.kind,)),
+    ],
+)
+def test_kinds_are_a_list_of_names_as_kubectl_has_them(text: str, kinds: tuple[str, ...]) -> None:
+    assert of({"PARAMEDIC_CHECK_KINDS": text}) == kinds
+
+
+@pytest.mark.parametrize("text", ["", "nodes", f"{NODES},"])
+def test_kind_that_is_unknown_is_refused_by_name_and_value(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"PARAMEDIC_CHECK_KINDS: there is no kind .* \(found "):
+        of({"PARAMEDIC_CHECK_KINDS": text})
+
+
+@BOTH
+@pytest.mark.parametrize("given", [("--check-kinds", "x"), ("--check-kinds=x",)])
+async def test_option_is_refused_as_the_variable_is(name: str, given: tuple[str, ...]) -> None:
+    environment = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": NODES}
+    assert await ended("-m", name, *given, **environment) == (2, REFUSAL)
+
+
+@BOTH
+async def test_option_that_does_not_exist_is_refused_in_one_sentence(name: str) -> None:
+    expected = f"python -m {name}: unrecognized arguments: --kinds (see --help)\n"
+    assert await ended("-m", name, "--kinds", PARAMEDIC_CLUSTER="c") == (2, expected)
+
+
+@BOTH
+async def test_help_needs_no_settings_and_names_the_option(name: str) -> None:
+    code, out = await printed("-m", name, "--help")
+    assert code == 0
+    assert f"usage: python -m {name} " in out
+    assert "--check-kinds NAMES" in out
+
+
+async def test_option_stands_above_the_variable() -> None:
+    environment = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": NODES}
+    given = ("--check-kinds", MACHINES)
+    assert await printed("-c", SCRIPT, *given, **environment) == (0, "MachineHealthCheck\n")
+    assert await printed("-c", SCRIPT, **environment) == (0, "NodeHealthCheck\n")
+
+
+async def printed(*command: str, **environment: str) -> tuple[int, str]:
+    """The exit code of a process, and what it printed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *command,
+        env={**os.environ, **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    async with asyncio.timeout(30):
+        out, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode()
