@@ -18,7 +18,7 @@ import aiohttp
 from devcluster import server_flags
 from devcluster.assets import Servers
 from devcluster.credentials import CLUSTER_ADMIN, DETECTOR, WORKER
-from devcluster.keeper import Program
+from devcluster.keeper import COLLECT_RARELY, Program
 from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 
@@ -83,7 +83,7 @@ async def start_api_server(supervisor: Supervisor, layout: Layout, servers: Serv
 
 
 async def _start(supervisor: Supervisor, layout: Layout, name: str, command: tuple[str, ...]) -> None:
-    await supervisor.start(Program(name, command, layout.log(name)))
+    await supervisor.start(Program(name, command, layout.log(name), COLLECT_RARELY))
 
 
 async def _etcd_is_ready(supervisor: Supervisor, layout: Layout) -> None:

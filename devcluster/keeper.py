@@ -25,6 +25,10 @@ PATIENCE = timedelta(seconds=10)
 """How long a child may take to end by itself before it is killed."""
 
 
+COLLECT_RARELY = {"GOGC": "400"}
+"""For servers written in Go: a tenth less CPU on a machine that they share, for 130 MB more."""
+
+
 @dataclass(frozen=True)
 class Program:
     """What to run: a name for people, a command, additions to our environment, and where its output goes."""

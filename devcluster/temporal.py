@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from devcluster import programs
-from devcluster.keeper import Program
+from devcluster.keeper import COLLECT_RARELY, Program
 from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 
@@ -50,7 +50,7 @@ async def start(supervisor: Supervisor, layout: Layout) -> TemporalServer:
     Raises NotReadyError, HopelessError and MissingProgramError.
     """
     log = layout.log("temporal")
-    await supervisor.start(Program("temporal", _command(layout), log))
+    await supervisor.start(Program("temporal", _command(layout), log, COLLECT_RARELY))
     server = TemporalServer(layout.address("temporal"), NAMESPACE, f"http://{layout.address('temporal-ui')}")
 
     async def answers() -> bool:

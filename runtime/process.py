@@ -13,6 +13,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
+import uvloop
+
 from runtime.leaving import leave
 from runtime.logs import set_log_level, set_up_logs
 from runtime.serving import CannotListen
@@ -41,7 +43,7 @@ def _run(main: Callable[[Settings], Awaitable[None]], program: str) -> int:
     try:
         settings = Settings.from_environment(os.environ | _options(program))
         set_log_level(settings.log_level)
-        asyncio.run(_until_signal(main(settings)))
+        uvloop.run(_until_signal(main(settings)))
     except SettingsError as error:
         return _refuse(error, BAD_SETTINGS)
     except CannotListen as error:
