@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bench import actions, large, latency, outage, requests, storm
+from bench import actions, large, latency, machines, outage, requests, storm
 from bench.cluster import BenchCluster, bench_cluster
 from bench.figure import Figure, table
 
@@ -17,6 +17,7 @@ MEASUREMENTS: dict[str, Callable[[BenchCluster], Awaitable[list[Figure]]]] = {
     "outage": outage.measure,
     "large": large.measure,
     "actions": actions.measure,
+    "machines": machines.measure,
 }
 
 

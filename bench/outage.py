@@ -1,12 +1,12 @@
 """1,000 of 5,000 nodes fail at once: first above the threshold, where all are held, then below it."""
 
 import asyncio
-import json
 import time
 from datetime import UTC, datetime, timedelta
 
 import aiohttp
 
+from bench.audit import writes_since
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from bench.fleet import CHECK, Fleet, watched_fleet
@@ -18,9 +18,6 @@ NODES_IN_ALL = 5_000
 FAILING = 1_000
 SETTLED_SECONDS = 10.0
 QUIET_SECONDS = 60.0
-OURS = "system:serviceaccount:paramedic-system:"
-WRITES = ("create", "update", "patch", "delete")
-LEADER_LEASE = "paramedic-detector"
 HELD = "paramedic_holds{"
 PATIENCE = timedelta(minutes=3)
 
@@ -39,7 +36,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         await asyncio.sleep(SETTLED_SECONDS)
         since = datetime.now(UTC)
         await asyncio.sleep(QUIET_SECONDS)
-        writes = _writes(cluster, since)
+        writes = writes_since(cluster, since)
         await fleet.set_all_ready(nodes, "True")
         await _until_running(cluster, 0)
         await _limit(cluster, "50%")
@@ -78,14 +75,3 @@ async def _until_running(cluster: BenchCluster, count: int) -> None:
         return found.count == count
 
     await until(are_running, within=PATIENCE, otherwise=f"not {count} incidents run")
-
-
-def _writes(cluster: BenchCluster, since: datetime) -> int:
-    """What our processes wrote since then, but the leader's Lease."""
-    count = 0
-    for line in cluster.audit_log.read_text().splitlines():
-        event = json.loads(line)
-        is_ours = event["user"]["username"].startswith(OURS) and event["verb"] in WRITES
-        is_late = datetime.fromisoformat(event["requestReceivedTimestamp"]) > since
-        count += is_ours and is_late and event.get("objectRef", {}).get("name") != LEADER_LEASE
-    return count

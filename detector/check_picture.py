@@ -55,6 +55,11 @@ class CheckPicture:
             self.reconfigured.add(name)
 
     @property
+    def is_silent(self) -> bool:
+        """Whether it says nothing of any target now: it cannot be read, or is frozen."""
+        return isinstance(self.check, InvalidCheckError) or self.check.is_frozen
+
+    @property
     def concerned(self) -> set[str]:
         """The targets that there should be incidents for, those with requests aside."""
         return self.unhealthy | self.confirmed

@@ -39,12 +39,11 @@ from health.references import CheckReference, IncidentReference
 from health.template_validity import Template
 from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
+from runtime.process_names import DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
 from runtime.temporal import watch_temporal
 
-FIELD_MANAGER = "paramedic-detector"
 REPORT_EVERY_SECONDS = 1.0
-LEADER_LEASE = "paramedic-detector"
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 50, 20.0
 """How fast Events are written, those of all checks together."""
 
@@ -56,7 +55,7 @@ def wall_clock() -> datetime:
 
 async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
-    async with connected(settings, FIELD_MANAGER) as connections:
+    async with connected(settings, DETECTOR) as connections:
         detector = Detector(settings, connections)
         async with serve_webhook(settings, connections, detector.watched_templates):
             await detector.run()

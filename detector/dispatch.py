@@ -53,7 +53,7 @@ class Dispatch:
         self._problems = problems
         self._open = OpenIncidents()
         self._queue = DispatchQueue()
-        self._allowed: dict[CheckReference, bool] = {}
+        self._said: dict[CheckReference, bool | None] = {}
         self._is_leading = False
         picture.subscribe(self._changed)
 
@@ -85,18 +85,20 @@ class Dispatch:
         if target is not None:
             for incident in self._picture.wanted(check, target) | self._open.of(check, target):
                 self._consider(incident)
-        elif self._allowance_turned(check):
+        elif self._turned(check):
             for entry in self._open.all():
                 if entry.incident.check == check:
                     self._consider(entry.incident)
 
-    def _allowance_turned(self, check: CheckReference) -> bool:
-        """Whether the threshold says something else than it did; a number alone wakes nobody."""
+    def _turned(self, check: CheckReference) -> bool:
+        """Whether the check says something else to all of its incidents; a number alone wakes nobody.
+
+        One that is frozen or cannot be read says nothing, also of what goes meanwhile.
+        """
         allowance = self._picture.allowance(check)
-        if allowance is None:
-            return self._allowed.pop(check, None) is not None
-        before, self._allowed[check] = self._allowed.get(check), allowance.allowed
-        return before != allowance.allowed
+        says = None if allowance is None or self._picture.checks[check].is_silent else allowance.allowed
+        before, self._said[check] = self._said.get(check), says
+        return before != says
 
     def _consider(self, incident: IncidentReference) -> None:
         """Queue the incident if it must be started or woken."""

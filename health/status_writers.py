@@ -1,8 +1,9 @@
 """StatusWriters: who but us writes the status of a check, by what the API server noted of its writers.
 
-The time of an entry moves when a write of that manager changes something. A controller that was stopped
-leaves its entry behind, so an old one tells nothing: two controllers that both run show by an entry that is
-younger than our own last write, or by one of the last hour.
+The time of an entry moves when a write of that manager changes something, and the entry goes when others
+have changed all of its fields since. A controller that was stopped may leave its entry behind, so an old one
+tells nothing: two that both run show by an entry that is younger than our own last write, or of the last
+hour. That none is there does not prove that nobody else runs.
 """
 
 from collections.abc import Collection, Iterable
@@ -31,8 +32,8 @@ class StatusWriter:
 
     manager: str
     last: datetime
-    is_after_ours: bool
-    """Whether that was after a write of ours: it was not stopped before we began."""
+    is_over: bool
+    """Whether we wrote it later: then it may have been stopped before we began."""
 
 
 def other_writers(
@@ -42,12 +43,12 @@ def other_writers(
     last = _last_writes(entries)
     our_last = max((time for manager, time in last.items() if manager in ours), default=None)
     others = [
-        StatusWriter(manager, time, our_last is not None and time > our_last)
+        StatusWriter(manager, time, is_over=our_last is not None and time <= our_last)
         for manager, time in last.items()
         if manager not in ours
     ]
-    recent = [writer for writer in others if writer.is_after_ours or now - writer.last <= RECENTLY]
-    return tuple(sorted(recent, key=lambda writer: writer.last, reverse=True))
+    told = [one for one in others if now - one.last <= RECENTLY or (our_last is not None and not one.is_over)]
+    return tuple(sorted(told, key=lambda writer: writer.last, reverse=True))
 
 
 def _last_writes(entries: Iterable[ManagedFields]) -> dict[str, datetime]:

@@ -23,6 +23,7 @@ from kube.resource import resource_of
 from kube.shared_reads import SharedReads
 from runtime.connections import Connections, connected
 from runtime.insisting import insist
+from runtime.process_names import WORKER
 from runtime.settings import Settings
 from runtime.temporal import watch_temporal
 from worker.counting import Counting
@@ -30,7 +31,6 @@ from worker.tally import Tally
 from workflows.contracts import ACT, hands_queue
 from workflows.remediation import Remediation
 
-FIELD_MANAGER = "paramedic-worker"
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """How long a worker that is told to end lets its activities finish: an act is never cut short."""
 CACHED_INCIDENTS = 5_000
@@ -41,7 +41,7 @@ LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 async def run(settings: Settings) -> None:
     """Work until cancelled."""
-    async with connected(settings, FIELD_MANAGER) as connections, asyncio.TaskGroup() as tasks:
+    async with connected(settings, WORKER) as connections, asyncio.TaskGroup() as tasks:
         tasks.create_task(watch_temporal(connections.temporal, connections.problems))
         tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
         await _worker(settings, connections).run()

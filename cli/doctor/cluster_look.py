@@ -13,8 +13,6 @@ from cli.doctor.needs import Need, needs, needs_for_requests
 from cli.doctor.of_checks import check_findings, read
 from cli.doctor.of_leases import OF_REFERENCES, leader_findings, other_leader_findings, reference_findings
 from cli.doctor.rights import Rights
-from detector.detector import FIELD_MANAGER as DETECTOR
-from detector.detector import LEADER_LEASE
 from health.check_kind import CheckKind
 from health.global_stop import STOP, LeaseNamespace, Stop
 from health.health_check import InvalidCheckError
@@ -25,8 +23,8 @@ from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.resource import LEASES, MACHINES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
+from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
-from worker.worker import FIELD_MANAGER as WORKER
 
 OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""
@@ -107,7 +105,7 @@ class ClusterLook:
         return list(other_leader_findings(LEADER_LEASE, self._settings.namespace, leases, self._now))
 
     async def _look_at_rights(self) -> list[Finding]:
-        wanted = [*needs(self._settings, LEADER_LEASE), *await self._needs_of_checks()]
+        wanted = [*needs(self._settings), *await self._needs_of_checks()]
         return await Rights(self._client, self._settings.namespace).findings(wanted)
 
     async def _needs_of_checks(self) -> list[Need]:

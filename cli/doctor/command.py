@@ -52,7 +52,7 @@ def doctor(
     ] = FindingsOutput.TEXT,
 ) -> None:
     """Say what is wrong with the cluster and with Temporal, and what to do; exit code 1 if anything is."""
-    # Here, because other commands need neither Kubernetes nor our processes, nor their time.
+    # Here, because no other command needs Kubernetes, nor the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}

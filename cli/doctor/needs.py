@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.openshift.kind import MACHINE_HEALTH_CHECK
+from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
 
@@ -21,7 +22,7 @@ class Process(StrEnum):
     @property
     def service_account(self) -> str:
         """The ServiceAccount that `deploy/` makes for it."""
-        return f"paramedic-{self}"
+        return {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}[self]
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ _LEASES, _MACHINES, _NODE_CHECKS = "coordination.k8s.io", "machine.openshift.io"
 _WATCH = ("list", "watch")
 
 
-def needs(settings: Settings, leader_lease: str) -> Iterator[Need]:
+def needs(settings: Settings) -> Iterator[Need]:
     """All rights that our processes need with these settings."""
-    yield from _of_detector(settings, leader_lease)
+    yield from _of_detector(settings)
     yield from _of_worker(settings)
     if NODE_HEALTH_CHECK in settings.check_kinds:
         yield from _FOR_NODES
@@ -59,7 +60,7 @@ def needs(settings: Settings, leader_lease: str) -> Iterator[Need]:
         yield from _FOR_MACHINES
 
 
-def _of_detector(settings: Settings, leader_lease: str) -> Iterator[Need]:
+def _of_detector(settings: Settings) -> Iterator[Need]:
     one, ours = Process.DETECTOR, settings.namespace
     yield Need(one, "", "nodes", _WATCH)
     yield Need(one, "", "namespaces", ("get",), name="kube-system")
@@ -68,7 +69,7 @@ def _of_detector(settings: Settings, leader_lease: str) -> Iterator[Need]:
     yield Need(one, _MACHINES, "machinehealthchecks", _WATCH)
     yield Need(one, _LEASES, "leases", _WATCH, settings.lease_namespace)
     yield Need(one, _LEASES, "leases", ("create",), ours)
-    yield Need(one, _LEASES, "leases", ("get", "patch"), ours, leader_lease)
+    yield Need(one, _LEASES, "leases", ("get", "patch"), ours, LEADER_LEASE)
 
 
 def _of_worker(settings: Settings) -> Iterator[Need]:

@@ -54,15 +54,17 @@ def _written_by_others(
     listed = stored["metadata"].get("managedFields") or ()
     entries = [ManagedFields.model_validate(entry) for entry in listed]
     for writer in other_writers(entries, ours, now):
-        yield _still_writing(name, writer)
+        yield _writing(name, writer)
 
 
-def _still_writing(name: str, writer: StatusWriter) -> Finding:
-    when = f"(last at {stamp(writer.last)}{', after us' if writer.is_after_ours else ''})"
+def _writing(name: str, writer: StatusWriter) -> Finding:
+    reason, when = "StatusWrittenByAnother", f"(last at {stamp(writer.last)})"
+    why = "two controllers would remediate the same targets"
+    if writer.is_over:
+        what = f"{writer.manager!r} wrote the status of {name} within the last hour {when}, and we did since"
+        return warning(reason, what, f"make sure that it is stopped, {why}")
     return warning(
-        "StatusWrittenByAnother",
-        f"{writer.manager!r} is still writing the status of {name} {when}",
-        "stop it, two controllers would remediate the same targets",
+        reason, f"{writer.manager!r} is still writing the status of {name} {when}", f"stop it, {why}"
     )
 
 

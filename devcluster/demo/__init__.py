@@ -1,1 +1,1 @@
-"""The demo: a node fails, a durable workflow remediates it, and a worker killed meanwhile changes nothing."""
+"""The demo: what fails is remediated by durable workflows, on real servers; two scenarios."""

@@ -1,23 +1,22 @@
-"""The story in four acts. What is waited for, and in which order; the words are in narration.py."""
+"""The story of a node in four acts. What is waited for, and in which order; the words are in narration.py."""
 
 import os
 import signal
 import time
-from datetime import UTC, datetime
 
 from devcluster.demo import incident, narration
 from devcluster.demo.facts import NodeSeen, Run
+from devcluster.demo.hanging import hang
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.stage import Stage
 from devcluster.demo.watching import seen
-from devcluster.simulation.control_socket import ask
 
 
 async def play(stage: Stage, narrator: Narrator) -> None:
     """Tell the whole story; raises DevclusterError with what did not happen."""
     node = await _everything_is_well(stage, narrator)
     hung = time.monotonic()
-    run = await _node_hangs(stage, narrator, node)
+    run = await hang(stage, narrator, node.name, node)
     await _worker_is_killed(stage, narrator)
     await _node_recovers(stage, narrator, node, run)
     narrator.praise(narration.all_is_well(node.name, time.monotonic() - hung))
@@ -34,22 +33,6 @@ async def _healthy_fleet(stage: Stage) -> list[NodeSeen]:
     await seen(stage.wake_kubelets)
     await seen(stage.cluster.set_up)
     return await seen(stage.cluster.healthy_fleet)
-
-
-async def _node_hangs(stage: Stage, narrator: Narrator, node: NodeSeen) -> Run:
-    began = datetime.now(UTC)
-    id_ = incident.workflow_id(stage.dev.cluster, node)
-    await narrator.tell(narration.kubelet_stops(node.name), ask(stage.kubelets, {"stop": node.name}))
-    await narrator.tell(
-        narration.node_turns_unknown(node.name),
-        seen(lambda: stage.cluster.ready_condition(node.name, "Unknown")),
-    )
-    run = await narrator.tell(
-        narration.workflow_starts(node.name), seen(lambda: incident.started(stage.temporal, id_, began))
-    )
-    narrator.show(narration.to_look_at("Its page", stays=stage.stays), incident.page(stage.dev, run))
-    await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(stage.temporal, run)))
-    return run
 
 
 async def _worker_is_killed(stage: Stage, narrator: Narrator) -> None:

@@ -1,17 +1,17 @@
-"""What the story sees of the cluster, each a look at what is there now; None is: not yet.
+"""What the stories see of the cluster, each a look at what is there now; None is: not yet.
 
 Every method raises KubernetesError.
 """
 
 from typing import Any
 
-from devcluster.demo import cast
+from devcluster.demo import cast, machine_cast
 from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen
+from devcluster.demo.props import ensure, remove
 from devcluster.simulation.remediation_request import NODE_NAME
 from devcluster.simulation.resources import REQUESTS, TEMPLATES
 from kube.client import Client
-from kube.errors import AlreadyExists
-from kube.resource import NODE_HEALTH_CHECKS, NODES, Object, Resource
+from kube.resource import NODE_HEALTH_CHECKS, NODES, Object
 
 
 class ClusterSight:
@@ -21,9 +21,13 @@ class ClusterSight:
         self._client = client
 
     async def set_up(self) -> bool:
-        """Create the template and the check; those of an earlier demo are gone on with."""
-        await self._ensure(TEMPLATES, cast.template(), cast.NAMESPACE)
-        await self._ensure(NODE_HEALTH_CHECKS, cast.node_health_check())
+        """Create the template and the check; those of an earlier demo are gone on with.
+
+        While there is a MachineHealthCheck, every NodeHealthCheck is disabled.
+        """
+        await remove(self._client, machine_cast.CHECKS, cast.CHECK, cast.NAMESPACE)
+        await ensure(self._client, TEMPLATES, cast.template(), cast.NAMESPACE)
+        await ensure(self._client, NODE_HEALTH_CHECKS, cast.node_health_check())
         return True
 
     async def healthy_fleet(self) -> list[NodeSeen] | None:
@@ -36,6 +40,11 @@ class ClusterSight:
         if not status.get("healthyNodes") == status.get("observedNodes") == len(nodes):
             return None
         return [_node(node) for node in nodes]
+
+    async def ready_nodes(self) -> dict[str, NodeSeen]:
+        """The nodes that are Ready, by name."""
+        nodes = [node for node in await self._client.list(NODES) if _ready(node).status == "True"]
+        return {node["metadata"]["name"]: _node(node) for node in nodes}
 
     async def ready_condition(self, node: str, status: str) -> ConditionSeen | None:
         """The Ready condition of that node, once it has that status."""
@@ -58,12 +67,6 @@ class ClusterSight:
     async def no_request_for(self, node: str) -> bool | None:
         """True, once there is no remediation request for that node."""
         return True if await self.request_for(node) is None else None
-
-    async def _ensure(self, resource: Resource, body: Object, namespace: str = "") -> None:
-        try:
-            await self._client.create(resource, body, namespace)
-        except AlreadyExists:
-            return
 
 
 def _node(node: Object) -> NodeSeen:

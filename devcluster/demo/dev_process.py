@@ -4,14 +4,13 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
 from devcluster.bound import bind
 from devcluster.demo import dev_description
-from devcluster.demo.cast import NODES
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.watching import seen
@@ -47,9 +46,11 @@ class DevProcess:
 
 
 @asynccontextmanager
-async def dev_process(directory: Path, hear: Callable[[str], None]) -> AsyncIterator[DevProcess]:
+async def dev_process(
+    directory: Path, arguments: Sequence[str], hear: Callable[[str], None]
+) -> AsyncIterator[DevProcess]:
     """Run `paramedic dev` on `directory` while the block runs; `hear` gets each line that it says."""
-    process = await _spawn(directory)
+    process = await _spawn(directory, arguments)
     listening = asyncio.create_task(_listen(process, hear))
     try:
         yield DevProcess(process, directory / "dev.json")
@@ -58,17 +59,8 @@ async def dev_process(directory: Path, hear: Callable[[str], None]) -> AsyncIter
         await listening
 
 
-async def _spawn(directory: Path) -> asyncio.subprocess.Process:
-    command = (
-        sys.executable,
-        "-m",
-        "cli.main",
-        "dev",
-        "--dir",
-        str(directory),
-        "--simulate-nodes",
-        str(NODES),
-    )
+async def _spawn(directory: Path, arguments: Sequence[str]) -> asyncio.subprocess.Process:
+    command = (sys.executable, "-m", "cli.main", "dev", "--dir", str(directory), *arguments)
     return await asyncio.create_subprocess_exec(
         *bind(command),
         stdin=asyncio.subprocess.DEVNULL,

@@ -13,6 +13,16 @@ class NodeSeen:
 
 
 @dataclass(frozen=True)
+class MachineSeen:
+    """A Machine before the accident."""
+
+    name: str
+    uid: str
+    node: NodeSeen
+    """What it runs as."""
+
+
+@dataclass(frozen=True)
 class ConditionSeen:
     """The Ready condition of a Node."""
 

@@ -8,20 +8,26 @@ from urllib.parse import quote
 
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
-from devcluster.demo.cast import CHECK
+from devcluster.demo.cast import CHECK, NAMESPACE
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
-from devcluster.demo.facts import NodeSeen, Run
+from devcluster.demo.facts import MachineSeen, NodeSeen, Run
+from devcluster.demo.machine_cast import CHECKS
 from health.references import CheckReference, IncidentReference, TargetReference
-from kube.resource import NODE_HEALTH_CHECKS, NODES
+from kube.resource import MACHINES, NODE_HEALTH_CHECKS, NODES
 from workflows.messages import State
 
 
-def workflow_id(cluster: str, node: NodeSeen) -> str:
-    """Return the id under which the detector starts the incident of that node."""
-    check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=CHECK)
-    target = TargetReference(kind=NODES.kind, name=node.name, uid=node.uid)
-    return IncidentReference(cluster=cluster, check=check, target=target).workflow_id
+def workflow_id(cluster: str, target: NodeSeen | MachineSeen) -> str:
+    """Return the id under which the detector starts the incident of that Node or Machine."""
+    check, kind, namespace = NODE_HEALTH_CHECKS.kind, NODES.kind, ""
+    if isinstance(target, MachineSeen):
+        check, kind, namespace = CHECKS.kind, MACHINES.kind, NAMESPACE
+    return IncidentReference(
+        cluster=cluster,
+        check=CheckReference(kind=check, namespace=namespace, name=CHECK),
+        target=TargetReference(kind=kind, namespace=namespace, name=target.name, uid=target.uid),
+    ).workflow_id
 
 
 def page(dev: DevDescription, run: Run) -> str:

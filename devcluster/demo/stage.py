@@ -1,4 +1,4 @@
-"""What the story has at hand: clients of both servers, the kubelets' control socket, and who runs."""
+"""What a story has at hand: clients of both servers, the kubelets' control socket, and who runs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +12,7 @@ from devcluster.demo.cluster_sight import ClusterSight
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.machine_sight import MachineSight
 from devcluster.demo.settings import DemoSettings
 from devcluster.programs import kubectl
 from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
@@ -27,6 +28,7 @@ class Stage:
     dev: DevDescription
     """As it was when the story began."""
     cluster: ClusterSight
+    machines: MachineSight
     temporal: TemporalClient
     kubelets: Path
     """The control socket."""
@@ -67,9 +69,11 @@ async def stage(process: DevProcess, settings: DemoSettings) -> AsyncIterator[St
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
     async with await Transport.connect(str(dev.kubeconfig)) as transport:
-        cluster = ClusterSight(Client(transport, "paramedic-demo"))
+        client = Client(transport, "paramedic-demo")
+        cluster = ClusterSight(client)
+        machines = MachineSight(client, cluster)
         control = settings.directory / CONTROL_SOCKET
-        yield Stage(process, dev, cluster, temporal, control, settings.stay)
+        yield Stage(process, dev, cluster, machines, temporal, control, settings.stay)
 
 
 async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:

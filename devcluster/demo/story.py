@@ -1,4 +1,4 @@
-"""`paramedic demo`: run a devcluster, let a node fail, kill the worker meanwhile, and tell what happens."""
+"""`paramedic demo`: run a devcluster, let the scenario that was chosen happen on it, and tell of it."""
 
 import asyncio
 from collections.abc import Collection
@@ -7,11 +7,11 @@ from typing import Any
 
 from devcluster import directory
 from devcluster.demo import narration
-from devcluster.demo.acts import play
 from devcluster.demo.dev_process import DevProcess, dev_process
 from devcluster.demo.ending import Ending, PipeConsole
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.narrator import Narrator
+from devcluster.demo.scenarios import TELLINGS
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.stage import stage
 from devcluster.errors import DevclusterError
@@ -23,7 +23,7 @@ SUCCESS, FAILURE = 0, 1
 
 
 async def run(settings: DemoSettings) -> int:
-    """Play the demo and return the exit code of the process: 0 if the node was remediated.
+    """Play the demo and return the exit code of the process: 0 if all ended well.
 
     Must run on the main thread: SIGINT and SIGTERM end it. Raises SettingsError.
     """
@@ -33,7 +33,8 @@ async def run(settings: DemoSettings) -> int:
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))
     narrator.remark(narration.devcluster_starts(str(settings.directory)))
-    async with dev_process(settings.directory, narrator.remark) as process:
+    arguments = TELLINGS[settings.scenario].dev_arguments
+    async with dev_process(settings.directory, arguments, narrator.remark) as process:
         try:
             return await _play(process, settings, narrator, ending)
         except (DevclusterError, KubernetesError) as error:
@@ -62,7 +63,7 @@ async def _tell(process: DevProcess, settings: DemoSettings, narrator: Narrator)
     async with stage(process, settings) as ready:
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
-                await play(ready, narrator)
+                await TELLINGS[settings.scenario].play(ready, narrator)
         except TimeoutError as error:
             raise DemoFailedError(f"The story did not end within {LONGEST.total_seconds():.0f} s.") from error
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.command import PARAMEDIC, Command
 
+STAYS = "(until the end of the story; --stay keeps it up): "
 UNUSABLE = ["/etc/passwd", "/proc/foo", f"/tmp/{'x' * 300}"]  # noqa: S108  it is refused
 
 
@@ -47,6 +48,12 @@ async def test_directory_too_long_for_the_socket_of_simulated_nodes_is_refused_b
 async def test_part_that_does_not_exist_cannot_be_left_out(paramedic: Command, tmp_path: Path) -> None:
     ran = await paramedic("dev", "--dir", str(tmp_path), "--without", "foo")
     assert (ran.code, ran.err) == (2, "paramedic: --without knows detector and worker, not foo\n")
+
+
+async def test_scenario_that_nobody_wrote_is_refused_with_those_that_there_are(paramedic: Command) -> None:
+    ran = await paramedic("demo", "--scenario", "foo")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("paramedic: invalid value for '--scenario': 'foo' is not one of node, machine ")
 
 
 @pytest.fixture
@@ -94,15 +101,28 @@ async def test_demo_whose_reader_goes_away_ends_everything_and_leaves_nothing(sh
 
 
 @pytest.mark.cluster
-async def test_demo_that_went_well_leaves_nothing_and_says_what_keeps_it_up(short: Path) -> None:
+@pytest.mark.timeout(200)  # two devclusters beside each other
+async def test_demos_that_went_well_leave_nothing_and_say_what_keeps_them_up(short: Path) -> None:
+    node, machine = await asyncio.gather(told(short, "demo"), told(short, "demo", "--scenario", "machine"))
+    assert node.count(STAYS) == 2
+    assert node.count("The workflow ended with the outcome Remediated.") == 1
+    assert machine.count(STAYS) == 3
+    assert machine.count("The workflow ended with the outcome Remediated.") == 2
+    assert left_in(short) == []
+
+
+async def told(directory: Path, *arguments: str) -> str:
+    """What a demo with that directory for temporary files says; it must go well."""
     process = await asyncio.create_subprocess_exec(
-        PARAMEDIC, "demo", env={**os.environ, "TMPDIR": str(short)}, stdout=asyncio.subprocess.PIPE
+        PARAMEDIC,
+        *arguments,
+        env={**os.environ, "TMPDIR": str(directory)},
+        stdout=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(180):
         out, _ = await process.communicate()
     assert process.returncode == 0, out
-    assert out.decode().count("(until the end of the story; --stay keeps it up): ") == 2
-    assert left_in(short) == []
+    return out.decode()
 
 
 def left_in(directory: Path) -> list[Path]:

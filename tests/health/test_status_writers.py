@@ -18,7 +18,7 @@ def wrote(manager: str, minutes_ago: float, subresource: str = "status", **other
 
 
 def found(*entries: ManagedFields) -> list[tuple[str, bool]]:
-    return [(writer.manager, writer.is_after_ours) for writer in other_writers(entries, OURS, NOW)]
+    return [(writer.manager, writer.is_over) for writer in other_writers(entries, OURS, NOW)]
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def found(*entries: ManagedFields) -> list[tuple[str, bool]]:
         ((wrote(THEIRS, 60),), [(THEIRS, False)]),
         ((wrote(THEIRS, 61),), []),
         ((wrote(THEIRS, 61), wrote("paramedic-detector", 1)), []),
-        ((wrote(THEIRS, 30), wrote("paramedic-detector", 1)), [(THEIRS, False)]),
-        ((wrote(THEIRS, 1), wrote("paramedic-detector", 30)), [(THEIRS, True)]),
-        ((wrote(THEIRS, 100), wrote("paramedic-detector", 200)), [(THEIRS, True)]),
+        ((wrote(THEIRS, 30), wrote("paramedic-detector", 1)), [(THEIRS, True)]),
+        ((wrote(THEIRS, 1), wrote("paramedic-detector", 30)), [(THEIRS, False)]),
+        ((wrote(THEIRS, 100), wrote("paramedic-detector", 200)), [(THEIRS, False)]),
         ((wrote(THEIRS, 100), wrote("paramedic-detector", 100)), []),
         ((wrote(THEIRS, 1, subresource=""),), []),
         ((wrote(THEIRS, 1, subresource="scale"),), []),
@@ -51,4 +51,4 @@ def test_writer_shows_by_an_entry_that_is_recent_or_after_ours(
 def test_manager_with_two_entries_counts_by_the_later_one() -> None:
     old, new = wrote(THEIRS, 50, apiVersion="v1beta1"), wrote(THEIRS, 5, apiVersion="v1beta2")
     (writer,) = other_writers([new, old], OURS, NOW)
-    assert writer == StatusWriter(THEIRS, NOW - timedelta(minutes=5), is_after_ours=False)
+    assert writer == StatusWriter(THEIRS, NOW - timedelta(minutes=5), is_over=False)

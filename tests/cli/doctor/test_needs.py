@@ -7,7 +7,6 @@ from typing import Any
 import yaml
 
 from cli.doctor.needs import Need, Process, needs
-from detector.detector import LEADER_LEASE
 from health.kinds import CHECK_KINDS
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from runtime.settings import Settings
@@ -39,7 +38,7 @@ def granted_by(rule: dict[str, Any], process: str, namespace: str) -> Iterator[R
 
 
 def needed(settings: Settings) -> set[Right]:
-    return {right for need in needs(settings, LEADER_LEASE) for right in rights_of(need)}
+    return {right for need in needs(settings) for right in rights_of(need)}
 
 
 def rights_of(need: Need) -> Iterator[Right]:
@@ -57,7 +56,7 @@ def test_without_machine_health_checks_the_roles_of_openshift_are_not_needed() -
 
 
 def test_each_need_says_which_file_grants_it() -> None:
-    for need in needs(EVERYTHING, LEADER_LEASE):
+    for need in needs(EVERYTHING):
         files = [file for file in FILES if f"deploy/{file}".startswith(need.granted_by)]
         assert set(rights_of(need)) <= {right for file in files for right in granted(file)}
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from devcluster.demo import incident
 from devcluster.demo.dev_description import DevDescription
-from devcluster.demo.facts import NodeSeen, Run
+from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 
 DEV = DevDescription(
     kubeconfig=Path("kubeconfig"),
@@ -18,6 +18,12 @@ def test_workflow_is_found_under_the_check_the_node_and_the_beginning_of_its_uid
     node = NodeSeen("node-3", "0123456789abcdef", "boot")
     id_ = incident.workflow_id("dev-1a2b", node)
     assert id_ == "remediation/dev-1a2b/NodeHealthCheck/demo/node-3/01234567"
+
+
+def test_workflow_of_a_machine_is_found_under_its_own_uid_and_the_namespace_of_its_check() -> None:
+    machine = MachineSeen("demo-x7k2p", "fedcba9876543210", NodeSeen("node-3", "0123456789abcdef", "boot"))
+    id_ = incident.workflow_id("dev-1a2b", machine)
+    assert id_ == "remediation/dev-1a2b/MachineHealthCheck/default/demo/demo-x7k2p/fedcba98"
 
 
 def test_page_of_a_workflow_has_the_slashes_of_its_id_escaped() -> None:

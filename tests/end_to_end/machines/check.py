@@ -75,6 +75,14 @@ class Check:
         await self.world.until(says_so, f"{type_} never said {fields}; last {last}")
         return last
 
+    async def until_without(self, type_: str) -> None:
+        """Return when its status has no such condition."""
+
+        async def has_none() -> bool:
+            return not await self.condition(type_)
+
+        await self.world.until(has_none, f"{type_} never went")
+
     async def until_numbers(self, expected: int, healthy: int, allowed: int) -> None:
         """Return when its status says these numbers."""
         wanted = {"expectedMachines": expected, "currentHealthy": healthy, "remediationsAllowed": allowed}

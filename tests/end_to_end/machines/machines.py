@@ -7,6 +7,7 @@ from typing import Any
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
+from devcluster.errors import NotReadyError
 from devcluster.simulation.resources import MACHINE_SETS
 from health.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import NotFound
@@ -75,6 +76,32 @@ class Machines:
     async def let_go(self, machine: str) -> None:
         """Its hardware is gone: the finalizer that kept it goes as well."""
         await self.set_metadata(machine, finalizers=None)
+
+    async def scale(self, replicas: int) -> None:
+        """As `kubectl scale` does; somebody has to look after MachineSets."""
+        patch = {"spec": {"replicas": replicas}}
+        await self.client.merge_patch(MACHINE_SETS, CONTROLLER, patch, self.namespace)
+
+    async def until_running(self, count: int) -> list[str]:
+        """The Machines of the namespace, once so many run, and none goes."""
+        found: list[Object] = []
+
+        async def all_run() -> bool:
+            found[:] = await self.client.list(MACHINES, self.namespace)
+            phases = [machine.get("status", {}).get("phase") for machine in found]
+            is_any_going = any("deletionTimestamp" in machine["metadata"] for machine in found)
+            return phases == ["Running"] * count and not is_any_going
+
+        await self.world.until(all_run, f"there never were {count} running Machines")
+        uids = {machine["metadata"]["name"]: machine["metadata"]["uid"] for machine in found}
+        self._uids.update(uids)
+        return list(uids)
+
+    async def node_of(self, machine: str) -> str:
+        """The Node that a Machine is linked to."""
+        found = await self.client.get(MACHINES, machine, self.namespace)
+        node: str = found["status"]["nodeRef"]["name"]
+        return node
 
     async def add_template(self, name: str = "", spec: Object | None = None) -> Object:
         """A template in the namespace; answers how a check refers to it."""
@@ -152,9 +179,7 @@ class Machines:
         state: State = await self.workflow(machine, check).query("state", result_type=State)
         return state
 
-    async def until_state(
-        self, machine: str, is_so: Callable[[State], bool], check: str = CHECK
-    ) -> State:
+    async def until_state(self, machine: str, is_so: Callable[[State], bool], check: str = CHECK) -> State:
         """The answer to the query `state`, once it is so."""
         found: list[State] = []
 
@@ -162,7 +187,10 @@ class Machines:
             found[:] = [await self.state(machine, check)] if await self.has_incident(machine, check) else []
             return bool(found) and is_so(found[0])
 
-        await self.world.until(has_come, f"the incident of {machine} never was so; last {found}")
+        try:
+            await self.world.until(has_come, f"the incident of {machine} never was so")
+        except NotReadyError:
+            raise NotReadyError(f"the incident of {machine} was never so; at last {found}") from None
         return found[0]
 
     async def until_held(self, machine: str, words: str, check: str = CHECK) -> State:

@@ -1,16 +1,31 @@
 """With a template, an external remediator is asked; its request goes when nobody needs it any more."""
 
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from kube.errors import NotFound
 from kube.resource import MACHINES, Object
 from tests.end_to_end.machines.audit import deletions
 from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.world import REQUESTS, TEMPLATES
 
 pytestmark = pytest.mark.cluster
 
 TEMPLATE, REQUEST = "ExternalRemediationTemplateAvailable", "ExternalRemediationRequestAvailable"
+
+
+@pytest.fixture
+async def other_kind(machines: Machines) -> AsyncIterator[OtherKind]:
+    """A kind of request whose template may say anything."""
+    kind = OtherKind(machines.client)
+    await kind.install()
+    await kind.grant()
+    yield kind
+    await kind.uninstall()
 
 
 def request_of(machines: Machines, name: str, uid: str) -> Object:
@@ -23,7 +38,7 @@ def request_of(machines: Machines, name: str, uid: str) -> Object:
             "namespace": machines.namespace,
             "annotations": {
                 "machine.openshift.io/cloned-from-name": CHECK,
-                "machine.openshift.io/cloned-from-groupkind": "PowerCycleRemediationTemplate.demo.paramedic.dev",
+                "machine.openshift.io/cloned-from-groupkind": f"{TEMPLATES.kind}.demo.paramedic.dev",
             },
             "ownerReferences": [
                 {"apiVersion": MACHINES.api_version, "kind": "Machine", "name": name, "uid": uid}
@@ -76,9 +91,7 @@ async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healt
     await machines.world.recover(name)
     await check.until_numbers(1, 1, 1)
     await machines.until_state(name, lambda state: state.phase == "CleaningUp")
-    await machines.client.merge_patch(
-        REQUESTS, name, {"metadata": {"finalizers": None}}, machines.namespace
-    )
+    await machines.client.merge_patch(REQUESTS, name, {"metadata": {"finalizers": None}}, machines.namespace)
     assert await machines.outcome(name) == "Remediated"
     await until_gone(machines, name)
     assert machines.world.requests.created(name) == 1
@@ -86,8 +99,8 @@ async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healt
     assert deletions(control_plane.audit_log, machines.namespace, name) == []
 
 
-@pytest.mark.rule("decision 10", "decision 13/Machine", "MHC A.2.5/template", "MHC A.2.1/check")
-async def test_requests_go_when_the_template_leaves_the_check_and_when_the_check_is_deleted(
+@pytest.mark.rule("decision 10", "decision 39", "MHC A.2.1/check")
+async def test_requests_go_when_the_check_is_deleted_and_after_its_template_was_taken_out(
     machines: Machines,
 ) -> None:
     edited, left = await machines.add("edited", "left", finalizers=[FINALIZER])
@@ -105,40 +118,76 @@ async def test_requests_go_when_the_template_leaves_the_check_and_when_the_check
 
     await first.edit(remediationTemplate=None)
     await second.delete()
-
-    await until_gone(machines, edited, left)
+    await until_gone(machines, left)
     assert await machines.outcome(left, "left") == "Released"
-    await machines.until_going(edited)
-    assert await first.condition(TEMPLATE) == {}
-    await machines.let_go(edited)
+    assert not await machines.is_going(left)
+    await first.until_numbers(1, 0, 0)
+    await first.until_without(TEMPLATE)
+    # Its remediator is still at work on it.
+    assert machines.world.requests.existing(edited) == 1
+    await machines.world.recover(edited)
+
     assert await machines.outcome(edited, "edited") == "Remediated"
+    await until_gone(machines, edited)
+    assert not await machines.is_going(edited)
 
 
-@pytest.mark.rule("decision 27", "decision 8", "MHC A.1/event/RemediationRestricted")
+@pytest.mark.rule(
+    "decision 27",
+    "decision 8",
+    "MHC A.1/event/RemediationRestricted",
+    "MHC A.2.5/request",
+    "MHC A.1/remediationTemplate",
+)
 async def test_template_that_is_missing_or_broken_holds_visibly_until_it_can_be_used(
-    machines: Machines,
+    machines: Machines, other_kind: OtherKind
 ) -> None:
     (name,) = await machines.add("a")
-    check = await machines.add_check(remediationTemplate=machines.template())
+    check = await machines.add_check(remediationTemplate=other_kind.template | {"namespace": "elsewhere"})
     await machines.world.fail(name)
 
     said = await check.until_condition(TEMPLATE, status="False")
     assert (said["severity"], said["reason"]) == ("Error", "ExternalRemediationTemplateNotFound")
     await machines.until_held(name, "Template")
     await check.until_numbers(1, 0, 0)
-    await machines.add_template(spec={"template": "nothing"})
+    await put_template(machines, other_kind, "nothing")
     said = await check.until_condition(TEMPLATE, reason="ExternalRemediationTemplateInvalid")
-    assert f"{machines.namespace}/{CHECK}, didn't find spec.template" in said["message"]
-    assert machines.world.requests.created(name) == 0
-    good = {"spec": {"template": {"spec": {"powerOffSeconds": 7}}}}
-    await machines.client.merge_patch(TEMPLATES, CHECK, good, machines.namespace)
+    assert "didn't find spec.template" in said["message"]
+    assert await names_of_requests(machines, other_kind) == []
+    metadata = {"labels": {"team": "infra"}, "annotations": {"why": "test"}, "finalizers": ["not/copied"]}
+    await put_template(machines, other_kind, {"metadata": metadata, "spec": {"deep": {"er": 1}}, "more": 2})
 
-    await machines.world.until_requested(name)
+    await machines.until_state(name, lambda state: state.phase == "Remediating")
     assert await check.until_condition(TEMPLATE, status="True") == {"status": "True"}
-    restricted = await machines.events(CHECK, "RemediationRestricted")
-    assert len(restricted) == 2  # once for each of the two reasons
+    made = await machines.client.get(other_kind.requests, name, machines.namespace)
+    assert (made["spec"], made["more"]) == ({"deep": {"er": 1}}, 2)
+    assert made["metadata"]["labels"] == {"team": "infra"}
+    assert made["metadata"]["annotations"]["why"] == "test"
+    assert "finalizers" not in made["metadata"]
+    # Once for each of the two reasons.
+    assert len(await machines.events(CHECK, "RemediationRestricted")) == 2
     await machines.world.recover(name)
     assert await machines.outcome(name) == "Remediated"
+    assert await names_of_requests(machines, other_kind) == []
+
+
+async def put_template(machines: Machines, kind: OtherKind, template: object) -> None:
+    """A template of that kind with this as spec.template, in the place of another."""
+    body: Object = {
+        "apiVersion": kind.api_version,
+        "kind": kind.templates.kind,
+        "metadata": {"name": kind.template["name"]},
+        "spec": {"template": template},
+    }
+    with suppress(NotFound):
+        await machines.client.delete(kind.templates, kind.template["name"], machines.namespace)
+    await machines.client.create(kind.templates, body, machines.namespace)
+
+
+async def names_of_requests(machines: Machines, kind: OtherKind) -> list[str]:
+    """The requests of that kind."""
+    found = await machines.client.list(kind.requests, machines.namespace)
+    return [request["metadata"]["name"] for request in found]
 
 
 @pytest.mark.rule("decision 39", "MHC A.2.6/healthy")
@@ -170,7 +219,7 @@ async def test_second_check_over_a_machine_waits_for_the_first_and_says_for_whom
     await machines.until_state(name, lambda state: state.phase == "Remediating", "first")
     second = await machines.add_check("second", remediationTemplate=template)
 
-    await machines.until_held(name, "Taken: MachineHealthCheck-", "second")
+    await machines.until_held(name, f"Taken: MachineHealthCheck/{machines.namespace}/first has", "second")
     assert machines.world.requests.created(name) == 1
     await second.until_numbers(1, 0, 0)
     await machines.world.recover(name)

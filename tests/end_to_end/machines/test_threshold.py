@@ -13,7 +13,9 @@ from tests.samples_of_metrics import series
 pytestmark = pytest.mark.cluster
 
 RESTRICTED = "Remediation restricted due to exceeded number of unhealthy machines"
-NOT_ALLOWED = "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy"
+NOT_ALLOWED = (
+    "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy"
+)
 
 
 @pytest.mark.rule(

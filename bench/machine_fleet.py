@@ -1,0 +1,122 @@
+"""MachineFleet: Machines on the nodes of a Fleet, a check over them, and a watch that notes deletions."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+from bench.cluster import BenchCluster
+from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, watched_fleet
+from devcluster.polling import until
+from devcluster.simulation.resources import MACHINE_SETS
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.openshift.machine import Machine
+from kube.record import Change
+from kube.reflector import Reflector
+from kube.resource import MACHINES, Object, Resource, resource_of
+from kube.timestamps import timestamp
+
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+NAMESPACE = "default"
+FINALIZER = "bench/hardware"
+
+
+class MachineFleet:
+    """Machines, each with the name of its Node, so that `fleet` finds their requests as those of Nodes."""
+
+    def __init__(self, cluster: BenchCluster, fleet: Fleet) -> None:
+        self.cluster = cluster
+        self.fleet = fleet
+        self.deleted: dict[str, float] = {}
+        """When the deletion of a Machine was seen, by the monotonic clock."""
+        self._owner: Object = {}
+        self._limit = asyncio.Semaphore(AT_ONCE)
+
+    async def set_up(self, max_unhealthy: int) -> None:
+        """An owner that replaces nothing, a template, and a check that names none yet."""
+        client = self.cluster.client
+        owner = _typed(MACHINE_SETS, {"replicas": 0})
+        made = await client.create(MACHINE_SETS, owner, NAMESPACE)
+        uid = made["metadata"]["uid"]
+        self._owner = _reference(MACHINE_SETS) | {"uid": uid, "controller": True}
+        await client.create(TEMPLATES, _typed(TEMPLATES, {"template": {"spec": {}}}), NAMESPACE)
+        spec = {
+            "maxUnhealthy": max_unhealthy,
+            "nodeStartupTimeout": "0",
+            "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}],
+        }
+        await client.create(CHECKS, _typed(CHECKS, spec), NAMESPACE)
+
+    async def edit_check(self, **spec: object) -> None:
+        """Change fields of the spec of the check."""
+        await self.cluster.client.merge_patch(CHECKS, CHECK, {"spec": spec}, NAMESPACE)
+
+    async def name_template(self) -> None:
+        """Let the check ask for requests, where it deletes Machines otherwise."""
+        await self.edit_check(remediationTemplate=_reference(TEMPLATES))
+
+    async def check_status(self) -> Object:
+        """What the check says."""
+        check = await self.cluster.client.get(CHECKS, CHECK, NAMESPACE)
+        status: Object = check.get("status", {})
+        return status
+
+    async def grow_to(self, count: int) -> None:
+        """Add running Machines with healthy Nodes until there are `count`."""
+        before = len(self.fleet.names)
+        await self.fleet.add(count - before)
+        await asyncio.gather(*(self._add(name) for name in self.fleet.names[before:]))
+
+    async def _add(self, name: str) -> None:
+        metadata = {"name": name, "finalizers": [FINALIZER], "ownerReferences": [self._owner]}
+        body = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind, "metadata": metadata}
+        now = timestamp(datetime.now(UTC))
+        status = {"phase": "Running", "nodeRef": {"kind": "Node", "name": name}, "lastUpdated": now}
+        client = self.cluster.client
+        async with self._limit:
+            await client.create(MACHINES, body, NAMESPACE)
+            await client.merge_patch(MACHINES, name, {"status": status}, NAMESPACE, "status")
+
+    async def until_deleted(self, machine: str) -> None:
+        """Return when a Machine is being deleted."""
+
+        async def is_deleted() -> bool:
+            return machine in self.deleted
+
+        await until(is_deleted, within=PATIENCE, otherwise=f"{machine} was not deleted")
+
+    async def let_go(self, machine: str) -> None:
+        """Its hardware is gone: nothing keeps the Machine any more."""
+        patch = {"metadata": {"finalizers": None}}
+        await self.cluster.client.merge_patch(MACHINES, machine, patch, NAMESPACE)
+
+    def note(self, change: Change[Machine]) -> None:
+        """Listener of the watch."""
+        if change.new is not None and change.new.is_going:
+            self.deleted.setdefault(change.key.name, time.monotonic())
+
+
+@asynccontextmanager
+async def watched_machines(cluster: BenchCluster) -> AsyncIterator[MachineFleet]:
+    """A fleet without Machines, whose requests and deletions are watched while the block runs."""
+    async with watched_fleet(cluster) as fleet:
+        machines = MachineFleet(cluster, fleet)
+        watch = Reflector(cluster.transport, MACHINES, Machine, notify=machines.note)
+        task = asyncio.create_task(watch.run())
+        await watch.wait_synced()
+        try:
+            yield machines
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def _typed(resource: Resource, spec: Object) -> Object:
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return kind | {"metadata": {"name": CHECK}, "spec": spec}
+
+
+def _reference(resource: Resource) -> dict[str, str]:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "name": CHECK}

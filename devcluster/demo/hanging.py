@@ -1,0 +1,26 @@
+"""The accident that every story begins with: a node hangs, and its incident waits until the time is up."""
+
+from datetime import UTC, datetime
+
+from devcluster.demo import incident, narration
+from devcluster.demo.facts import MachineSeen, NodeSeen, Run
+from devcluster.demo.narrator import Narrator
+from devcluster.demo.stage import Stage
+from devcluster.demo.watching import seen
+from devcluster.simulation.control_socket import ask
+
+
+async def hang(stage: Stage, narrator: Narrator, node: str, target: NodeSeen | MachineSeen) -> Run:
+    """Stop the kubelet of `node`; return the run of the incident that `target` has for it."""
+    began = datetime.now(UTC)
+    id_ = incident.workflow_id(stage.dev.cluster, target)
+    await narrator.tell(narration.kubelet_stops(node), ask(stage.kubelets, {"stop": node}))
+    await narrator.tell(
+        narration.node_turns_unknown(node), seen(lambda: stage.cluster.ready_condition(node, "Unknown"))
+    )
+    run = await narrator.tell(
+        narration.workflow_starts(target.name), seen(lambda: incident.started(stage.temporal, id_, began))
+    )
+    narrator.show(narration.to_look_at("Its page", stays=stage.stays), incident.page(stage.dev, run))
+    await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(stage.temporal, run)))
+    return run
