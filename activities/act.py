@@ -1,7 +1,8 @@
 """act: do one step of a remediation, if all that admitted it is still true.
 
-Order: refuse what waited too long, look again (target, check, template), take the Lease of the target, look
-at the clock, act. What each action does, and why it may be tried again, stands in its own file.
+Order: refuse what waited too long, look for what the incident made before, look again (target, check,
+template), take the Lease of the target, look at the clock, act. What each action does, and why it may be
+tried again, stands in its own file.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from temporalio import activity
 
 from activities.delete_machine import DeleteMachine
 from activities.held import Held, hold_of
+from activities.known_requests import KnownRequests
 from activities.mark_machine import MarkMachine
 from activities.outcome import Outcome
 from activities.request_step import RequestStep
@@ -38,26 +40,39 @@ class Taken(Protocol):
         """Do it once; raises Held and KubernetesError."""
 
 
+class Steps:
+    """Every action, each only where nothing is left of an earlier one."""
+
+    def __init__(self, known: KnownRequests, actions: Mapping[Action, Taken]) -> None:
+        self._known = known
+        self._actions = actions
+
+    async def take(self, asked: ActInput) -> Outcome:
+        """Answer what was made before, or do the step; raises Held and KubernetesError."""
+        return await self._known.answer(asked) or await self._actions[asked.step.action].take(asked)
+
+
 def steps(
     client: Client,
     discovery: Discovery,
     leases: TargetLeases,
     second_look: SecondLook,
     clock: Clock,
-) -> Mapping[Action, Taken]:
+) -> Steps:
     """What each action does."""
     taking = Taking(leases, clock)
-    return {
+    actions: Mapping[Action, Taken] = {
         Action.REQUEST: RequestStep(client, discovery, second_look, taking),
         Action.DELETE: DeleteMachine(client, second_look, taking),
         Action.MARK: MarkMachine(client, second_look, taking),
     }
+    return Steps(KnownRequests(client, discovery), actions)
 
 
 class Act:
     """The activity `act`."""
 
-    def __init__(self, steps: Mapping[Action, Taken], telling: Telling) -> None:
+    def __init__(self, steps: Taken, telling: Telling) -> None:
         self._steps = steps
         self._telling = telling
 
@@ -73,7 +88,7 @@ class Act:
         try:
             _refuse_what_waited()
             async with asyncio.timeout(LONGEST.total_seconds()):
-                return await self._steps[asked.step.action].take(asked)
+                return await self._steps.take(asked)
         except Held as error:
             return Outcome(ActResult(hold=error.hold), error.news)
         except KubernetesError as error:

@@ -14,12 +14,10 @@ from activities.holder import objection
 from activities.outcome import Outcome
 from activities.still_true import SecondLook
 from activities.taking import Taking
-from health.references import RequestReference
 from health.remediation_request import RemediationRequest
-from health.request_sight import RequestSight
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import AlreadyExists, NotFound
+from kube.errors import AlreadyExists
 from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
 
@@ -36,33 +34,13 @@ class RequestStep:
         self._etcd = Etcd(client, discovery)
 
     async def take(self, asked: ActInput) -> Outcome:
-        """The request that the incident made before, if that is there; else a new one.
+        """Make it, unless it is there by now.
 
         Raises:
             Held: nothing was done.
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        for known in asked.known:
-            found = await self._still_there(known)
-            if found is not None:
-                return Outcome(ActResult(request=found))
-        if asked.known:
-            return Outcome(ActResult(is_lost=True))
-        return await self._request(asked)
-
-    async def _still_there(self, known: RequestReference) -> RequestSight | None:
-        """A request that the incident made before and the detector does not see: never make a second."""
-        try:
-            resource = await self._discovery.resource(known.api_version, known.kind)
-            found = await self._client.get(resource, known.name, known.namespace)
-        except NotFound:
-            return None
-        if found["metadata"]["uid"] != known.uid:
-            return None
-        return RemediationRequest.model_validate(found).sight(known.api_version, known.kind)
-
-    async def _request(self, asked: ActInput) -> Outcome:
         began = self._taking.begin()
         confirmed, template = await asyncio.gather(
             self._second_look.confirm(asked), self._drafts.template(asked.step.template)

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from datetime import timedelta
 
+from bench.audit import LEADER_LEASE, OURS
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from bench.fleet import Fleet, watched_fleet
@@ -12,8 +13,6 @@ from devcluster.polling import until
 
 QUIET = timedelta(seconds=3)
 GOAL = 14
-OURS = "system:serviceaccount:paramedic-system:"
-LEADER_LEASE = "paramedic-detector"
 
 
 async def measure(cluster: BenchCluster, sizes: tuple[int, ...] = (10, 1000)) -> list[Figure]:

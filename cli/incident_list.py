@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from temporalio.client import Client, WorkflowExecution
 
 from cli.incident_sight import IncidentSight
+from cli.name_filter import NameFilter, quoted
 from health.kinds import CHECK_KINDS
 from health.references import IncidentReference
 from runtime import search_attributes
@@ -24,29 +25,36 @@ class Filter:
     """Which incidents; "" is any."""
 
     check: str = ""
-    """Its name, or kind/name."""
+    """Its name, with or without kind and namespace."""
     target: str = ""
-    """Its name, or kind/name."""
+    """Its name, with or without kind and namespace."""
     cluster: str = ""
     """Its identity ("prod-1a2b"), or the configured name in front of it ("prod")."""
     workflow_id: str = ""
 
     def takes(self, incident: IncidentReference) -> bool:
-        """Whether this is the cluster."""
-        return self.cluster in ("", incident.cluster, incident.cluster.rpartition("-")[0])
+        """Whether this is the cluster, the check and the target."""
+        is_here = self.cluster in ("", incident.cluster, incident.cluster.rpartition("-")[0])
+        return is_here and self._check.takes(incident.check) and self._target.takes(incident.target)
 
     @property
     def query(self) -> str:
         """The part that Temporal filters by."""
-        target_kinds = sorted({kind.target_kind for kind in CHECK_KINDS.values()})
         parts = [f"WorkflowType = '{WORKFLOW}'"]
-        if self.check:
-            parts.append(_is_one_of(search_attributes.CHECK.name, self.check, sorted(CHECK_KINDS)))
-        if self.target:
-            parts.append(_is_one_of(search_attributes.TARGET.name, self.target, target_kinds))
+        parts += [named.query for named in (self._check, self._target) if named.name]
         if self.workflow_id:
-            parts.append(f"WorkflowId = {_quoted(self.workflow_id)}")
+            parts.append(f"WorkflowId = {quoted(self.workflow_id)}")
         return " AND ".join(parts)
+
+    @property
+    def _check(self) -> NameFilter:
+        kinds = tuple((kind.kind, kind.is_namespaced) for kind in CHECK_KINDS.values())
+        return NameFilter(search_attributes.CHECK.name, self.check, kinds)
+
+    @property
+    def _target(self) -> NameFilter:
+        kinds = tuple((kind.target_kind, kind.is_namespaced) for kind in CHECK_KINDS.values())
+        return NameFilter(search_attributes.TARGET.name, self.target, kinds)
 
 
 async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSight]:
@@ -93,13 +101,3 @@ def _sight(execution: WorkflowExecution, incident: IncidentReference) -> Inciden
         started=execution.start_time.astimezone(UTC),
         closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
     )
-
-
-def _is_one_of(attribute: str, name: str, kinds: list[str]) -> str:
-    """The attribute holds kind/name; a name alone is of any kind."""
-    names = [name] if "/" in name else [f"{kind}/{name}" for kind in kinds]
-    return f"{attribute} IN ({', '.join(map(_quoted, names))})"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

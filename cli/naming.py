@@ -7,6 +7,7 @@ from temporalio.client import Client
 from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_sight import IncidentSight
+from cli.name_filter import forms
 from health.references import IncidentReference
 
 NEWEST = 100
@@ -20,10 +21,8 @@ def names(incident: IncidentReference) -> frozenset[str]:
     return frozenset(
         {
             incident.workflow_id,
-            target.name,
-            str(target),
-            f"{check.name}/{target.name}",
-            f"{check}/{target.name}",
+            *forms(target),
+            *(f"{form}/{target.name}" for form in forms(check)),
         }
     )
 

@@ -1,16 +1,19 @@
-"""Attempts: the latest ended remediation of each target, by name; what back-off is decided by (decision 14).
+"""Attempts: the ended remediations of each target, by name; what back-off is decided by (decision 14).
 
-A target that its owner replaces ends with its deletion, and the owner's next ones are told of it.
+A target that its owner replaces ends with its deletion. One that was made after that follows it: after the
+latest deletion under the owner before it was made, whatever is deleted beside it later. Else two that fail by
+turns would take each other's waits away.
 
 A remediation ends when the last request of its check for the target is gone. That is seen here first, in the
 watch, a moment before the incident that deleted it ends, and also by a detector that does not lead. What
 ended before our watch began is read from the incidents (`detector.attempt_reading`), which note the same
-number and, within a second, the same time; the later one of two ends is kept, so that both may tell of one.
+number and, within a second, the same time, so that both may tell of one.
 
 An end is remembered for twice the limit. It holds nothing after once the limit; a target that fails within
 the limit, and is then held by something else for as long, begins anew.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -20,11 +23,12 @@ from health.kinds import CHECK_KINDS
 from health.references import TargetReference
 from health.target import Target, TargetName, TargetPlace, owner_name
 
+SECOND = timedelta(seconds=1)
 NOT_READ = "which remediations ended before was not read yet"
 
 
 class Attempts:
-    """The latest ended remediation of each target."""
+    """The ended remediations of each target."""
 
     def __init__(self, limit: timedelta, requests: RequestIndex, now: Callable[[], datetime]) -> None:
         self.limit = limit
@@ -32,8 +36,8 @@ class Attempts:
         """Why it is not known yet what there was before; "" once it is."""
         self._requests = requests
         self._now = now
-        self._latest: dict[TargetName, EndedAttempt] = {}
-        """In the order in which they became known."""
+        self._ended: dict[TargetName, list[EndedAttempt]] = {}
+        """By target or owner, in the order in which their latest ones became known; each list by its ends."""
 
     def witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Note the end of a remediation, if its last request went."""
@@ -47,13 +51,18 @@ class Attempts:
         self.note(target, EndedAttempt(request.attempt, self._now(), requested))
 
     def note(self, target: TargetName, attempt: EndedAttempt) -> None:
-        """Remember the end of a remediation, unless a later one of the target is known."""
+        """Remember the end of a remediation, once."""
         self._forget_the_old()
-        known = self._latest.get(target)
-        if known is not None and known.ended >= attempt.ended:
+        ended = self._ended.get(target, [])
+        at = bisect_left(ended, attempt.ended, key=_end)
+        is_known = at < len(ended) and ended[at].ended == attempt.ended
+        if is_known or attempt.ended < self.horizon:
             return
-        self._latest.pop(target, None)
-        self._latest[target] = attempt
+        if at == len(ended):
+            self._ended.pop(target, None)
+            self._ended[target] = ended
+        ended.insert(at, attempt)
+        del ended[: bisect_left(ended, self.horizon, key=_end)]
 
     def deleted(self, target: Target, place: TargetPlace, failed: datetime) -> None:
         """Note that a target, unhealthy since `failed`, is being deleted, and its owner replaces it."""
@@ -69,18 +78,16 @@ class Attempts:
         return self._before(TargetName.of(target), seen)
 
     def _before(self, name: TargetName, seen: Target | None) -> BackOff:
-        own = self._latest.get(name)
-        replaced = self._replaced(name.namespace, seen) if seen is not None else None
-        known = [one for one in (own, replaced) if one is not None]
-        return BackOff(self.limit, max(known, key=lambda one: one.ended, default=None), self.unread)
+        own = self._ended.get(name, [])[-1:]
+        replaced = self._replaced(name.namespace, seen) if seen is not None else []
+        return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self.unread)
 
-    def _replaced(self, namespace: str, seen: Target) -> EndedAttempt | None:
-        """The latest deletion under the same owner, if `seen` came after it (decision 14)."""
-        latest = self._latest.get(owner_name(namespace, seen.replaced_by)) if seen.replaced_by else None
+    def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
+        """The latest deletion under the same owner that `seen` came after, if there is one (decision 14)."""
+        ended = self._ended.get(owner_name(namespace, seen.replaced_by), []) if seen.replaced_by else []
         # In whole seconds, as the API server tells both.
-        if latest is None or seen.metadata.creation_timestamp < latest.ended.replace(microsecond=0):
-            return None
-        return latest
+        before = bisect_left(ended, seen.metadata.creation_timestamp + SECOND, key=_end)
+        return ended[max(0, before - 1) : before]
 
     @property
     def horizon(self) -> datetime:
@@ -89,8 +96,12 @@ class Attempts:
 
     def _forget_the_old(self) -> None:
         horizon = self.horizon
-        while self._latest:
-            oldest = next(iter(self._latest))
-            if self._latest[oldest].ended >= horizon:
+        while self._ended:
+            oldest, ended = next(iter(self._ended.items()))
+            if ended[-1].ended >= horizon:
                 return
-            del self._latest[oldest]
+            del self._ended[oldest]
+
+
+def _end(attempt: EndedAttempt) -> datetime:
+    return attempt.ended

@@ -124,6 +124,8 @@ class Dispatch:
             else:
                 failures = 0
                 self._problems.report("dispatch", "")
+            finally:
+                self._queue.done(incident)
 
     async def _call(self, incident: IncidentReference) -> None:
         """Start or wake one incident, by what is so now.

@@ -14,7 +14,7 @@ from health.admission import Question, admission, stale_sight
 from health.back_off import NO_BACK_OFF, BackOff
 from health.health_check import HealthCheck, InvalidCheckError
 from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import IncidentReference
+from health.references import Action, IncidentReference
 from health.request_sight import RequestSight
 from health.target import Target
 from health.verdict import Health
@@ -91,7 +91,7 @@ class Glance:
         return self._judged(check, seen)
 
     def _judged(self, check: HealthCheck, target: Target) -> Observation:
-        verdict = check.verdict(target, self.now, self.picture.surroundings)
+        verdict, steps = check.verdict(target, self.now, self.picture.surroundings), check.steps_for(target)
         if verdict.deadline is None:
             return self._healthy(check, target)
         failed = verdict.fact.since if verdict.fact else self.now
@@ -102,14 +102,15 @@ class Glance:
             remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,
             hold=admission(self._question(check, target, failed)),
-            steps=check.steps_for(target),
+            steps=steps,
             under_way=check.under_way(target),
             requests=self._requests,
             lease_acquired_at=acquired_at(self.picture, self.incident.check, target),
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
             generation=check.generation,
-            replaced_by=target.replaced_by,
+            # What is left to a remediator is not replaced: back-off of others does not go by it.
+            replaced_by=target.replaced_by if any(step.action is Action.DELETE for step in steps) else "",
         )
 
     def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:

@@ -1,6 +1,8 @@
 """`paramedic show` of one incident."""
 
+from detector.incident_calls import IncidentCalls
 from health.moves import Phase
+from health.references import CheckReference, IncidentReference, TargetReference
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, healthy, held, waiting
@@ -70,6 +72,21 @@ async def test_incident_is_found_by_node_check_and_workflow_id(fleet: Fleet, par
     assert ran.err == "paramedic: 'node-1' is ambiguous, say which: storage/node-1, workers/node-1\n"
     ran = await paramedic("show", "node-2", "--cluster", fleet.cluster)
     assert (ran.code, ran.err) == (3, "paramedic: no incident of 'node-2'\n")
+
+
+async def test_machine_is_found_by_its_name_with_or_without_kind_and_namespace(
+    idle_fleet: Fleet, paramedic: Command
+) -> None:
+    incident = IncidentReference(
+        cluster=idle_fleet.cluster,
+        check=CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers"),
+        target=TargetReference(kind="Machine", namespace="machines", name="worker-1", uid="11111111-2222"),
+    )
+    await IncidentCalls(idle_fleet.client, idle_fleet.cluster).start(incident, held())
+    await idle_fleet.listed("Running", 1)
+    for name in ("worker-1", "machines/worker-1", "workers/worker-1", "Machine/machines/worker-1"):
+        shown = await paramedic("show", name, "--cluster", idle_fleet.cluster, "-o", "json")
+        assert shown.json["workflow_id"] == incident.workflow_id
 
 
 async def test_history_and_the_order_by_signal_are_shown_where_no_worker_answers(

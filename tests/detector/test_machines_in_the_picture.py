@@ -158,7 +158,7 @@ def test_request_that_the_reference_made_stays_ours_when_the_check_is_deleted() 
     assert (seen.state, len(seen.requests)) == (TargetState.RELEASED, 1)
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("decision 14", "decision 14/controller")
 def test_machine_made_after_a_deletion_under_its_owner_waits_longer_each_time(
     cluster: SmallMachines,
 ) -> None:
@@ -181,7 +181,7 @@ def test_machine_made_after_a_deletion_under_its_owner_waits_longer_each_time(
     assert second.ask_again_seconds == pytest.approx(120)
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("decision 14", "decision 14/controller")
 def test_machines_that_were_there_already_fail_side_by_side_without_delay(cluster: SmallMachines) -> None:
     cluster.node("node-1", ready="Unknown")
     cluster.node("node-2", ready="Unknown")
@@ -203,3 +203,32 @@ def test_deletion_of_a_healthy_machine_delays_nobody(cluster: SmallMachines) -> 
     cluster.machine("machine-1", node="node-1", deleted=NOW)
     cluster.machine("machine-4", created=NOW, phase="Failed")
     assert cluster.observe("machine-4").is_admitted
+
+
+@pytest.mark.rule("decision 14/controller", "decision 1")
+def test_deletion_beside_a_machine_does_not_take_its_wait_away(cluster: SmallMachines) -> None:
+    cluster.node("node-1", ready="Unknown")
+    cluster.node("node-2", ready="Unknown")
+    cluster.machine("machine-1", node="node-1", deleted=NOW)
+    cluster.machine("machine-4", created=NOW, phase="Failed")
+    later = NOW + timedelta(seconds=20)
+    cluster.machine("machine-2", node="node-2", deleted=later)
+
+    cluster.now = NOW + timedelta(seconds=30)
+    seen = cluster.observe("machine-4")
+    assert seen.hold is not None
+    assert seen.hold.ask_again_seconds == pytest.approx(30)
+    assert seen.earlier_attempts == 1
+    cluster.machine("machine-5", created=later, phase="Failed")
+    other = cluster.observe("machine-5").hold
+    assert other is not None
+    assert other.ask_again_seconds == pytest.approx(50)
+
+
+@pytest.mark.rule("decision 14/controller")
+def test_request_for_a_machine_is_no_deletion_that_others_under_its_owner_would_wait_for() -> None:
+    cluster = SmallMachines()
+    cluster.check(remediationTemplate=TEMPLATE)
+    cluster.node("node-1", ready="Unknown")
+    cluster.machine("machine-1", node="node-1")
+    assert cluster.observe("machine-1").replaced_by == ""

@@ -59,7 +59,7 @@ class Check:
 
     async def condition(self, type_: str) -> dict[str, str]:
         """One condition of its status but for the time, empty if it is not there."""
-        listed = (await self.get()).get("status", {}).get("conditions", [])
+        listed: list[dict[str, str]] = (await self.get()).get("status", {}).get("conditions", [])
         found = next((one for one in listed if one["type"] == type_), {})
         return {key: value for key, value in found.items() if key not in ("type", "lastTransitionTime")}
 
@@ -72,7 +72,7 @@ class Check:
             last.update(await self.condition(type_))
             return fields.items() <= last.items()
 
-        await self.world.until(says_so, f"{type_} never said {fields}; last {last}")
+        await self.world.until(says_so, f"{type_} of {self.name} never said {fields}")
         return last
 
     async def until_without(self, type_: str) -> None:
@@ -86,14 +86,12 @@ class Check:
     async def until_numbers(self, expected: int, healthy: int, allowed: int) -> None:
         """Return when its status says these numbers."""
         wanted = {"expectedMachines": expected, "currentHealthy": healthy, "remediationsAllowed": allowed}
-        last: Object = {}
 
         async def says_so() -> bool:
-            last.clear()
-            last.update((await self.get()).get("status", {}))
-            return wanted.items() <= last.items()
+            status: Object = (await self.get()).get("status", {})
+            return wanted.items() <= status.items()
 
-        await self.world.until(says_so, f"the status never said {wanted}; last {last}")
+        await self.world.until(says_so, f"the status of {self.name} never said {wanted}")
 
     async def _patch(self, body: Object) -> None:
         await self.world.client.merge_patch(CHECKS, self.name, body, self.world.name)

@@ -37,12 +37,16 @@ async def test_machine_of_a_dead_node_is_deleted_once_and_waited_for_until_it_is
     await machines.world.fail(name)
 
     await machines.until_going(name)
-    waiting = await machines.until_state(name, lambda state: state.memory.has_deleted)
-    assert waiting.phase == "Remediating"
+    waiting = await machines.until_state(
+        name, lambda state: state.memory.has_deleted and state.phase == "Remediating"
+    )
     assert "it was deleted, and is not gone yet" in waiting.details or "is being deleted" in waiting.details
     await check.until_numbers(2, 1, 1)
     await machines.world.recover(name)  # what its Node says changes nothing any more
-    await machines.world.fail(name)
+    await machines.until_state(
+        name,
+        lambda state: state.phase == "Remediating" and f"{name} is healthy; it was deleted" in state.details,
+    )
     await machines.let_go(name)
 
     assert await machines.outcome(name) == "Remediated"
@@ -133,6 +137,7 @@ async def test_machine_is_deleted_for_each_reason_and_one_that_goes_already_is_l
     state = await machines.until_state(going, lambda state: state.phase == "Remediating")
     assert f"{going} is being deleted" in state.details
     assert deletions(control_plane.audit_log, machines.namespace, going) == []
+    await machines.until_told(slow, "DetectedUnhealthy")
     every = (failed, nodeless, slow, going)
     await asyncio.gather(*(machines.let_go(name) for name in every))
     assert [await machines.outcome(name) for name in every] == ["Remediated"] * 3 + ["Gone"]

@@ -83,7 +83,8 @@ async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healt
     annotations = made["metadata"]["annotations"]
     assert wanted["metadata"]["annotations"].items() <= annotations.items()
     assert annotations["paramedic.dev/incident"] == machines.incident(name).workflow_id
-    assert await check.condition(TEMPLATE) == await check.condition(REQUEST) == {"status": "True"}
+    for condition in (TEMPLATE, REQUEST):
+        assert await check.until_condition(condition, status="True") == {"status": "True"}
     await check.until_numbers(1, 0, 0)
     keep: Object = {"metadata": {"finalizers": [FINALIZER]}}
     await machines.client.merge_patch(REQUESTS, name, keep, machines.namespace)

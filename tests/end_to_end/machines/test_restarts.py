@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from kube.resource import MACHINES
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.audit import deletions
 from tests.end_to_end.machines.machines import FINALIZER, Machines
@@ -15,9 +16,9 @@ pytestmark = pytest.mark.cluster
 TIMEOUT = timedelta(seconds=3)
 
 
-async def kill(*processes: str, of: Paramedic) -> None:
-    """Kill -9."""
-    await asyncio.gather(*(getattr(of, name).kill() for name in processes))
+async def kill(paramedic: Paramedic) -> None:
+    """Kill both with -9."""
+    await asyncio.gather(paramedic.detector.kill(), paramedic.worker.kill())
 
 
 @pytest.mark.rule("MHC A.2.9/restart", "MHC A.2.5/delete", "MHC A.2.3/4", "decision 1", "decision 12")
@@ -32,23 +33,21 @@ async def test_machine_is_deleted_once_on_time_whatever_dies_around_its_deletion
     failed = datetime.now(UTC).replace(microsecond=0)
     await machines.world.set_ready(name, "Unknown", failed)
     await machines.until_state(name, lambda state: state.phase == "Waiting")
-    await kill("detector", "worker", of=paramedic)
+    await kill(paramedic)
     await machines.world.set_ready(late, "Unknown", failed - timedelta(minutes=1))
 
     await paramedic.start()
     await machines.until_going(name, late)
-    await machines.until_state(name, lambda state: state.memory.has_deleted)
-    going = await machines.get(name)
-    assert going is not None
+    for each in (name, late):
+        await machines.until_state(each, lambda state: state.memory.has_deleted)
+    going = await machines.client.get(MACHINES, name, machines.namespace)
     assert datetime.fromisoformat(going["metadata"]["deletionTimestamp"]) >= failed + TIMEOUT
-    await kill("detector", "worker", of=paramedic)
+    await kill(paramedic)
     await machines.world.recover(name)
     await paramedic.start()
     await check.until_numbers(2, 0, 0)
     assert (await machines.state(name)).memory.has_deleted
-    await kill("detector", of=paramedic)
     await asyncio.gather(machines.let_go(name), machines.let_go(late))
-    await paramedic.detector.start_ready()
 
     assert [await machines.outcome(each) for each in (name, late)] == ["Remediated"] * 2
     for each in (name, late):
@@ -66,11 +65,11 @@ async def test_open_request_is_kept_and_removed_in_the_end_whatever_dies_meanwhi
     await machines.world.until_requested(name, recovers)
     await machines.until_state(name, lambda state: state.phase == "Remediating")
 
-    await kill("detector", "worker", of=paramedic)
+    await kill(paramedic)
     await machines.world.recover(recovers)
     await paramedic.start()
     assert await machines.outcome(recovers) == "Remediated"
-    await kill("detector", "worker", of=paramedic)
+    await kill(paramedic)
     await check.edit(remediationTemplate=None)  # nothing but the incident knows of the request now
     await paramedic.start()
     await machines.until_state(

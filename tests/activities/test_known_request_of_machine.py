@@ -1,0 +1,38 @@
+"""A Machine whose request of an earlier template is there is left to its remediator, whatever is ordered."""
+
+import pytest
+
+from health.references import Step
+from kube.resource import MACHINES
+from tests.activities.hands import Hands
+from tests.activities.machine_world import DELETE, MARK, MachineWorld
+from tests.activities.world import NAMESPACE, REQUESTS
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 10")]
+
+
+@pytest.mark.parametrize("step", [DELETE, MARK])
+async def test_machine_is_left_alone_while_a_request_that_the_incident_made_is_there(
+    machine_world: MachineWorld, hands: Hands, step: Step
+) -> None:
+    known = await machine_world.make_machine_request()
+    before = await machine_world.machine()
+
+    result = await hands.act(machine_world.order(step=step, known=(known,)))
+
+    assert result.request is not None
+    assert result.request.reference == known
+    assert await machine_world.machine() == before
+
+
+async def test_request_that_somebody_deleted_counts_before_anything_else_is_done(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    known = await machine_world.make_machine_request()
+    await machine_world.client.delete(REQUESTS, machine_world.name, NAMESPACE)
+
+    assert (await hands.act(machine_world.order(known=(known,)))).is_lost
+    assert not await machine_world.is_being_deleted()
+    assert (await hands.act(machine_world.order())).is_done
+    found = await machine_world.client.get(MACHINES, machine_world.name, NAMESPACE)
+    assert "deletionTimestamp" in found["metadata"]

@@ -1,0 +1,74 @@
+"""Whom the detector calls next: the most urgent one, and each once at a time."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from detector.dispatch_queue import DispatchQueue, Urgency
+from health.references import CheckReference, IncidentReference, TargetReference
+from tests.health.samples import NOW
+
+SOON, LATER = (0.0, NOW), (0.0, NOW + timedelta(seconds=1))
+
+
+def incident(name: str) -> IncidentReference:
+    return IncidentReference(
+        cluster="main-0a1b",
+        check=CheckReference(kind="NodeHealthCheck", name="workers"),
+        target=TargetReference(kind="Node", name=name, uid=f"uid-{name}"),
+    )
+
+
+ONE, OTHER = incident("one"), incident("other")
+
+
+async def taken(queue: DispatchQueue) -> list[IncidentReference]:
+    """All that is to be had now, in its order."""
+    found: list[IncidentReference] = []
+    getting = asyncio.ensure_future(queue.get())
+    while True:
+        await asyncio.sleep(0)
+        if not getting.done():
+            getting.cancel()
+            return found
+        found.append(getting.result())
+        getting = asyncio.ensure_future(queue.get())
+
+
+@pytest.mark.parametrize("orders", [(SOON, LATER), (LATER, SOON)])
+async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[Urgency, Urgency]) -> None:
+    queue = DispatchQueue()
+    for name, order in zip((ONE, OTHER), orders, strict=True):
+        queue.put(name, order)
+        queue.put(name, order)
+
+    assert await taken(queue) == ([ONE, OTHER] if orders[0] == SOON else [OTHER, ONE])
+
+
+@pytest.mark.rule("decision 1")
+async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> None:
+    queue = DispatchQueue()
+    queue.put(ONE, SOON)
+    assert await taken(queue) == [ONE]
+    queue.put(ONE, LATER)
+    queue.put(ONE, SOON)
+    queue.put(OTHER, LATER)
+    assert await taken(queue) == [OTHER]
+
+    queue.done(ONE)
+    assert await taken(queue) == [ONE]
+    queue.done(ONE)
+    queue.done(OTHER)
+    assert await taken(queue) == []
+
+
+async def test_next_lead_begins_with_nothing_and_nobody_called() -> None:
+    queue = DispatchQueue()
+    queue.put(ONE, SOON)
+    await taken(queue)
+    queue.put(ONE, SOON)
+    queue.clear()
+    assert await taken(queue) == []
+    queue.put(ONE, SOON)
+    assert await taken(queue) == [ONE]
