@@ -15,6 +15,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
+from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
 
 TIME_SKIPPING = (
     "frontend.WorkflowTimeSkippingEnabled=true",

@@ -12,8 +12,8 @@ MACHINES = Section(
         "8/Machine": "A Machine that cannot be read affects itself alone.",
         "13/Machine": "Machines have a Lease too, by which one check at a time holds one.",
         "14/controller": (
-            "A Machine that was made after the latest deletion under its controller waits none, 1, 2, 4, … "
-            "minutes; those that were there before do not."
+            "A Machine that was made after a deletion under its controller goes on with that row of waits: "
+            "none, 1, 2, 4, … minutes; those that were there before do not wait."
         ),
         "25": "nodeStartupTimeout counts from status.lastUpdated, or from creation where that is unset.",
         "26": "That a Node is not there is confirmed by a live read before its Machine is deleted.",

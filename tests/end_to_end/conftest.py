@@ -36,6 +36,11 @@ class Paramedic:
     detector: OurProcess
     worker: OurProcess
 
+    @property
+    def cluster_name(self) -> str:
+        """The configured name of the cluster that they work for."""
+        return self.detector.environment["PARAMEDIC_CLUSTER"]
+
     async def start(self) -> None:
         """Start both and wait until they are ready."""
         await asyncio.gather(self.detector.start_ready(), self.worker.start_ready())

@@ -1,10 +1,8 @@
 """A control plane of this folder's own: a MachineHealthCheck disables every NodeHealthCheck of a cluster.
 
-Detector and worker handle both kinds, and run through all tests of a file; each test has a namespace.
+Detector and worker handle both kinds, and run through all tests of the folder; each test has a namespace.
 """
 
-import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -23,7 +21,7 @@ from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.machines.machines import Machines
-from tests.end_to_end.processes import our_process
+from tests.end_to_end.pairs import Pairs
 
 PATIENCE = timedelta(seconds=30)
 
@@ -40,49 +38,34 @@ async def control_plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 
 
 @pytest.fixture(scope="module")
-def cluster_name() -> str:
-    """A configured name for the file."""
-    return f"c{uuid.uuid4().hex[:6]}"
-
-
-@pytest.fixture(scope="module")
 def settings() -> dict[str, str]:
     """Settings of both processes that a file wants to be other than usual."""
     return {}
 
 
+@pytest.fixture(scope="session")
+async def pairs(
+    control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Pairs]:
+    """Our processes; none runs yet."""
+    made = Pairs(control_plane, temporal_server, tmp_path_factory.mktemp("paramedic"))
+    yield made
+    await made.stop()
+
+
 @pytest.fixture(scope="module")
-async def paramedic(
-    cluster_name: str,
-    control_plane: ControlPlane,
-    temporal_server: TemporalServer,
-    settings: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[Paramedic]:
-    """Detector and worker, ready, for all tests of the file."""
-    directory = tmp_path_factory.mktemp("paramedic")
+async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+    """Detector and worker, ready, for all tests of the folder that want these settings."""
     kinds = {"PARAMEDIC_CHECK_KINDS": ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
-    detector, worker = (
-        our_process(name, cluster_name, control_plane, temporal_server, directory)
-        for name in ("detector", "worker")
-    )
-    for process in (detector, worker):
-        process.environment.update(kinds | settings)
-    processes = Paramedic(detector, worker)
-    await processes.start()
-    yield processes
-    await asyncio.gather(detector.stop(), worker.stop())
+    return await pairs.get(kinds | settings)
 
 
 @pytest.fixture
 async def machines(
-    cluster_name: str,
-    control_plane: ControlPlane,
-    temporal_client: TemporalClient,
-    paramedic: Paramedic,  # noqa: ARG001  it runs
+    control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[Machines]:
     """One test's part of the cluster."""
-    async with watched_world(cluster_name, control_plane, temporal_client) as world:
+    async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
         made = Machines(world)
         await made.make()
         yield made

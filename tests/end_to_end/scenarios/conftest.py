@@ -1,13 +1,10 @@
-"""Detector and worker that run through all tests of a file, and a world for each test.
+"""Detector and worker that run through all tests of the folder, and a world for each test.
 
 A test leaves nothing behind: its check is deleted, and its incidents end by themselves.
 """
 
-import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client as TemporalClient
@@ -19,16 +16,10 @@ from kube.client import Client
 from kube.transport import Transport
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.processes import our_process
+from tests.end_to_end.pairs import Pairs
 from tests.end_to_end.world import World
 
 PATIENCE = timedelta(seconds=30)
-
-
-@pytest.fixture(scope="module")
-def cluster_name() -> str:
-    """A configured name for the file."""
-    return f"c{uuid.uuid4().hex[:6]}"
 
 
 @pytest.fixture(scope="module")
@@ -37,26 +28,20 @@ def settings() -> dict[str, str]:
     return {}
 
 
+@pytest.fixture(scope="session")
+async def pairs(
+    control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Pairs]:
+    """Our processes; none runs yet."""
+    made = Pairs(control_plane, temporal_server, tmp_path_factory.mktemp("paramedic"))
+    yield made
+    await made.stop()
+
+
 @pytest.fixture(scope="module")
-async def paramedic(
-    cluster_name: str,
-    control_plane: ControlPlane,
-    temporal_server: TemporalServer,
-    settings: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[Paramedic]:
-    """Detector and worker, ready, for all tests of the file."""
-    directory: Path = tmp_path_factory.mktemp("paramedic")
-    detector, worker = (
-        our_process(name, cluster_name, control_plane, temporal_server, directory)
-        for name in ("detector", "worker")
-    )
-    for process in (detector, worker):
-        process.environment.update(settings)
-    processes = Paramedic(detector, worker)
-    await processes.start()
-    yield processes
-    await asyncio.gather(detector.stop(), worker.stop())
+async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+    """Detector and worker, ready, for all tests of the folder that want these settings."""
+    return await pairs.get(settings)
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +57,10 @@ async def other_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
 
 @pytest.fixture
 async def world(
-    cluster_name: str,
-    control_plane: ControlPlane,
-    temporal_client: TemporalClient,
-    paramedic: Paramedic,  # noqa: ARG001  it runs
+    control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[World]:
     """One test's part of the cluster."""
-    async with watched_world(cluster_name, control_plane, temporal_client) as world:
+    async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
         yield world
         await world.remove()
         await _until_nothing_runs(temporal_client, world.cluster)

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
@@ -20,11 +19,10 @@ FLEET = 30
     "decision 6",
 )
 async def test_thirty_nodes_that_fail_at_once_get_no_request_while_the_threshold_allows_none(
-    world: World, paramedic: Paramedic
+    world: World,
 ) -> None:
     nodes = await world.add_nodes(FLEET)
     await world.add_check(minHealthy=FLEET)
-    await paramedic.start()
     await world.until_status(observedNodes=FLEET, healthyNodes=FLEET)
 
     await world.fail(*nodes)
@@ -46,11 +44,10 @@ async def test_thirty_nodes_that_fail_at_once_get_no_request_while_the_threshold
 
 @pytest.mark.rule("NHC 2.2/concurrency", "decision 43")
 async def test_thirty_nodes_that_fail_at_once_all_get_a_request_where_the_threshold_allows_it(
-    world: World, paramedic: Paramedic
+    world: World,
 ) -> None:
     nodes = await world.add_nodes(FLEET)
     await world.add_check(minHealthy="0%")
-    await paramedic.start()
     await world.until_status(observedNodes=FLEET, healthyNodes=FLEET)
 
     await world.fail(*nodes)

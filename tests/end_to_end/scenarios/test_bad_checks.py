@@ -3,16 +3,13 @@
 import pytest
 
 from kube.resource import NODE_HEALTH_CHECKS, Object
-from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.rule("NHC 1.3/Disabled/RemediationTemplateNotFound", "decision 8")
-async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_nobody(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_nobody(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
     unknown: Object = {
@@ -26,7 +23,6 @@ async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_
         },
     }
     await world.client.create(NODE_HEALTH_CHECKS, unknown)
-    await paramedic.start()
     await world.fail(node)
 
     await world.until_requested(node)
@@ -41,12 +37,9 @@ async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_
 
 
 @pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "decision 17")
-async def test_a_paused_check_creates_nothing_until_it_is_unpaused(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_a_paused_check_creates_nothing_until_it_is_unpaused(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check(pauseRequests=["maintenance of the rack"])
-    await paramedic.start()
     await world.fail(node)
 
     await world.until_phase(node, "Held")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowHandle
 
-from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.slow_create import slow_create
 from tests.end_to_end.world import World
 
@@ -39,11 +38,10 @@ ORDERS = [
 @pytest.mark.rule("decision 40")
 @pytest.mark.parametrize("order", ORDERS)
 async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
-    world: World, paramedic: Paramedic, tmp_path: Path, order: Order
+    world: World, tmp_path: Path, order: Order
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     async with slow_create(world.client, node, tmp_path) as create:
         await world.fail(node)
         await create.until_in_flight()
@@ -62,12 +60,9 @@ async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
 
 
 @pytest.mark.rule("decision 40")
-async def test_a_node_that_was_left_alone_is_taken_care_of_again_after_resume(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_a_node_that_was_left_alone_is_taken_care_of_again_after_resume(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     await world.fail(node)
     await world.until_requested(node)
     workflow = await world.workflow(node)

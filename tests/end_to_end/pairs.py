@@ -1,0 +1,51 @@
+"""Pairs: a detector and a worker that run through many tests, until one wants other settings.
+
+To start two processes costs as much as most scenarios do. Two pairs at once would both act on all checks.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.processes import our_process
+
+
+class Pairs:
+    """What runs on one control plane."""
+
+    def __init__(self, control_plane: ControlPlane, temporal: TemporalServer, directory: Path) -> None:
+        self._control_plane = control_plane
+        self._temporal = temporal
+        self._directory = directory
+        self._settings: Mapping[str, str] = {}
+        self._running: Paramedic | None = None
+
+    async def get(self, settings: Mapping[str, str]) -> Paramedic:
+        """Both, ready, with these settings."""
+        if self._running is None or settings != self._settings:
+            await self.stop()
+            self._settings, self._running = settings, self._made(settings)
+            await self._running.start()
+        return self._running
+
+    async def stop(self) -> None:
+        """End them."""
+        if self._running is not None:
+            await asyncio.gather(self._running.detector.stop(), self._running.worker.stop())
+            self._running = None
+
+    def _made(self, settings: Mapping[str, str]) -> Paramedic:
+        name = f"c{uuid.uuid4().hex[:6]}"
+        directory = self._directory / name
+        directory.mkdir()
+        detector, worker = (
+            our_process(each, name, self._control_plane, self._temporal, directory)
+            for each in ("detector", "worker")
+        )
+        for process in (detector, worker):
+            process.environment.update(settings)
+        return Paramedic(detector, worker)
