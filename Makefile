@@ -9,10 +9,10 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 # Each worker has servers of its own; more workers than cores, because scenarios in real time mostly wait.
 # In the order of collection, which puts the longest first, and not the files with the most tests.
-SIDE_BY_SIDE := --numprocesses 6 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE := --numprocesses 5 --dist loadfile --no-loadscope-reorder
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: help install servers demo test fast bench format lock histories conformance
+.PHONY: types tests help install servers demo test fast bench format lock histories conformance
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -25,8 +25,13 @@ demo: install ## a node fails and is remediated, on a control plane of its own
 test: install ## everything that must be true of a commit
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	@$(MAKE) --no-print-directory --jobs 2 types tests
+
+types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+tests:
 	$(BIN)/pytest $(SIDE_BY_SIDE)
 
 fast: $(INSTALLED) ## the inner loop: the same without what starts a control plane or programs, or replays

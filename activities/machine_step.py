@@ -14,12 +14,12 @@ def machine_of(confirmed: Confirmed) -> MachineTarget:
 
 
 def refuse_other_step(asked: ActInput, confirmed: Confirmed) -> None:
-    """Do nothing if the check would do just that now.
+    """Refuse the step that was asked for, unless the check would take just that one now.
 
     Annotations say what it does, and the phase of the Machine does; neither is told by a generation.
 
     Raises:
-        Held: it would do something else.
+        Held: the check would do something else, or nothing.
 
     """
     if asked.step not in confirmed.check.steps_for(confirmed.target):

@@ -77,8 +77,8 @@ class IncidentListView(Frozen):
 def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     context: typer.Context,
     *,
-    check: Annotated[str, typer.Option(help="Of this check.")] = "",
-    target: Annotated[str, typer.Option(help="Of this node.")] = "",
+    check: Annotated[str, typer.Option(help="Of this check: NAME, KIND/NAME, NAMESPACE/NAME.")] = "",
+    target: Annotated[str, typer.Option(help="Of this node or Machine, in the same forms.")] = "",
     phase: OfPhase = None,
     cluster: Annotated[str, typer.Option(help="Of this cluster; all of the namespace by default.")] = "",
     is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,

@@ -1,4 +1,4 @@
-"""Naming: which incident a person means by a node name, a workflow id, or check/node."""
+"""Naming: which incident a person means by a node or Machine, by check and target, or a workflow id."""
 
 from collections.abc import Sequence
 
@@ -13,6 +13,7 @@ from health.references import IncidentReference
 NEWEST = 100
 """Closed incidents of one target that are looked through."""
 PREFIX = "remediation/"
+NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
 
 
 def names(incident: IncidentReference) -> frozenset[str]:

@@ -22,7 +22,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.connection import temporal
 from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
-from cli.naming import find_open
+from cli.naming import NAME_HELP, find_open
 from cli.order_time import OrderTime
 from health.frozen import Frozen
 from runtime.insisting import one_sentence
@@ -30,9 +30,9 @@ from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 RPC_TIMEOUT = timedelta(seconds=5)
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="A node, check/node, or a workflow id.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=NAME_HELP)]
 Reason = Annotated[str | None, typer.Option(help="Why; it is shown wherever the incident is.")]
-Cluster = Annotated[str, typer.Option(help="Of this cluster, where several have a node of that name.")]
+Cluster = Annotated[str, typer.Option(help="Of this cluster, where several have one of that name.")]
 
 Step = Annotated[str, typer.Option(help="Delete all requests and begin anew with the step of this template.")]
 
@@ -54,7 +54,7 @@ def abort(
     duration: OrderTime = None,
     cluster: Cluster = "",
 ) -> None:
-    """Clean up, and leave the node alone: until it has recovered, for a time, or until resume."""
+    """Clean up, and leave the node or Machine alone: until it has recovered, for a time, or until resume."""
     _give(context, names, Order("abort", _message(AbortOrder, reason, duration), cluster))
 
 
@@ -66,14 +66,14 @@ def hold(
     duration: OrderTime = None,
     cluster: Cluster = "",
 ) -> None:
-    """Do nothing new for the node, for a time or until resume, and keep a request that exists."""
+    """Do nothing new for the node or Machine, for a time or until resume, and keep a request that exists."""
     _give(context, names, Order("hold", _message(HoldOrder, reason, duration), cluster))
 
 
 def resume(
     context: typer.Context, names: Names, *, reason: Reason = None, step: Step = "", cluster: Cluster = ""
 ) -> None:
-    """Take care of the node again, at once: ends abort, hold and a wait between two attempts.
+    """Take care of the node or Machine again, at once: ends abort, hold and a wait between two attempts.
 
     An escalation that has tried all its steps begins anew.
     """

@@ -13,7 +13,7 @@ from cli.console import console
 from cli.failing import carry_out
 from cli.incident_page import Page, incident_page
 from cli.links import ui_link
-from cli.naming import find_any
+from cli.naming import NAME_HELP, find_any
 from cli.page_view import PageView
 from cli.story import read_story
 
@@ -27,7 +27,7 @@ class PageOutput(StrEnum):
 
 def show(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A node, check/node, or a workflow id.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP)],
     *,
     cluster: Annotated[str, typer.Option(help="Of this cluster.")] = "",
     output: Annotated[

@@ -51,12 +51,14 @@ class Attempts:
         self.note(target, EndedAttempt(request.attempt, self._now(), requested))
 
     def note(self, target: TargetName, attempt: EndedAttempt) -> None:
-        """Remember the end of a remediation, once."""
+        """Remember the end of a remediation, once; of two that ended together the later one in a row."""
         self._forget_the_old()
         ended = self._ended.get(target, [])
         at = bisect_left(ended, attempt.ended, key=_end)
-        is_known = at < len(ended) and ended[at].ended == attempt.ended
-        if is_known or attempt.ended < self.horizon:
+        if attempt.ended < self.horizon:
+            return
+        if at < len(ended) and ended[at].ended == attempt.ended:
+            ended[at] = max(ended[at], attempt, key=_number)
             return
         if at == len(ended):
             self._ended.pop(target, None)
@@ -105,3 +107,7 @@ class Attempts:
 
 def _end(attempt: EndedAttempt) -> datetime:
     return attempt.ended
+
+
+def _number(attempt: EndedAttempt) -> int:
+    return attempt.number

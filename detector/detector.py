@@ -90,7 +90,7 @@ class Detector:
         calls = IncidentCalls(connections.temporal, cluster)
         self._attempts = Attempts(settings.back_off_limit, self._picture.requests, wall_clock)
         self._picture.witness_requests(self._attempts.witness)
-        Deletions(self._picture, self._attempts, wall_clock)
+        Deletions(self._picture, self._attempts, self._sources.is_read, wall_clock)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
         self._dispatch = Dispatch(
             calls,
@@ -191,8 +191,8 @@ class Detector:
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows."""
         limit = self._settings.sight_limit
-        age = self._sources.age()
-        return stale_sight(age, limit) is None and not self._sources.unread_requests(check, limit)
+        sight = self._sources.sight(check, limit)
+        return stale_sight(sight.age, limit) is None and not sight.unread_requests
 
     def _observe(self, incident: IncidentReference) -> Observation:
         limit = self._settings.sight_limit

@@ -1,7 +1,8 @@
 """Glance: the answer to one incident, from one picture at one moment.
 
 The first thing that is so decides: kind not handled here, sight too old, check gone, unreadable or frozen,
-target gone, target unreadable, target not selected; else the verdict of the check, and the admission.
+target or its Node unreadable, target gone, target not selected; else the verdict of the check, and the
+admission.
 """
 
 from dataclasses import dataclass
@@ -38,9 +39,9 @@ class Sight:
     unread_templates: str = ""
     """The same of its templates."""
     unread_surroundings: str = ""
+    """The same of what is around all checks."""
     is_handled: bool = True
     """Whether checks of its kind are handled here at all."""
-    """The same of what is around all checks."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,7 @@ class Glance:
         target = self.incident.target
         problem = self.picture.targets.problem(target)
         if problem is not None:
-            message = f"{target} cannot be read: {problem}"
-            return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=message))
+            return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=problem))
         seen = self.picture.targets.get(self.incident.check, target.name)
         if seen is None:
             return self._ended(TargetState.GONE, f"{target} is gone")
@@ -139,6 +139,9 @@ class Glance:
             reason=f"{self.incident.target} is healthy",
             requests=self._requests,
             healthy_delay_seconds=check.healthy_delay.total_seconds(),
+            is_fit=check.is_fit(target, self.picture.surroundings),
+            # Of a deletion whose answer was lost: what is going is not unhealthy any more once its Node went.
+            under_way=check.under_way(target),
             is_confirmed=target.is_confirmed_healthy,
             generation=check.generation,
         )

@@ -1,7 +1,11 @@
 """Source: what a reflector says of itself, whatever it reads."""
 
+import asyncio
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Protocol
+
+LOOK_AGAIN_SECONDS = 0.05
 
 
 class Source(Protocol):
@@ -27,3 +31,10 @@ class Source(Protocol):
 
     async def run(self) -> None:
         """Watch until cancelled."""
+
+
+async def all_tried(sources: Iterable[Source]) -> None:
+    """Return when each was read completely, is not served, or could not be read."""
+    for source in sources:
+        while not source.synced and not source.problem:  # noqa: ASYNC110  nothing signals a problem
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)

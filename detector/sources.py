@@ -16,7 +16,7 @@ from detector.machine_join import MachineJoin
 from detector.named_kinds import NamedKinds
 from detector.picture import Picture
 from detector.records import CheckRecord
-from detector.source import Source
+from detector.source import Source, all_tried
 from detector.surroundings_watch import SurroundingsWatch
 from health.check_kind import CheckKind
 from health.kinds import CHECK_KINDS
@@ -93,12 +93,25 @@ class Sources:
                 await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
 
     async def wait_settled(self) -> None:
-        """Return when nodes, checks and Leases were read completely, and all else was or could not be."""
-        for source in self._base.values():
+        """Return when nodes and Leases were read completely, and all else was or could not be.
+
+        What is missing of one kind of checks or targets holds the checks that rest on it, and no other.
+        """
+        for source in self._common.values():
             await source.wait_synced()
+        await all_tried((*self._of_checks.values(), *self._of_targets.values()))
         await self._around.wait_tried()
         self._look_around()
         await self._kinds.wait_tried()
+
+    async def wait_read(self, check: CheckReference) -> None:
+        """Return when all that the numbers of `check` rest on was read completely."""
+        for source in self._sources_of(check):
+            await source.wait_synced()
+
+    def is_read(self, check: CheckReference) -> bool:
+        """Whether all that the numbers of `check` rest on was read completely, however long ago."""
+        return all(source.synced for source in self._sources_of(check))
 
     async def wait_kinds(self, check: CheckReference) -> None:
         """Return when the kinds that the templates of `check` name were tried, or after two seconds."""

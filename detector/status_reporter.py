@@ -83,6 +83,7 @@ class StatusReporter:
     async def _report_until_gone(self) -> None:
         while True:
             await asyncio.sleep(GATHER.total_seconds())
+            await self._desk.sources.wait_read(self._reference)
             await self._desk.sources.wait_kinds(self._reference)
             self.changed.clear()
             began = time.monotonic()

@@ -10,11 +10,10 @@ is remediated as if the kind had come a moment later. That a kind is not served 
 it grows old, and from the moment that the kind is found it counts no more.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from detector.source import Source
+from detector.source import Source, all_tried
 from health.global_stop import LeaseNamespace, Stop
 from health.nodehealthcheck.machine_health_check_conflict import MachineHealthCheck, machine_health_checks
 from health.surroundings import Surroundings
@@ -30,7 +29,6 @@ MACHINE_HEALTH_CHECKS = Resource(
 )
 
 NOT_YET = "not read completely yet"
-LOOK_AGAIN_SECONDS = 0.05
 
 
 class SurroundingsWatch:
@@ -73,9 +71,7 @@ class SurroundingsWatch:
 
     async def wait_tried(self) -> None:
         """Return when each was read completely, is not served, or could not be read."""
-        for source in self.sources.values():
-            while not source.synced and not source.problem:  # noqa: ASYNC110  nothing signals a problem
-                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        await all_tried(self.sources.values())
 
     def unread(self, limit: timedelta) -> str:
         """Why it is not known well enough what is around all checks; "" if it is."""

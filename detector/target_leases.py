@@ -28,7 +28,12 @@ def concerned(
         if node_of(lease) in picture.unhealthy:
             yield node_of(lease)
         return
+    is_of_node = bool(node_of(lease))
+    if not is_of_node and not lease.startswith(f"{place_of(check).kind.lower()}-"):
+        return
     for name in picture.unhealthy:
         target = targets.get(check, name)
-        if target is not None and lease in (own_lease(check, target), lease_of_its_node(target)):
+        if target is not None and lease == (
+            lease_of_its_node(target) if is_of_node else own_lease(check, target)
+        ):
             yield name

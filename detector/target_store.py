@@ -21,7 +21,10 @@ class TargetStore:
     def __init__(self) -> None:
         self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
         self.broken: dict[str, Mapping[Key, str]] = {}
-        """By kind, those that exist but do not parse, with what is wrong; they are nobody's targets."""
+        """By kind, those that exist but do not parse, with what is wrong; they are nobody's targets.
+
+        A Machine whose Node is one of them looks as if that was gone.
+        """
 
     def put(self, name: TargetName, target: Target | None) -> TargetPlace:
         """Keep what a target is now, None if it is gone; answers where it is."""
@@ -45,5 +48,12 @@ class TargetStore:
         return self.of(check).get(name)
 
     def problem(self, target: TargetReference) -> str | None:
-        """What is wrong with a target that is there and does not parse; None for every other one."""
-        return self.broken.get(target.kind, {}).get(Key(target.namespace, target.name))
+        """What of a target that is there does not parse: itself, or its Node; None where nothing is wrong."""
+        own = self.broken.get(target.kind, {}).get(Key(target.namespace, target.name))
+        if own is not None:
+            return f"{target} cannot be read: {own}"
+        seen = self.at(TargetPlace(target.kind, target.namespace)).get(target.name)
+        if seen is None or seen.metadata.uid != target.uid:
+            return None
+        of_node = self.broken.get("Node", {}).get(Key("", seen.node_name))
+        return None if of_node is None else f"Node {seen.node_name} of {target} cannot be read: {of_node}"

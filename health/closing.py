@@ -7,7 +7,7 @@ everything goes, and the incident ends.
 
 from datetime import datetime
 
-from health.disrupted import disrupted
+from health.disrupted import disrupted, is_in_between
 from health.healthy_delay import Delay
 from health.marks import OLD, healthy, old
 from health.memory import Memory
@@ -20,7 +20,7 @@ from health.resting import rest, seconds_until
 def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
     """The next move of an incident with nothing to remediate any more."""
     if not memory.left_alone:
-        if memory.has_deleted and seen.state is TargetState.HEALTHY:
+        if is_in_between(seen, memory):
             return disrupted(seen, memory, now)
         kept = _kept_by_delay(seen, now)
         if kept:

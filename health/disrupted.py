@@ -1,14 +1,15 @@
 """Disrupted: what an incident does once its target was deleted or marked: it waits, and does nothing twice.
 
 A Machine that was deleted may hang on finalizers for an hour; what its Node says meanwhile changes nothing.
-A mark is for another controller, which takes it off in the end.
+A mark is for another controller, which takes it off in the end. A request is kept while its target is neither
+unhealthy nor fit, as a Machine is that has no Node, or that is going (A.2.6).
 """
 
 from datetime import datetime
 
 from health.memory import Memory
 from health.moves import Move, Phase, Renew
-from health.observation import Observation
+from health.observation import Observation, TargetState
 from health.resting import rest, seconds_until
 
 
@@ -17,10 +18,27 @@ def is_disrupted(seen: Observation, memory: Memory) -> bool:
     return memory.has_deleted or bool(seen.under_way)
 
 
+def is_in_between(seen: Observation, memory: Memory) -> bool:
+    """Whether a target that is not unhealthy is not yet as it ought to be."""
+    return seen.state is TargetState.HEALTHY and (
+        memory.has_deleted or bool(seen.requests and not seen.is_fit)
+    )
+
+
 def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
     """Wait, and keep the Lease meanwhile."""
-    details = f"{seen.reason}; {seen.under_way or 'it was deleted, and is not gone yet'}"
+    details = f"{seen.reason}; {_why(seen, memory)}"
     if not memory.may_hold_lease:
         return rest(Phase.REMEDIATING, details)
     renewal = seconds_until(memory.renew_at, now)
     return rest(Phase.REMEDIATING, details, renewal) if renewal else Renew(Phase.REMEDIATING, details)
+
+
+def _why(seen: Observation, memory: Memory) -> str:
+    if seen.under_way:
+        return seen.under_way
+    return (
+        "it was deleted, and is not gone yet"
+        if memory.has_deleted
+        else "but it does not count as healthy yet"
+    )

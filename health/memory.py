@@ -40,6 +40,10 @@ class Memory(Frozen):
     """When the Lease of the target is to be renewed next."""
     spent: tuple[TemplateReference, ...] = ()
     """Templates whose turn is over, whether their requests still exist or not."""
+    may_have_deleted: bool = False
+    """Whether the deletion of the target was ordered, and nobody knows what became of the order."""
+    is_marked: bool = False
+    """Whether the target was seen to be marked."""
     deleted_at: datetime | None = None
     """When it deleted the target, which may not be gone yet."""
     is_exhausted: bool = False
@@ -113,7 +117,8 @@ class Memory(Frozen):
 
     def after(self, seen: Observation, now: datetime) -> "Memory":
         """The same after a look: what the cluster shows of ours is kept, and cleaned up, whoever made it."""
-        adopted = _checking_lease(_adopting(self, seen, now), seen, now)
+        known = _watching_the_mark(_recognizing_the_deletion(self, seen, now), seen, now)
+        adopted = _checking_lease(_adopting(known, seen, now), seen, now)
         return _exhausting(_starting_over(_spending(adopted, seen, now), seen), seen, now)
 
     def having_acted(
@@ -131,7 +136,8 @@ class Memory(Frozen):
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
             "made_under": acquired or self.lease_acquired_at,
-            "renew_at": now + duration,
+            # Nobody says until when the Lease runs of a request that was found: it is renewed at once.
+            "renew_at": now + duration if acquired else now,
             "skips_back_off": False,
         }
         return self.model_copy(update=changes)
@@ -144,6 +150,7 @@ class Memory(Frozen):
         changes: dict[str, object] = {
             "has_acted": True,
             "deleted_at": now if step.action is Action.DELETE else None,
+            "may_have_deleted": False,
             "attempt": self.attempt_of(seen),
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
@@ -178,6 +185,24 @@ class Memory(Frozen):
         if not remaining:
             changes |= {"spent": (), "marks": (), "has_given_back": False, "is_exhausted": False}
         return self.model_copy(update=changes)
+
+
+def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    """A deletion that was ordered and whose answer was lost was ours, if the target goes or is gone."""
+    is_going = bool(seen.under_way) or (seen.state is TargetState.GONE and not seen.is_replaced)
+    if not memory.may_have_deleted or not is_going:
+        return memory
+    changes = {"has_acted": True, "deleted_at": now, "attempt": memory.attempt_of(seen)}
+    return memory.model_copy(update=changes | {"may_have_deleted": False})
+
+
+def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    """A mark that was taken off while the target is unhealthy counts as an attempt (decision 14)."""
+    is_marked = bool(seen.under_way) and not memory.has_deleted
+    if is_marked == memory.is_marked or seen.state is TargetState.UNKNOWN:
+        return memory
+    watched = memory.model_copy(update={"is_marked": is_marked})
+    return watched if is_marked or seen.state is not TargetState.EXPIRED else watched.having_lost((), now)
 
 
 def _adopting(memory: Memory, seen: Observation, now: datetime) -> Memory:

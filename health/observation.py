@@ -117,6 +117,8 @@ class Observation(Frozen):
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
     is_replaced: bool = False
     """Of a target that is gone: whether another individual of its name is there."""
+    is_fit: bool = True
+    """Whether a target that is not unhealthy counts as healthy, too."""
     is_confirmed: bool = False
     """Whether a person confirmed that the target is healthy."""
     earlier_attempts: int = 0
@@ -155,15 +157,20 @@ def is_news(told: Observation, now: Observation) -> bool:
     """
     if (told.state in ENDED) != (now.state in ENDED) or (told.state in ENDED and told.state != now.state):
         return True
-    if told.under_way and not now.under_way:
+    if (told.under_way and not now.under_way) or told.is_fit != now.is_fit:
         return True
-    if told.fact != now.fact or told.generation != now.generation:
+    if _is_another_fact(told.fact, now.fact) or told.generation != now.generation:
         return True
     if _lost_a_request(told, now) or _says_else(told, now) or told.is_confirmed != now.is_confirmed:
         return True
     if told.lease_acquired_at and now.lease_acquired_at not in (None, told.lease_acquired_at):
         return True  # by somebody else's hand: it may be overdue now
     return _is_held_otherwise(told, now)
+
+
+def _is_another_fact(told: Fact | None, now: Fact | None) -> bool:
+    """A time that moved by itself is none: the incident asks again when its timer ends."""
+    return told is not now if told is None else not told.same_as(now)
 
 
 def _says_else(told: Observation, now: Observation) -> bool:

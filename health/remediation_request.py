@@ -63,7 +63,7 @@ class RemediationRequest(FrozenObject):
 
     @property
     def target_name(self) -> str:
-        """The Node it is for."""
+        """The Node or Machine it is for."""
         return self.metadata.annotations.get(NODE_NAME) or self.metadata.name
 
     @property

@@ -30,6 +30,19 @@ class Fact(Frozen):
     condition: str
     status: str
     since: datetime
+    is_moving: bool = False
+    """Whether `since` may grow while all stays as it is: the time is that of something else."""
+
+    @property
+    def identity(self) -> str:
+        """What tells it from other facts of its target."""
+        return f"{self.condition} is {self.status}" if self.is_moving else str(self)
+
+    def same_as(self, other: "Fact | None") -> bool:
+        """Whether both say the same, however far a time moved that moves by itself."""
+        if other is None or (self.condition, self.status) != (other.condition, other.status):
+            return False
+        return self.since == other.since or self.is_moving or other.is_moving
 
     def __str__(self) -> str:
         return f"{self.condition} is {self.status} since {self.since:%Y-%m-%dT%H:%M:%SZ}"

@@ -14,8 +14,8 @@ with workflow.unsafe.imports_passed_through():
     from health.escalation import Plan
     from health.memory import Memory
     from health.moves import Outcome, RequestMark
-    from health.observation import Observation, failed, refusal
-    from health.references import IncidentReference, RequestReference, Step
+    from health.observation import Hold, HoldReason, Observation, failed, refusal
+    from health.references import Action, IncidentReference, RequestReference, Step
     from health.verdict import Fact
     from workflows.calls import Result, in_words, once, until_done
     from workflows.contracts import (
@@ -50,7 +50,7 @@ class Changes(Orders):
         if seen.fact is None:
             raise ApplicationError(f"an observation admitted {self._incident.target} without a fact")
         asked = self._order_to_act(number, seen, seen.fact)
-        self._remember(may_hold_lease=True)
+        self._remember(may_hold_lease=True, may_have_deleted=step.action is Action.DELETE)
         result = await self._finish(self._attempt(asked))
         if result.is_lost:
             self._memory = self._memory.having_lost(asked.known, workflow.now())
@@ -59,7 +59,9 @@ class Changes(Orders):
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
             self._seen = seen.model_copy(update={"hold": result.hold})
-            self._remember(refusal=refusal(result.hold))
+            self._remember(
+                refusal=refusal(result.hold), may_have_deleted=_may_have_deleted(step, result.hold)
+            )
         else:
             self._seen = seen.model_copy(update={"requests": (*seen.requests, result.request)})
             self._memory = self._memory.having_acted(
@@ -140,3 +142,8 @@ class Changes(Orders):
             number, ended = self._memory.attempt, self._memory.deleted_at or workflow.now()
             workflow.upsert_search_attributes([ATTEMPT.value_set(number), ATTEMPT_ENDED.value_set(ended)])
         return outcome
+
+
+def _may_have_deleted(step: Step, hold: Hold | None) -> bool:
+    """Whether an attempt that broke off may have deleted the target all the same."""
+    return step.action is Action.DELETE and hold is not None and hold.reason is HoldReason.FAILED

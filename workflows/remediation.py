@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from health.next_move import next_move
     from health.observation import Observation, TargetState
+    from health.references import Action
     from health.request_sight import RequestSight
     from workflows.calls import SUMMARY, ask
     from workflows.contracts import FRESH, eyes_queue
@@ -112,7 +113,8 @@ class Remediation(Changes):
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
             if self._seen is not None and self._seen.is_admitted:
                 # A worker that died while it acted on this left no trace in the history, but maybe a Lease.
-                self._remember(may_hold_lease=True)
+                may_have_deleted = any(step.action is Action.DELETE for step in self._seen.steps)
+                self._remember(may_hold_lease=True, may_have_deleted=may_have_deleted)
             self._seen, self._looks_answered, self._orders_obeyed = None, self._looks, self._orders
             if self._memory.left_alone and self._memory.owns_something:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers

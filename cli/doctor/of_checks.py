@@ -4,22 +4,51 @@ Others write its status, it cannot be read, or it says itself that it does not w
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from cli.doctor.finding import Finding, problem, warning
 from health.check_kind import CheckKind
 from health.health_check import HealthCheck, InvalidCheckError
+from health.openshift.conditions import (
+    INVALID_SPEC,
+    REMEDIATION_ALLOWED,
+    REQUEST_AVAILABLE,
+    TEMPLATE_AVAILABLE,
+)
 from health.references import CheckReference
 from health.status_writers import ManagedFields, StatusWriter, other_writers
 from health.timestamps import stamp
 
-_AILING = {
-    ("Disabled", "True"): "is disabled",
-    ("ExternalRemediationTemplateAvailable", "False"): "cannot use its template",
-    ("ExternalRemediationRequestAvailable", "False"): "cannot make its request",
-}
-"""Conditions by which a check says that it does not work, of all kinds."""
+
+@dataclass(frozen=True)
+class _Sign:
+    """A condition by which a check says that it does not work."""
+
+    type: str
+    status: str
+    finding: str
+    """The reason of the finding."""
+    words: str
+    only_for: str = ""
+    """The reason that the condition must have; "" is any."""
+
+    def is_shown_by(self, condition: Mapping[str, str]) -> bool:
+        """Whether this condition is it."""
+        if (condition.get("type"), condition.get("status")) != (self.type, self.status):
+            return False
+        return self.only_for in ("", condition.get("reason"))
+
+
+_UNREADABLE = "CheckUnreadable"
+_SIGNS = (
+    _Sign("Disabled", "True", "CheckDisabled", "is disabled"),
+    _Sign(REMEDIATION_ALLOWED, "False", _UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC),
+    _Sign(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
+    _Sign(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
+)
+"""Of all kinds of check."""
 
 
 def read(kind: CheckKind, stored: Mapping[str, Any]) -> HealthCheck | InvalidCheckError:
@@ -37,8 +66,7 @@ def check_findings(
     name = _name(kind, stored)
     return [
         *_written_by_others(name, stored, ours, now),
-        *_unreadable(kind, name, stored),
-        *_ailing(name, stored),
+        *(_unreadable(kind, name, stored) or _ailing(name, stored)),
     ]
 
 
@@ -68,20 +96,19 @@ def _writing(name: str, writer: StatusWriter) -> Finding:
     )
 
 
-def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> Iterator[Finding]:
+def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:
     check = read(kind, stored)
-    if isinstance(check, InvalidCheckError):
-        yield problem(
-            "CheckUnreadable", f"{name} cannot be read: {check}", "mend it; until then it does nothing"
-        )
+    if not isinstance(check, InvalidCheckError):
+        return []
+    return [problem(_UNREADABLE, f"{name} cannot be read: {check}", "mend it; until then it does nothing")]
 
 
-def _ailing(name: str, stored: Mapping[str, Any]) -> Iterator[Finding]:
-    for condition in (stored.get("status") or {}).get("conditions") or ():
-        words = _AILING.get((condition.get("type"), condition.get("status")))
-        if words is None:
-            continue
-        why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
-        yield problem(
-            "CheckDisabled", f"{name} {words}: {why}", "mend what it names; it is noticed by itself"
-        )
+def _ailing(name: str, stored: Mapping[str, Any]) -> list[Finding]:
+    """What its status says; of a check that cannot be read that is the same again, or out of date."""
+    conditions = (stored.get("status") or {}).get("conditions") or ()
+    return [_shown(name, sign, one) for one in conditions for sign in _SIGNS if sign.is_shown_by(one)]
+
+
+def _shown(name: str, sign: _Sign, condition: Mapping[str, str]) -> Finding:
+    why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
+    return problem(sign.finding, f"{name} {sign.words}: {why}", "mend what it names; it is noticed by itself")

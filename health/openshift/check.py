@@ -17,7 +17,7 @@ from health.openshift.machine_target import MachineTarget
 from health.openshift.pause import PausedInvalidCheckError, pause_hold
 from health.openshift.spec import Spec
 from health.openshift.threshold import allowance
-from health.openshift.unhealthy import Rules, facts, verdict
+from health.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.references import Action, CheckReference, Step, TemplateReference
 from health.refused_field import problem_of
 from health.surroundings import Surroundings
@@ -156,7 +156,7 @@ class MachineHealthCheck(FrozenObject):
 
     def still_states(self, fact: Fact, target: MachineTarget) -> bool:
         """Whether that very fact is still among what makes `target` unhealthy."""
-        return fact in facts(target, self.rules)
+        return still_states(fact, target, self.rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         """What its threshold says of these numbers."""

@@ -119,8 +119,9 @@ def _of_check(sight: CheckSight, reason: str, message: str, *seed: str, again: s
 def _of_machine(
     check: HealthCheck, uid: str, target: TargetSight, note: MachineNote, again: str
 ) -> Announcement:
+    fact = target.verdict.fact
     return Announcement(
-        seed="\n".join((uid, note.reason, target.uid, str(target.verdict.fact))),
+        seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "")),
         severity=Severity.NORMAL,
         reason=note.reason,
         message=note.message,

@@ -1,13 +1,14 @@
 """The spec of a MachineHealthCheck of OpenShift: its fields, their defaults, and what is refused (A.1).
 
-It takes what the schema takes and the reference can work with. The schema lets more through; that is refused
-here, and flags its check alone:
+It takes what says what is meant. The schema lets more through; that is refused here, and flags its check
+alone, also where the reference works with it (docs/decisions/0013):
 
 - A selector, duration or maxUnhealthy that cannot be read: the reference fails for ever, or goes blind for
   all checks at once (decisions 8 and 44).
 - A condition without type or status: it could never match.
 - A condition without a timeout: the reference takes it as 0, which deletes a Machine at the first hiccup.
-- A maxUnhealthy below zero: the reference takes it as 0. One above 32 bits breaks the reference's own status.
+- A maxUnhealthy below zero: the reference takes it as 0, and so deletes nothing.
+- A maxUnhealthy above 32 bits: it breaks the reference's own status.
 - A nodeStartupTimeout below zero ("-5m" passes a pattern that is anchored on one side only): the reference
   deletes every new Machine at once.
 - A remediationTemplate without apiVersion, kind or name: the reference fails for ever.

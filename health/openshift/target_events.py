@@ -26,12 +26,16 @@ def machine_notes(
 ) -> Iterator[MachineNote]:
     """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
     name = f"Machine {check.namespace}/{check.name}/{after.name}/{after.node_name}"
-    if _has_timer(after) and not (before and before.verdict.fact == after.verdict.fact):
+    if _has_timer(after) and not (before and _have_one_fact(before, after)):
         message = f"{name} has unhealthy node {after.node_name}"
         yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
     if _is_skipped(after) and not (before and _is_skipped(before)):
         message = f"{name} has no controller owner, skipping remediation"
         yield MachineNote("SkippedNoController", message, "Remediate")
+
+
+def _have_one_fact(before: TargetSight, after: TargetSight) -> bool:
+    return before.verdict.fact is not None and before.verdict.fact.same_as(after.verdict.fact)
 
 
 def _has_timer(target: TargetSight) -> bool:

@@ -6,6 +6,10 @@
 3. The Node that it is linked to is not there: expired at once.
 4. Conditions of its Node, as in `health.verdict`.
 
+Rows 2 and 3 are nothing for a Machine that is being deleted: whoever deletes it takes its Node away first.
+
+The times of rows 1 to 3 are the Machine's last change, and move with each write of its status.
+
 After a time in which conditions told nothing (an upgrade), the clocks of rows 2 and 4 restart (decision 37).
 """
 
@@ -13,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.openshift.machine import Machine
 from health.openshift.machine_target import MachineTarget
 from health.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, judged, matches
 
@@ -48,12 +51,23 @@ def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
     return tuple(match.fact for match in _matches(target, rules))
 
 
+def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
+    """Whether that very fact is still among what makes `target` unhealthy, or did until it was deleted.
+
+    An attempt to delete it that is made again finds the Machine going by its own hand.
+    """
+    known = facts(target, rules)
+    if target.machine.is_going and not known and target.node is None:
+        known = (_moving(NODE, GONE if target.node_name else MISSING, target),)
+    return any(fact.same_as(one) for one in known)
+
+
 def _lost(target: MachineTarget) -> Fact | None:
     """Rows 1 and 3, which need no timer."""
     if target.machine.has_failed:
-        return Fact(condition=PHASE, status=FAILED, since=_last_change(target.machine))
-    if target.has_lost_its_node:
-        return Fact(condition=NODE, status=GONE, since=_last_change(target.machine))
+        return _moving(PHASE, FAILED, target)
+    if target.has_lost_its_node and not target.machine.is_going:
+        return _moving(NODE, GONE, target)
     return None
 
 
@@ -67,11 +81,12 @@ def _in_words(lost: Fact, target: MachineTarget) -> str:
 def _matches(target: MachineTarget, rules: Rules, blind_until: datetime | None = None) -> list[Match]:
     if target.node is not None:
         return matches(target.node, rules.conditions, blind_until)
-    if not rules.node_startup:
+    if not rules.node_startup or target.machine.is_going:
         return []
-    missing = Fact(condition=NODE, status=MISSING, since=_last_change(target.machine))
-    return [Match(missing, rules.node_startup, blind_until)]
+    return [Match(_moving(NODE, MISSING, target), rules.node_startup, blind_until)]
 
 
-def _last_change(machine: Machine) -> datetime:
-    return machine.status.last_updated or machine.metadata.creation_timestamp
+def _moving(condition: str, status: str, target: MachineTarget) -> Fact:
+    machine = target.machine
+    since = machine.status.last_updated or machine.metadata.creation_timestamp
+    return Fact(condition=condition, status=status, since=since, is_moving=True)

@@ -36,7 +36,7 @@ from workflows.messages import State
 from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 20
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 
 
 class Fleet:

@@ -37,7 +37,8 @@ class SmallMachines:
         self.attempts = Attempts(timedelta(minutes=30), self.picture.requests, lambda: self.now)
         self.attempts.unread = ""
         self._join = MachineJoin(self.picture)
-        Deletions(self.picture, self.attempts, lambda: self.now)
+        self.is_read = True
+        Deletions(self.picture, self.attempts, lambda _: self.is_read, lambda: self.now)
         self.picture.subscribe(lambda _, target: self.told.append(target))
 
     def check(self, annotations: dict[str, str] | None = None, **spec: Any) -> None:
@@ -83,6 +84,11 @@ class SmallMachines:
             status["nodeRef"] = {"name": node}
         machine = Machine.model_validate({"metadata": metadata, "status": status})
         self._join.machine_changed(Key(namespace, name), machine)
+
+    def break_node(self, name: str, problem: str) -> None:
+        """Turns it into what cannot be read, which is told as its end."""
+        self.picture.targets.broken["Node"] = {Key("", name): problem}
+        self.delete_node(name)
 
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
         self._join.machine_changed(Key(namespace, name), None)

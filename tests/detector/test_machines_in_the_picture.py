@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.observation import HoldReason, TargetState
+from health.observation import HoldReason, TargetState, is_news
 from health.references import Action
 from kube.lease import LeaseRecord, name_for, name_for_node
 from tests.detector.small_machines import SmallMachines
@@ -12,6 +12,7 @@ from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
 from tests.health.samples import NOW, stamp
 
 MINUTE = timedelta(minutes=1)
+LATELY = NOW - 2 * MINUTE
 
 
 @pytest.fixture
@@ -232,3 +233,111 @@ def test_request_for_a_machine_is_no_deletion_that_others_under_its_owner_would_
     cluster.node("node-1", ready="Unknown")
     cluster.machine("machine-1", node="node-1")
     assert cluster.observe("machine-1").replaced_by == ""
+
+
+@pytest.mark.rule("decision 14/controller")
+def test_machine_that_was_healthy_until_it_was_deleted_delays_nobody_whatever_its_end_looks_like(
+    cluster: SmallMachines,
+) -> None:
+    cluster.machine("machine-1", node="node-1", deleted=NOW)
+    cluster.node("node-1", ready="Unknown", since=NOW + MINUTE)  # its kubelet stops
+    cluster.delete_node("node-1")
+    assert cluster.wanted() == set()
+    seen = cluster.observe("machine-1")
+    assert (seen.state, seen.under_way) == (TargetState.HEALTHY, "machine-1 is being deleted")
+    cluster.delete_machine("machine-1")
+    cluster.machine("machine-4", created=NOW, phase="Failed")
+    assert cluster.observe("machine-4").is_admitted
+
+
+@pytest.mark.rule("decision 14/controller")
+@pytest.mark.parametrize("is_read", [True, False])
+def test_machine_whose_node_was_gone_and_that_is_deleted_then_counts_once_all_was_read(
+    cluster: SmallMachines,
+    is_read: bool,  # noqa: FBT001  a column of the table
+) -> None:
+    cluster.delete_node("node-1")
+    cluster.is_read = is_read
+    cluster.machine("machine-1", node="node-1", deleted=NOW)
+    assert cluster.wanted() == set()
+    cluster.machine("machine-4", created=NOW, phase="Failed")
+    assert cluster.observe("machine-4").earlier_attempts == int(is_read)
+
+
+@pytest.mark.rule("decision 14/controller")
+def test_machine_that_was_being_deleted_before_we_looked_counts_if_its_node_failed_earlier() -> None:
+    cluster = SmallMachines()
+    cluster.check()
+    cluster.node("node-1", ready="Unknown")
+    cluster.node("node-2", ready="Unknown", since=NOW + MINUTE)
+    cluster.machine("machine-2", node="node-2", deleted=NOW)
+    cluster.machine("machine-4", created=NOW, phase="Failed")
+    assert cluster.observe("machine-4").earlier_attempts == 0
+    cluster.machine("machine-1", node="node-1", deleted=NOW)
+    assert cluster.observe("machine-4").earlier_attempts == 1
+
+
+@pytest.mark.rule("decision 14/controller")
+def test_machine_that_was_made_and_deleted_in_one_second_counts_once(cluster: SmallMachines) -> None:
+    cluster.machine("machine-4", created=NOW, phase="Failed")
+    for _ in range(3):
+        cluster.machine("machine-4", created=NOW, phase="Failed", deleted=NOW)
+    cluster.machine("machine-5", created=NOW, phase="Failed")
+    assert cluster.observe("machine-5").earlier_attempts == 1
+
+
+@pytest.mark.rule("decision 14/controller")
+def test_of_two_deletions_in_one_second_the_later_one_in_a_row_counts(cluster: SmallMachines) -> None:
+    for name in ("machine-1", "machine-2"):
+        cluster.machine(name, phase="Failed")
+    cluster.machine("machine-1", phase="Failed", deleted=NOW)
+    cluster.machine("machine-4", created=NOW, phase="Failed")
+    later = NOW + MINUTE
+    cluster.machine("machine-2", phase="Failed", deleted=later)  # the first in its row
+    cluster.machine("machine-4", created=NOW, phase="Failed", deleted=later)  # the second
+    cluster.machine("machine-5", created=later, phase="Failed")
+    assert cluster.observe("machine-5").earlier_attempts == 2
+
+
+@pytest.mark.rule("decision 8/node")
+def test_machine_whose_node_cannot_be_read_is_held_alone_with_field_and_value(cluster: SmallMachines) -> None:
+    cluster.told.clear()
+    cluster.break_node("node-1", "status.conditions.0.type: should be a string")
+    cluster.node("node-2", ready="Unknown")
+    assert "machine-1" in cluster.told
+    seen = cluster.observe("machine-1")
+    assert seen.state is TargetState.UNKNOWN
+    assert seen.hold is not None
+    assert seen.hold.reason is HoldReason.INVALID_TARGET
+    assert seen.hold.message.startswith("Node node-1 of ")
+    assert seen.hold.message.endswith("cannot be read: status.conditions.0.type: should be a string")
+    assert cluster.observe("machine-2").is_admitted
+
+
+@pytest.mark.parametrize(
+    ("lease", "told"),
+    [
+        (name_for_node("node-1"), {"machine-1"}),
+        (name_for("Machine", NAMESPACE, "machine-2"), {"machine-2"}),
+        (name_for("Machine", "elsewhere", "machine-2"), set()),
+        (name_for_node("machine-1"), set()),
+        ("leader", set()),
+    ],
+)
+def test_lease_concerns_the_machine_that_it_names_and_no_other(
+    cluster: SmallMachines, lease: str, told: set[str]
+) -> None:
+    cluster.node("node-1", ready="Unknown")
+    cluster.node("node-2", ready="Unknown")
+    cluster.told.clear()
+    cluster.picture.lease_changed(lease, None)
+    assert set(cluster.told) == told
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+def test_status_that_is_written_again_is_no_news(cluster: SmallMachines, phase: str) -> None:
+    node = "" if phase == "Running" else "node-1"
+    cluster.machine("machine-1", node=node, created=LATELY, phase=phase)
+    before = cluster.observe("machine-1")
+    cluster.machine("machine-1", node=node, created=LATELY + MINUTE, phase=phase)
+    assert not is_news(before, cluster.observe("machine-1"))

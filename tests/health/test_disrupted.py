@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from health.memory import Memory
-from health.moves import CleanUp, End, Outcome, Phase, Renew, Rest
+from health.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
 from health.next_move import next_move
 from health.observation import Observation, TargetState, is_news
 from health.references import Action, Step
-from tests.health.samples import NOW, fact
+from tests.health.samples import NOW, fact, request_sight
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -93,3 +93,38 @@ def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
         Step(action=Action.DELETE), EXPIRED.model_copy(update={"earlier_attempts": 2}), NOW, NOW
     )
     assert (memory.attempt, memory.deleted_at) == (3, NOW)
+
+
+@pytest.mark.rule("MHC A.2.6/healthy")
+def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as_healthy_either() -> None:
+    going = HEALTHY.model_copy(update={"requests": (request_sight(),), "is_fit": False})
+    memory = ORDERED.model_copy(update={"renew_at": LATER})
+    words = "it is so; but it does not count as healthy yet"
+    assert next_move(going, memory, NOW) == Rest(Phase.REMEDIATING, words, 600.0)
+    fit = going.model_copy(update={"is_fit": True})
+    assert is_news(going, fit)
+    assert next_move(fit, memory, NOW) == CleanUp("it is so")
+
+
+@pytest.mark.rule("MHC A.2.5/delete")
+@pytest.mark.parametrize(
+    "after", [seen(TargetState.EXPIRED, under_way="machine-1 is being deleted"), seen(TargetState.GONE)]
+)
+def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Observation) -> None:
+    ordered = ORDERED.model_copy(update={"may_have_deleted": True})
+    known = ordered.after(after, NOW)
+    assert (known.deleted_at, known.attempt, known.may_have_deleted) == (NOW, 1, False)
+    assert ordered.after(EXPIRED, NOW).deleted_at is None
+    assert ORDERED.after(after, NOW).deleted_at is None
+
+
+@pytest.mark.rule("decision 14")
+def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
+    limit = {"back_off_limit_seconds": 1800.0}
+    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit)
+    unmarked = seen(TargetState.EXPIRED, Action.MARK).model_copy(update=limit)
+    known = ORDERED.after(marked, NOW).after(unmarked, NOW)
+    move = next_move(unmarked, known, NOW)
+    assert isinstance(move, Rest)
+    assert (move.phase, move.seconds) == (Phase.HELD, 60.0)
+    assert isinstance(next_move(unmarked, known, NOW + timedelta(minutes=1)), Act)

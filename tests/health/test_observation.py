@@ -25,6 +25,9 @@ RELEASED = seen(TargetState.RELEASED)
 UNKNOWN = seen(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_SIGHT, message="old"))
 WAITING = seen(TargetState.WAITING)
 ADMITTED = seen(TargetState.EXPIRED)
+MOVED_FACT = fact(NOW + timedelta(minutes=1)).model_copy(update={"condition": "Node", "is_moving": True})
+MOVED = seen(TargetState.WAITING, fact=MOVED_FACT)
+MOVING = seen(TargetState.WAITING, fact=MOVED_FACT.model_copy(update={"since": NOW}))
 HELD_BACK = seen(TargetState.EXPIRED, hold=HELD)
 AT_WORK = seen(TargetState.EXPIRED, requests=(request_sight(),))
 STAMPED = seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=NOW),))
@@ -54,6 +57,15 @@ KEPT = request_sight(is_being_deleted=True)
         pytest.param(
             WAITING, seen(TargetState.WAITING, fact=fact(status="False")), True, id="another status"
         ),
+        pytest.param(MOVING, MOVED, False, id="a time moved that moves by itself"),
+        pytest.param(
+            MOVING.model_copy(update={"fact": MOVED_FACT.model_copy(update={"is_moving": False})}),
+            MOVING,
+            False,
+            id="the same, told by an earlier version",
+        ),
+        pytest.param(MOVING, WAITING, True, id="another fact"),
+        pytest.param(MOVING, HEALTHY, True, id="recovered, where its time moves"),
         pytest.param(WAITING, seen(TargetState.WAITING, generation=2), True, id="the check was edited"),
         pytest.param(HELD_BACK, ADMITTED, True, id="the hold was lifted"),
         pytest.param(

@@ -28,7 +28,7 @@ from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput
 from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 15
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 _SUMMARIZED = (
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
     EventType.EVENT_TYPE_MARKER_RECORDED,
@@ -48,6 +48,8 @@ class IncidentDriver:
         self._calls = IncidentCalls(self.client, cluster_name)
         self._runs: set[str] = set()
         self._orders = 0
+        self._is_replayed = False
+        """Whether its worker caches nothing."""
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
@@ -182,7 +184,7 @@ class IncidentDriver:
     async def _state_at_rest(self) -> State:
         """The state between two tasks: one that is asked for during a task of a workflow that no worker has
         cached repeats the task, local activity and all (docs/decisions/0011)."""
-        while await self._has_open_task():  # noqa: ASYNC110  a description is all there is
+        while self._is_replayed and await self._has_open_task():  # noqa: ASYNC110  nothing tells
             await asyncio.sleep(POLL_SECONDS)
         return await self.state()
 
@@ -220,6 +222,7 @@ class IncidentDriver:
         self, max_cached_workflows: int = 1000, interceptors: Sequence[Interceptor] = ()
     ) -> AsyncIterator[None]:
         """A worker."""
+        self._is_replayed = max_cached_workflows == 0
         async with Worker(
             self.client,
             task_queue=hands_queue(self.name),

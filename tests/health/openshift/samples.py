@@ -119,9 +119,16 @@ def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) ->
 
 def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
     """What is expired at once."""
-    fact = Fact(condition="Phase", status="Failed", since=since)
+    fact = Fact(condition="Phase", status="Failed", since=since, is_moving=True)
     verdict = Verdict(Health.EXPIRED, "its phase is Failed", fact, since)
     return TargetSight(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+
+
+def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSight:
+    """What waits for its Node, and whose status was written last at `since`."""
+    fact = Fact(condition="Node", status="missing", since=since, is_moving=True)
+    verdict = Verdict(Health.WAITING, "no Node yet", fact, since + timedelta(minutes=10))
+    return TargetSight(name, f"uid-{name}", verdict, node_name="node-1")
 
 
 def recovered(name: str = "machine-1", **fields: Any) -> TargetSight:

@@ -139,6 +139,8 @@ def test_parsed_parts_are_taken_as_the_detector_hands_them_over() -> None:
         pytest.param(target(condition("Ready", "False")), False, True, id="its timer runs, or ran out"),
         pytest.param(without_node(), False, True, id="without a Node"),
         pytest.param(with_lost_node(), False, True, id="its Node is gone"),
+        pytest.param(with_lost_node(is_going=True), False, False, id="being deleted, its Node is gone"),
+        pytest.param(without_node(is_going=True), False, False, id="being deleted, never had a Node"),
     ],
 )
 def test_machine_counts_as_healthy_only_if_nothing_is_wrong_or_done_to_it(

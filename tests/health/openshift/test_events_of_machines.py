@@ -13,6 +13,7 @@ from tests.health.openshift.samples import (
     expired,
     failed,
     sight,
+    starting,
     waiting,
 )
 from tests.health.openshift.told import (
@@ -89,6 +90,19 @@ def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Repo
     taken = Hold(reason=HoldReason.TAKEN, message="held by MachineHealthCheck-other")
 
     assert reporter.sees(sight(expired(hold=taken))) == [DETECTED]
+
+
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
+def test_machine_without_a_node_is_told_of_once_however_often_its_status_is_written(
+    reporter: Reporter,
+) -> None:
+    assert reporter.sees(sight(starting())) == [DETECTED]
+    assert reporter.sees(sight(starting(since=NOW + timedelta(minutes=1)))) == []
+    reporter.restarts()
+    assert reporter.sees(sight(starting(since=NOW + timedelta(minutes=2)))) == []
+    assert reporter.sees(sight()) == []
+    late = NOW + timedelta(hours=1)
+    assert reporter.sees(sight(starting(since=late)), late) == [DETECTED]
 
 
 def test_machine_that_fails_for_another_reason_is_told_again(reporter: Reporter) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.openshift.machine_target import MachineTarget
-from health.openshift.unhealthy import Rules, facts, verdict
+from health.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.verdict import HEALTHY, Fact, Health, UnhealthyCondition
 from health.verdict import verdict as verdict_on_node
 from tests.health.openshift.samples import (
@@ -59,7 +59,7 @@ def test_failed_machine_is_expired_at_once(failed: MachineTarget, rules: Rules) 
     assert verdict(failed, rules, CREATED).health is Health.EXPIRED
     judged = verdict(failed, rules, NOW)
     assert judged.health is Health.EXPIRED
-    assert judged.fact == Fact(condition="Phase", status="Failed", since=CREATED)
+    assert judged.fact == Fact(condition="Phase", status="Failed", since=CREATED, is_moving=True)
     assert judged.deadline == CREATED
     assert judged.reason == "its phase is Failed"
 
@@ -96,7 +96,7 @@ def test_clock_of_a_machine_without_a_node_counts_from_its_last_change(
 ) -> None:
     judged = verdict(without_node(updated=updated), RULES, since)
 
-    assert judged.fact == Fact(condition="Node", status="missing", since=since)
+    assert judged.fact == Fact(condition="Node", status="missing", since=since, is_moving=True)
     assert judged.deadline == since + TEN
     assert judged.reason == f"Node is missing since {since:%Y-%m-%dT%H:%M:%SZ}, waiting for 10m"
 
@@ -113,7 +113,7 @@ def test_machine_whose_node_is_gone_is_expired_at_once(rules: Rules) -> None:
     judged = verdict(with_lost_node(updated=NOW), rules, NOW)
 
     assert judged.health is Health.EXPIRED
-    assert judged.fact == Fact(condition="Node", status="gone", since=NOW)
+    assert judged.fact == Fact(condition="Node", status="gone", since=NOW, is_moving=True)
     assert judged.deadline == NOW
     assert judged.reason == "its Node node-1 is not there"
 
@@ -211,7 +211,31 @@ def test_what_needs_no_timer_is_not_delayed_by_an_upgrade() -> None:
         ),
         pytest.param(without_node(updated=NOW), ("Node", "missing", NOW), True, id="still without a Node"),
         pytest.param(
-            without_node(updated=NOW + SECOND), ("Node", "missing", NOW), False, id="changed in between"
+            without_node(updated=NOW + SECOND),
+            ("Node", "missing", NOW),
+            True,
+            id="still without a Node, and its status was written in between",
+        ),
+        pytest.param(
+            with_lost_node(updated=NOW + SECOND),
+            ("Node", "gone", NOW),
+            True,
+            id="its Node is still gone, and its status was written in between",
+        ),
+        pytest.param(
+            target(phase="Failed", updated=NOW + SECOND),
+            ("Phase", "Failed", NOW),
+            True,
+            id="still failed, and its status was written in between",
+        ),
+        pytest.param(
+            with_lost_node(is_going=True),
+            ("Node", "gone", NOW),
+            True,
+            id="an attempt made again, after it had deleted it",
+        ),
+        pytest.param(
+            with_lost_node(is_going=True), ("Node", "missing", NOW), False, id="linked before it was deleted"
         ),
         pytest.param(
             target(HEALTHY_NODE, updated=NOW), ("Node", "missing", NOW), False, id="linked in between"
@@ -232,15 +256,29 @@ def test_second_look_compares_the_fact(
 ) -> None:
     fact = Fact(condition=stated[0], status=stated[1], since=stated[2])
 
-    assert (fact in facts(one, RULES)) is is_true
+    assert still_states(fact, one, RULES) is is_true
 
 
 @pytest.mark.rule("decision 26")
 def test_node_that_is_there_on_the_second_look_is_not_gone() -> None:
-    seen = verdict(with_lost_node(updated=NOW), RULES, NOW)
+    seen = verdict(with_lost_node(updated=NOW), RULES, NOW).fact
 
-    assert seen.fact in facts(with_lost_node(updated=NOW), RULES)
-    assert seen.fact not in facts(target(HEALTHY_NODE, updated=NOW), RULES)
+    assert seen is not None
+    assert still_states(seen, with_lost_node(updated=NOW), RULES)
+    assert not still_states(seen, target(HEALTHY_NODE, updated=NOW), RULES)
+
+
+@pytest.mark.rule("MHC A.2.5/deleting")
+@pytest.mark.parametrize("going", [with_lost_node(is_going=True), without_node(is_going=True)])
+def test_machine_whose_node_was_taken_away_because_it_is_deleted_has_not_failed(going: MachineTarget) -> None:
+    assert verdict(going, RULES, NOW + timedelta(days=1)) == HEALTHY
+    assert facts(going, RULES) == ()
+
+
+def test_machine_that_is_being_deleted_is_judged_by_what_its_node_says() -> None:
+    going = target(condition("Ready", "False"), is_going=True)
+
+    assert verdict(going, RULES, NOW + FIVE + SECOND).health is Health.EXPIRED
 
 
 AGES = st.integers(0, 3600).map(lambda seconds: timedelta(seconds=seconds))
