@@ -96,7 +96,7 @@ class Openshift:
 
     async def _serves_cluster_versions(self) -> bool:
         found = await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, f"clusterversions.{GROUP}")
-        conditions = found.get("status", {}).get("conditions", [])
+        conditions = found.get("status", {}).get("conditions") or []
         return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 

@@ -43,7 +43,7 @@ def settings() -> dict[str, str]:
     return {}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # no longer: they would act on the checks of other folders too
 async def pairs(
     control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Pairs]:
