@@ -96,7 +96,7 @@ async def test_targets_that_the_threshold_holds_are_told_with_the_reason(
     world: World, paramedic: Paramedic
 ) -> None:
     nodes = await world.add_nodes(3)
-    await world.add_check(maxUnhealthy=1)
+    await world.add_check(maxUnhealthy=0)
     await paramedic.start()
     await world.fail(*nodes)
 
