@@ -20,7 +20,6 @@ from datetime import datetime, timedelta
 from detector.request_index import RequestIndex, SeenRequest
 from health.back_off import BackOff, EndedAttempt
 from health.kinds import CHECK_KINDS
-from health.references import TargetReference
 from health.target import Target, TargetName, TargetPlace, owner_name
 
 SECOND = timedelta(seconds=1)
@@ -71,15 +70,12 @@ class Attempts:
         deleted = target.metadata.deletion_timestamp
         if deleted is None or not target.replaced_by:
             return
-        name = TargetName(place.kind, place.namespace, target.metadata.name)
-        number = self._before(name, target).earlier(failed) + 1
+        name = place.named(target.metadata.name)
+        number = self.before(name, target).earlier(failed) + 1
         self.note(owner_name(place.namespace, target.replaced_by), EndedAttempt(number, deleted))
 
-    def before(self, target: TargetReference, seen: Target | None = None) -> BackOff:
+    def before(self, name: TargetName, seen: Target | None = None) -> BackOff:
         """What is known of the latest remediation of a target, or of one that it replaces."""
-        return self._before(TargetName.of(target), seen)
-
-    def _before(self, name: TargetName, seen: Target | None) -> BackOff:
         own = self._ended.get(name, [])[-1:]
         replaced = self._replaced(name.namespace, seen) if seen is not None else []
         return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self.unread)

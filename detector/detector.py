@@ -28,6 +28,7 @@ from detector.node_series import NodeSeries
 from detector.pace import Pace
 from detector.picture import Picture
 from detector.request_ledger import RequestLedger
+from detector.sighting import Sighting
 from detector.sources import Scope, Sources
 from detector.status_reporter import Desk
 from detector.status_reporters import StatusReporters
@@ -36,6 +37,7 @@ from detector.webhook import serve_webhook
 from health.admission import stale_sight
 from health.observation import Observation
 from health.references import CheckReference, IncidentReference
+from health.target import TargetName
 from health.template_validity import Template
 from kube.leader import LeaderElection
 from runtime.connections import Connections, connected
@@ -108,6 +110,7 @@ class Detector:
             picture=self._picture,
             sources=self._sources,
             storms=self._storms,
+            sighting=Sighting(self._picture, self._attempts.before),
             pace=Pace(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
             instance=settings.identity,
             now=wall_clock,
@@ -199,5 +202,5 @@ class Detector:
         sight = self._sources.sight(incident.check, limit)
         storm = self._storms.hold(incident.check)
         seen = self._picture.targets.get(incident.check, incident.target.name)
-        before = self._attempts.before(incident.target, seen)
+        before = self._attempts.before(TargetName.of(incident.target), seen)
         return Glance(self._picture, incident, sight, wall_clock(), storm, before).observation()

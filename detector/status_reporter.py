@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from detector.announcer import Announcer
 from detector.pace import Pace
 from detector.picture import Picture
-from detector.sighting import sighting
+from detector.sighting import Sighting
 from detector.sources import Sources
 from detector.storms import Storms
 from health.check_sight import CheckSight
@@ -47,6 +47,7 @@ class Desk:
     picture: Picture
     sources: Sources
     storms: Storms
+    sighting: Sighting
     pace: Pace
     """Of Events."""
     instance: str
@@ -99,7 +100,7 @@ class StatusReporter:
     def _sight(self) -> CheckSight | None:
         """What is to be reported; None if the check is gone. Another one of its name begins anew."""
         storm = self._desk.storms.of(self._reference)
-        sight = sighting(self._desk.picture, self._reference, storm, self._desk.now())
+        sight = self._desk.sighting.of(self._reference, storm, self._desk.now())
         changes, self._request_changes = tuple(self._request_changes), []
         if sight is None:
             return None

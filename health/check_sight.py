@@ -33,6 +33,10 @@ class TargetSight:
     """Whether somebody meant to exclude it, and did not say so."""
     node_name: str = ""
     """The Node of a Machine, there or not; "" where it has none."""
+    back_off: Hold | None = None
+    """Why its first request, deletion or mark is not due yet, after earlier remediations in a row."""
+    earlier_attempts: int = 0
+    """How many those were."""
     request_refusal: str = ""
     """Why a request for it could not be created the last time; "" where it could, or none was tried."""
 
@@ -40,6 +44,14 @@ class TargetSight:
     def is_published(self) -> bool:
         """Whether status lists it: a running timer alone is not published (semantics 2.1/17)."""
         return self.verdict.health is Health.EXPIRED or bool(self.requests)
+
+    def begins_back_off(self, before: "TargetSight | None") -> bool:
+        """Whether nothing but back-off holds it, and did not yet `before`, after as many remediations."""
+        if self.hold is not None or self.back_off is None:
+            return False
+        if before is None or before.back_off is None:
+            return True
+        return before.earlier_attempts != self.earlier_attempts
 
 
 @dataclass(frozen=True)

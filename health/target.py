@@ -15,6 +15,10 @@ class TargetPlace(NamedTuple):
     kind: str
     namespace: str
 
+    def named(self, name: str) -> "TargetName":
+        """The target of that name in it."""
+        return TargetName(self.kind, self.namespace, name)
+
 
 class TargetName(NamedTuple):
     """A target, whatever individual has the name."""

@@ -39,6 +39,7 @@ class TargetNote:
 def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
     """What became so of a Node that is unhealthy, or was just now."""
     yield from _skipped(before, after)
+    yield from _backed_off(before, after)
     yield from _mislabelled(before, after)
     yield from _exhausted(check.reference.name, before, after)
     if is_classic(check):
@@ -52,6 +53,13 @@ def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetN
         return
     message = _SKIPPED[after.hold.reason].format(name=after.name, why=after.hold.message)
     yield _note(after, SKIPPED, message, after.hold.reason)
+
+
+def _backed_off(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    """The reference has no back-off (decision 14)."""
+    if after.begins_back_off(before) and after.back_off is not None:
+        message = f"Skipped remediation of node: {after.name}, because of {after.back_off}"
+        yield _note(after, SKIPPED, message, HoldReason.BACK_OFF, str(after.earlier_attempts))
 
 
 def _mislabelled(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:

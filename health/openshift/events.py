@@ -20,9 +20,8 @@ from health.openshift.machine import API_VERSION as MACHINE_API
 from health.openshift.machine import KIND as MACHINE
 from health.openshift.pause import is_paused
 from health.openshift.status import stored_condition
-from health.openshift.target_events import MachineNote, machine_notes
+from health.openshift.target_events import RESTRICTED, MachineNote, machine_notes
 
-RESTRICTED = "RemediationRestricted"
 _REMEDIATE = "Remediate"
 
 
@@ -121,7 +120,7 @@ def _of_machine(
 ) -> Announcement:
     fact = target.verdict.fact
     return Announcement(
-        seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "")),
+        seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "", note.seed)),
         severity=Severity.NORMAL,
         reason=note.reason,
         message=note.message,

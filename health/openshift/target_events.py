@@ -1,7 +1,8 @@
 """Events of a MachineHealthCheck about one Machine (A.1), once for each time that it fails.
 
 `DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
-what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace.
+what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. What
+waits for back-off has `RemediationRestricted`, which the reference tells of a whole check only (decision 14).
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from health.check_sight import TargetSight
 from health.observation import HoldReason
 from health.references import CheckReference
 
+RESTRICTED = "RemediationRestricted"
+
 
 @dataclass(frozen=True)
 class MachineNote:
@@ -19,6 +22,8 @@ class MachineNote:
     reason: str
     message: str
     action: str
+    seed: str = ""
+    """Tells apart what may become so several times during one failure."""
 
 
 def machine_notes(
@@ -32,6 +37,9 @@ def machine_notes(
     if _is_skipped(after) and not (before and _is_skipped(before)):
         message = f"{name} has no controller owner, skipping remediation"
         yield MachineNote("SkippedNoController", message, "Remediate")
+    if after.begins_back_off(before):
+        message = f"{name} remediation restricted: {after.back_off}"
+        yield MachineNote(RESTRICTED, message, "Remediate", f"back-off {after.earlier_attempts}")
 
 
 def _have_one_fact(before: TargetSight, after: TargetSight) -> bool:

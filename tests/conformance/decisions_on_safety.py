@@ -82,6 +82,7 @@ LIFE = Section(
         "14/deleted request": (
             "A request that somebody deleted while its target is unhealthy counts as an attempt."
         ),
+        "14/event": "An Event says once, for each remediation in a row, when it is due.",
         "14/limit": "The wait has a limit, 30 minutes by default, and 0 turns back-off off.",
         "14/reset": "A healthy period as long as the limit resets the count.",
         "15": "An Event is emitted once per transition, over restarts too.",

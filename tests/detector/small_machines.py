@@ -120,7 +120,7 @@ class SmallMachines:
         target = TargetReference(kind="Machine", namespace=NAMESPACE, name=name, uid=f"uid-{name}")
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
         sight = Sight(timedelta(), timedelta(minutes=1), is_handled=is_handled)
-        back_off = self.attempts.before(target, self.picture.targets.get(CHECK, name))
+        back_off = self.attempts.before(TargetName.of(target), self.picture.targets.get(CHECK, name))
         return Glance(self.picture, incident, sight, self.now, back_off=back_off).observation()
 
     @property

@@ -21,6 +21,7 @@ from devcluster.polling import until
 from devcluster.temporal import TemporalServer, temporal_server
 from health.back_off import EndedAttempt
 from health.references import CheckReference, IncidentReference, TargetReference
+from health.target import TargetName
 from runtime import search_attributes
 from runtime.problems import Problems
 from tests.kube.eventually import eventually
@@ -83,7 +84,7 @@ class Reader:
         self._task = asyncio.create_task(self.reading.lead())
 
     def latest(self, name: str) -> EndedAttempt | None:
-        return self.attempts.before(TargetReference(kind="Node", name=name, uid="whichever")).latest
+        return self.attempts.before(TargetName("Node", "", name)).latest
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -39,7 +39,7 @@ class Memory:
         self.cluster.delete_request(name, age=self.cluster.now - created)
 
     def latest(self, name: str) -> EndedAttempt | None:
-        return self.attempts.before(TargetReference(kind="Node", name=name, uid="whichever")).latest
+        return self.attempts.before(TargetName("Node", "", name)).latest
 
     def fail(self, name: str, at: timedelta) -> None:
         """A node fails; its deadline is 5 minutes later."""
@@ -50,7 +50,7 @@ class Memory:
         target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
         sight = Sight(timedelta(), MINUTE)
-        before = self.attempts.before(target)
+        before = self.attempts.before(TargetName.of(target))
         return Glance(self.cluster.picture, incident, sight, self.cluster.now, back_off=before).observation()
 
 
@@ -101,7 +101,7 @@ def test_target_recreated_under_its_name_waits_as_the_earlier_one_would(memory: 
     memory.cluster.now = NOW + 6 * MINUTE
     target = TargetReference(kind="Node", name="node-1", uid="another")
 
-    assert memory.attempts.before(target).hold(NOW + SECOND, memory.cluster.now) is not None
+    assert memory.attempts.before(TargetName.of(target)).hold(NOW + SECOND, memory.cluster.now) is not None
 
 
 @pytest.mark.rule("decision 14")

@@ -8,7 +8,8 @@ import pytest
 from detector.check_surroundings import check_surroundings
 from detector.picture import Picture
 from detector.records import CheckRecord
-from detector.sighting import sighting
+from detector.sighting import Sighting
+from health.back_off import NO_BACK_OFF, BackOff
 from health.global_stop import Stop
 from health.node import Node
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -27,6 +28,10 @@ LATER = NOW + timedelta(hours=1)
 OVER = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
 STOPPED = Surroundings(stop=Stop("power work"))
 TERMINATING_ONLY = Surroundings(MachineHealthChecks.TERMINATING_ONLY)
+
+
+def none_before(_name: TargetName, _target: object) -> BackOff:
+    return NO_BACK_OFF
 
 
 class World:
@@ -81,7 +86,7 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
     world.picture.surround(TERMINATING_ONLY)
 
     assert "failed-1" in world.told
-    seen = sighting(world.picture, WORKERS, None, LATER)
+    seen = Sighting(world.picture, none_before).of(WORKERS, None, LATER)
     assert seen is not None
     assert seen.allowance is not None
     assert (seen.allowance.total, seen.allowance.healthy) == (3, 2)
@@ -94,7 +99,7 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
 @pytest.mark.rule("NHC 2.1/4", "decision 17")
 def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None:
     world.picture.surround(Surroundings(MachineHealthChecks.CONFLICTING))
-    seen = sighting(world.picture, WORKERS, None, LATER)
+    seen = Sighting(world.picture, none_before).of(WORKERS, None, LATER)
 
     assert seen is not None
     assert seen.around.problem == CONFLICT
@@ -161,7 +166,7 @@ def test_target_that_is_deleted_while_its_configuration_changes_holds_nobody_any
 @pytest.mark.rule("decision 37")
 def test_deadlines_that_are_published_restart_at_the_end_of_an_upgrade(world: World) -> None:
     def verdicts() -> set[Health]:
-        seen = sighting(world.picture, WORKERS, None, LATER)
+        seen = Sighting(world.picture, none_before).of(WORKERS, None, LATER)
         assert seen is not None
         return {target.verdict.health for target in seen.targets.values()}
 

@@ -69,17 +69,20 @@ async def until_held(world: World, node: str) -> datetime:
     return datetime.fromisoformat(found[1])
 
 
+@pytest.mark.rule("decision 14/event")
 async def test_remediation_that_follows_another_waits_visibly_until_it_is_due(
     world: World, node: str, paramedic: Paramedic
 ) -> None:
     await world.fail(node)
     due = await until_held(world, node)
 
+    await world.until(lambda: is_told(world, node), "no Event told of it")
     await paramedic.detector.kill()
     await paramedic.detector.start_ready()
 
     await world.until_requested(node)
     assert datetime.now(UTC) >= due
+    assert len(await told(world, node)) == 1
     assert world.requests.created(node) == 2
     assert await attempt(world, node) == "2"
 
@@ -126,6 +129,16 @@ async def test_node_that_was_healthy_for_the_limit_is_remediated_at_once(world: 
 
     assert datetime.now(UTC) < began + timedelta(seconds=LIMIT_SECONDS)
     assert await attempt(world, node) == ""
+
+
+async def told(world: World, node: str) -> list[str]:
+    """The Events that tell of back-off."""
+    words = f"Skipped remediation of node: {node}, because of BackOff: 2nd remediation in a row, due at "
+    return [message for _, _, message in await world.events() if words in message]
+
+
+async def is_told(world: World, node: str) -> bool:
+    return bool(await told(world, node))
 
 
 async def attempt(world: World, node: str) -> str:

@@ -70,7 +70,9 @@ async def due_of(machines: Machines, machine: str, which: str) -> datetime:
     return datetime.fromisoformat(found[1])
 
 
-@pytest.mark.rule("decision 14/controller", "decision 14", "decision 40", "MHC A.2.9/restart")
+@pytest.mark.rule(
+    "decision 14/controller", "decision 14/event", "decision 14", "decision 40", "MHC A.2.9/restart"
+)
 async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_not(
     machines: Machines, fail: Fail, paramedic: Paramedic
 ) -> None:
@@ -100,6 +102,8 @@ async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_n
     asked = await machines.until_state(replacement, lambda state: state.observation is not None)
     assert asked.observation is not None
     assert await due_of(machines, replacement, "2nd") == due
+    event = await machines.until_told(replacement, "RemediationRestricted")
+    assert "BackOff: 2nd remediation in a row, due at " in event["message"]
 
     await machines.resume(replacement)
     assert await machines.outcome(replacement) == "Remediated"

@@ -1,10 +1,11 @@
 """Events of a MachineHealthCheck about one Machine (A.1): once for each time that it fails."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from health.announcement import Subject
+from health.announcement import Severity, Subject
 from health.observation import Hold, HoldReason
 from health.verdict import Fact
 from tests.health.openshift.samples import (
@@ -90,6 +91,23 @@ def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Repo
     taken = Hold(reason=HoldReason.TAKEN, message="held by MachineHealthCheck-other")
 
     assert reporter.sees(sight(expired(hold=taken))) == [DETECTED]
+
+
+@pytest.mark.rule("decision 14/event", "decision 15")
+def test_machine_in_back_off_is_told_once_for_each_remediation_in_a_row(reporter: Reporter) -> None:
+    hold = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row, due at 12:00:00Z")
+    second = replace(expired(), back_off=hold, earlier_attempts=1)
+    reporter.sees(sight(expired()))
+    (note,) = reporter.tells(sight(second))
+
+    words = f"Machine {NAMESPACE}/workers/machine-1/node-1 remediation restricted: {hold}"
+    assert (note.severity, note.reason, note.message) == (Severity.NORMAL, "RemediationRestricted", words)
+    assert note.subject is not None
+    assert note.subject.name == "machine-1"
+    assert reporter.sees(sight(second)) == []
+    reporter.restarts()
+    assert reporter.sees(sight(second)) == []
+    assert len(reporter.sees(sight(replace(second, earlier_attempts=2)))) == 1
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
