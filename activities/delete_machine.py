@@ -4,16 +4,16 @@ The deletion carries the uid and the resourceVersion of the second look: a Machi
 whatever way is not deleted, and the incident asks anew (decision 2).
 """
 
-from activities.held import ASK_AGAIN_SECONDS, Held, hold_of
-from activities.machine_step import attempt_of, machine_of, refuse_other_step
+from activities.held import ASK_AGAIN_SECONDS, Held
+from activities.machine_step import attempt_of, judged, machine_of, refuse_other_step
 from activities.outcome import Outcome
-from activities.still_true import SecondLook, not_true
+from activities.still_true import SecondLook
 from activities.taking import Taking
 from health.observation import HoldReason
 from health.openshift.act_events import deleted, deletion_failed
 from health.openshift.machine_target import MachineTarget
 from kube.client import Client
-from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.errors import KindUnknown, NotFound
 from kube.resource import MACHINES
 from workflows.contracts import ActInput, ActResult
 
@@ -52,15 +52,12 @@ class DeleteMachine:
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
         """Answers whether it was there."""
         known = target.metadata
+        version = known.resource_version
         try:
-            await self._client.delete(
-                MACHINES, known.name, known.namespace, uid=known.uid, resource_version=known.resource_version
-            )
-        except Conflict as error:
-            raise not_true(f"{known.name} changed since the second look") from error
-        except (Forbidden, Invalid) as error:
-            news = deletion_failed(attempt_of(asked), target, error.message)
-            raise Held(hold_of(error), news) from error
+            with judged(asked, target, deletion_failed):
+                await self._client.delete(
+                    MACHINES, known.name, known.namespace, uid=known.uid, resource_version=version
+                )
         except KindUnknown:
             raise
         except NotFound:

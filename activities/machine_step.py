@@ -1,10 +1,15 @@
-"""What deleting and marking a Machine have in common: the Machine, as its check still wants it treated."""
+"""What deleting and marking a Machine have in common: what its check still wants, and what a refusal is."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
+from activities.held import Held, hold_of
 from activities.still_true import Confirmed, not_true
+from health.announcement import Announcement
 from health.openshift.machine_target import MachineTarget
 from health.remediation_request import Attempt
+from kube.errors import Conflict, Forbidden, Invalid
 from workflows.contracts import ActInput
 
 
@@ -29,3 +34,21 @@ def refuse_other_step(asked: ActInput, confirmed: Confirmed) -> None:
 def attempt_of(asked: ActInput) -> Attempt:
     """Which attempt is made, for what is told of it."""
     return Attempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
+
+
+@contextmanager
+def judged(
+    asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Announcement]
+) -> Iterator[None]:
+    """Write to a Machine as it was at the second look; `failed` tells of a refusal.
+
+    Raises:
+        Held: it has changed since, or the API server refuses.
+
+    """
+    try:
+        yield
+    except Conflict as error:
+        raise not_true(f"{target.metadata.name} changed since the second look") from error
+    except (Forbidden, Invalid) as error:
+        raise Held(hold_of(error), failed(attempt_of(asked), target, error.message)) from error

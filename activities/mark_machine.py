@@ -3,8 +3,7 @@
 The patch carries the uid and the resourceVersion of the second look, as a deletion does (decision 2).
 """
 
-from activities.held import Held, hold_of
-from activities.machine_step import attempt_of, machine_of, refuse_other_step
+from activities.machine_step import attempt_of, judged, machine_of, refuse_other_step
 from activities.outcome import Outcome
 from activities.still_true import SecondLook, not_true
 from activities.taking import Taking
@@ -12,7 +11,7 @@ from health.openshift.act_events import marked, marking_failed
 from health.openshift.machine import EXTERNAL_REMEDIATION
 from health.openshift.machine_target import MachineTarget
 from kube.client import Client
-from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.errors import KindUnknown, NotFound
 from kube.resource import MACHINES, Object
 from workflows.contracts import ActInput, ActResult
 
@@ -50,12 +49,8 @@ class MarkMachine:
         metadata = {"uid": known.uid, "resourceVersion": known.resource_version, "annotations": annotations}
         body: Object = {"metadata": metadata}
         try:
-            await self._client.merge_patch(MACHINES, known.name, body, known.namespace)
-        except Conflict as error:
-            raise not_true(f"{known.name} changed since the second look") from error
-        except (Forbidden, Invalid) as error:
-            news = marking_failed(attempt_of(asked), target, error.message)
-            raise Held(hold_of(error), news) from error
+            with judged(asked, target, marking_failed):
+                await self._client.merge_patch(MACHINES, known.name, body, known.namespace)
         except KindUnknown:
             raise
         except NotFound as error:

@@ -10,7 +10,7 @@ from bench.cluster import BenchCluster
 from devcluster.polling import until
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import RemediationRequest
-from kube.record import Change, ChangeKind
+from kube.record import Change, ChangeKind, RecordT
 from kube.reflector import Reflector
 from kube.resource import NODE_HEALTH_CHECKS, NODES, Object, Resource
 
@@ -121,11 +121,17 @@ class Fleet:
 async def watched_fleet(cluster: BenchCluster) -> AsyncIterator[Fleet]:
     """A fleet without nodes, whose requests are watched while the block runs."""
     fleet = Fleet(cluster)
-    watch = Reflector(cluster.transport, REQUESTS, RemediationRequest, notify=fleet.note)
+    async with running(Reflector(cluster.transport, REQUESTS, RemediationRequest, notify=fleet.note)):
+        yield fleet
+
+
+@asynccontextmanager
+async def running(watch: Reflector[RecordT]) -> AsyncIterator[None]:
+    """Watch while the block runs, which begins when all was listed."""
     task = asyncio.create_task(watch.run())
     await watch.wait_synced()
     try:
-        yield fleet
+        yield
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

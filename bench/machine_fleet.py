@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from bench.cluster import BenchCluster
-from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, watched_fleet
+from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, running, watched_fleet
 from devcluster.polling import until
 from devcluster.simulation.resources import MACHINE_SETS
 from health.openshift.kind import MACHINE_HEALTH_CHECK
@@ -102,15 +102,8 @@ async def watched_machines(cluster: BenchCluster) -> AsyncIterator[MachineFleet]
     """A fleet without Machines, whose requests and deletions are watched while the block runs."""
     async with watched_fleet(cluster) as fleet:
         machines = MachineFleet(cluster, fleet)
-        watch = Reflector(cluster.transport, MACHINES, Machine, notify=machines.note)
-        task = asyncio.create_task(watch.run())
-        await watch.wait_synced()
-        try:
+        async with running(Reflector(cluster.transport, MACHINES, Machine, notify=machines.note)):
             yield machines
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
 
 def _typed(resource: Resource, spec: Object) -> Object:

@@ -46,8 +46,8 @@ from runtime.settings import Settings
 from runtime.temporal import watch_temporal
 
 REPORT_EVERY_SECONDS = 1.0
-EVENTS_AT_ONCE, EVENTS_PER_SECOND = 50, 20.0
-"""How fast Events are written, those of all checks together."""
+EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
+"""How fast Events are written, those of all checks together: in a storm they take turns with requests."""
 
 
 def wall_clock() -> datetime:
@@ -67,56 +67,63 @@ class Detector:
     """The parts of the detector of one cluster."""
 
     def __init__(self, settings: Settings, connections: Connections) -> None:
-        client, cluster = connections.kubernetes, connections.cluster
         self._settings = settings
         self._connections = connections
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = wall_clock()
-        self._picture = Picture(cluster)
-        self._sources = Sources(
-            connections.transport,
-            self._picture,
-            Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds),
-            connections.problems,
-        )
-        self._election = LeaderElection(
-            client,
-            settings.namespace,
-            LEADER_LEASE,
-            settings.identity,
-            on_started=self._start_leading,
-            on_stopped=self._stop_leading,
-        )
+        self._picture = Picture(connections.cluster)
+        self._sources = self._made_sources()
+        self._election = self._made_election()
         self._storms = Storms(self._picture, self._sees, wall_clock)
-        calls = IncidentCalls(connections.temporal, cluster)
         self._attempts = Attempts(settings.back_off_limit, self._picture.requests, wall_clock)
         self._picture.witness_requests(self._attempts.witness)
         Deletions(self._picture, self._attempts, self._sources.is_read, wall_clock)
+        calls = IncidentCalls(connections.temporal, connections.cluster)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
-        self._dispatch = Dispatch(
+        self._dispatch = self._made_dispatch(calls)
+        self._answering = Answering(
+            self._observe, self._dispatch, self._picture, lambda: self._election.is_leader
+        )
+        self._reporters = StatusReporters(self._made_desk())
+        self._register_metrics(connections.metrics)
+
+    def _made_sources(self) -> Sources:
+        settings, connections = self._settings, self._connections
+        scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds)
+        return Sources(connections.transport, self._picture, scope, connections.problems)
+
+    def _made_election(self) -> LeaderElection:
+        return LeaderElection(
+            self._connections.kubernetes,
+            self._settings.namespace,
+            LEADER_LEASE,
+            self._settings.identity,
+            on_started=self._start_leading,
+            on_stopped=self._stop_leading,
+        )
+
+    def _made_dispatch(self, calls: IncidentCalls) -> Dispatch:
+        return Dispatch(
             calls,
             self._picture,
             self._observe,
             is_leader=lambda: self._election.is_leader,
             now=wall_clock,
-            problems=connections.problems,
+            problems=self._connections.problems,
         )
-        self._answering = Answering(
-            self._observe, self._dispatch, self._picture, lambda: self._election.is_leader
-        )
-        desk = Desk(
-            client=client,
+
+    def _made_desk(self) -> Desk:
+        return Desk(
+            client=self._connections.kubernetes,
             picture=self._picture,
             sources=self._sources,
             storms=self._storms,
             sighting=Sighting(self._picture, self._attempts.before),
             pace=Pace(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
-            instance=settings.identity,
+            instance=self._settings.identity,
             now=wall_clock,
         )
-        self._reporters = StatusReporters(desk)
-        self._register_metrics(connections.metrics)
 
     def _register_metrics(self, registry: CollectorRegistry) -> None:
         picture, dispatch, sources = self._picture, self._dispatch, self._sources

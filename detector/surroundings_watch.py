@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from detector.source import Source, all_tried
 from health.global_stop import LeaseNamespace, Stop
-from health.nodehealthcheck.machine_health_check_conflict import MachineHealthCheck, machine_health_checks
+from health.machine_health_checks import MachineHealthCheck, machine_health_checks
 from health.surroundings import Surroundings
 from health.upgrade import NEVER_UPGRADED, SignallingObject, Upgrade, UpgradePhase, gravest, upgrade
 from health.upgrade_signal import UpgradeSignal

@@ -14,6 +14,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from health.learning import learned
     from health.moves import (
         Act,
         CleanUp,
@@ -122,7 +123,7 @@ class Remediation(Changes):
             if self._seen is None:
                 return NOT_ASKED
         seen = self._memory.complete(self._seen)
-        self._memory = self._memory.after(seen, workflow.now())
+        self._memory = learned(self._memory, seen, workflow.now())
         self._requests = seen.requests
         self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
         return seen

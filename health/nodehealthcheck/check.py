@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from health.check_problem import CheckProblem
 from health.frozen import FrozenObject
 from health.node import Node
+from health.nodehealthcheck.machine_health_check_conflict import conflict, is_left_to_others
 from health.nodehealthcheck.spec import Spec
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
@@ -107,7 +108,7 @@ class NodeHealthCheck(FrozenObject):
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """MachineHealthChecks that conflict, else the first template that cannot be used."""
-        return around.conflict or template_problem(self._templates_as_listed, kinds)
+        return conflict(around.machine_health_checks) or template_problem(self._templates_as_listed, kinds)
 
     @property
     def counts_requests(self) -> bool:
@@ -134,11 +135,12 @@ class NodeHealthCheck(FrozenObject):
 
     def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
         """Whether a condition matches, expired or not."""
-        return has_match(node, self.rules) and not around.leaves_to_others(node)
+        is_left = is_left_to_others(node, around.machine_health_checks)
+        return has_match(node, self.rules) and not is_left
 
     def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
         """What it says of `node` at `now`."""
-        if around.leaves_to_others(node):
+        if is_left_to_others(node, around.machine_health_checks):
             return HEALTHY
         return verdict(node, self.rules, now, around.blind_until)
 

@@ -1,7 +1,7 @@
 """Pause: while a check carries the annotation, nothing at all is written for it (decision 7, A.2.8).
 
 Presence counts, whatever the value. A check that cannot be read may be paused as well, and then nobody is
-told what is wrong with it.
+told what is wrong with it. The Lease of a target with a request is renewed all the same: others keep away.
 """
 
 from collections.abc import Mapping

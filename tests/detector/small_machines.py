@@ -9,7 +9,6 @@ from detector.glance import Glance, Sight
 from detector.machine_join import MachineJoin
 from detector.picture import Picture
 from detector.records import CheckRecord
-from health.health_check import InvalidCheckError
 from health.node import Node
 from health.observation import Observation
 from health.openshift.kind import MACHINE_HEALTH_CHECK
@@ -93,7 +92,7 @@ class SmallMachines:
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
         self._join.machine_changed(Key(namespace, name), None)
 
-    def unsigned_request(self, machine: str, *, exists: bool = True) -> None:
+    def unsigned_request(self, machine: str) -> None:
         """A request as the reference makes it: nothing but its Machine owns it."""
         owner = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": machine}
         metadata = {
@@ -104,7 +103,7 @@ class SmallMachines:
             "ownerReferences": [owner | {"uid": f"uid-{machine}"}],
         }
         request = RemediationRequest.model_validate({"metadata": metadata})
-        self.picture.request_changed(*REQUEST_KIND, request, exists=exists)
+        self.picture.request_changed(*REQUEST_KIND, request, exists=True)
 
     def numbers(self) -> tuple[int, int]:
         """Healthy ones, and all."""
@@ -122,7 +121,3 @@ class SmallMachines:
         sight = Sight(timedelta(), timedelta(minutes=1), is_handled=is_handled)
         back_off = self.attempts.before(TargetName.of(target), self.picture.targets.get(CHECK, name))
         return Glance(self.picture, incident, sight, self.now, back_off=back_off).observation()
-
-    @property
-    def is_readable(self) -> bool:
-        return not isinstance(self.picture.checks[CHECK].check, InvalidCheckError)

@@ -11,8 +11,8 @@ import pytest
 
 from detector.records import CheckRecord
 from detector.storms import Storms
+from health.machine_health_checks import MachineHealthChecks
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.nodehealthcheck.machine_health_check_conflict import MachineHealthChecks
 from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.observation import HoldReason
 from health.references import CheckReference
@@ -173,7 +173,7 @@ async def test_no_storm_begins_while_the_check_holds_all_its_nodes_by_itself(
     if held == "paused":
         leader.storm_check(pauseRequests=["update"])
     else:
-        leader.picture.surround(Surroundings(machine_health_checks=MachineHealthChecks.CONFLICTING))
+        leader.picture.surround(Surroundings(machine_health_checks=MachineHealthChecks.OTHERS))
     leader.fail(0, 1, 2)
     assert leader.storm is None
 

@@ -11,9 +11,10 @@ from detector.records import CheckRecord
 from detector.sighting import Sighting
 from health.back_off import NO_BACK_OFF, BackOff
 from health.global_stop import Stop
+from health.machine_health_checks import MachineHealthChecks
 from health.node import Node
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.nodehealthcheck.machine_health_check_conflict import CONFLICT, MachineHealthChecks
+from health.nodehealthcheck.machine_health_check_conflict import CONFLICT
 from health.observation import HoldReason
 from health.references import CheckReference
 from health.surroundings import CALM, Surroundings
@@ -98,7 +99,7 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
 
 @pytest.mark.rule("NHC 2.1/4", "decision 17")
 def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None:
-    world.picture.surround(Surroundings(MachineHealthChecks.CONFLICTING))
+    world.picture.surround(Surroundings(MachineHealthChecks.OTHERS))
     seen = Sighting(world.picture, none_before).of(WORKERS, None, LATER)
 
     assert seen is not None

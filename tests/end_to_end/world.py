@@ -210,6 +210,15 @@ class World(Nodes):
 
         await self.until(has_ended, f"the incident of {node} still runs")
 
+    async def until_nothing_runs(self) -> None:
+        """Return when no incident of this cluster is open."""
+        query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = 'Running'"
+
+        async def has_ended() -> bool:
+            return (await self.temporal.count_workflows(query)).count == 0
+
+        await self.until(has_ended, "incidents still run after the check is gone")
+
     async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
         """Return when something is true."""
         await until(true, within=self.patience, otherwise=otherwise)

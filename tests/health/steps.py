@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from health.learning import learned
 from health.memory import Memory
 from health.moves import MarkRequests, Move
 from health.next_move import next_move
@@ -66,7 +67,7 @@ def seen(
 def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> Move:
     """The next move, as the workflow asks for it."""
     completed = memory.at(now).complete(observation)
-    return next_move(completed, memory.at(now).after(completed, now), now)
+    return next_move(completed, learned(memory.at(now), completed, now), now)
 
 
 def annotations_of(result: Move) -> dict[str, str | None]:

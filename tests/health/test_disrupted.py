@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.learning import learned
 from health.memory import Memory
 from health.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
 from health.next_move import next_move
@@ -112,10 +113,10 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
 )
 def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Observation) -> None:
     ordered = ORDERED.model_copy(update={"may_have_deleted": True})
-    known = ordered.after(after, NOW)
+    known = learned(ordered, after, NOW)
     assert (known.deleted_at, known.attempt, known.may_have_deleted) == (NOW, 1, False)
-    assert ordered.after(EXPIRED, NOW).deleted_at is None
-    assert ORDERED.after(after, NOW).deleted_at is None
+    assert learned(ordered, EXPIRED, NOW).deleted_at is None
+    assert learned(ORDERED, after, NOW).deleted_at is None
 
 
 @pytest.mark.rule("decision 14")
@@ -123,7 +124,7 @@ def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     limit = {"back_off_limit_seconds": 1800.0}
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit)
     unmarked = seen(TargetState.EXPIRED, Action.MARK).model_copy(update=limit)
-    known = ORDERED.after(marked, NOW).after(unmarked, NOW)
+    known = learned(learned(ORDERED, marked, NOW), unmarked, NOW)
     move = next_move(unmarked, known, NOW)
     assert isinstance(move, Rest)
     assert (move.phase, move.seconds) == (Phase.HELD, 60.0)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from health.going_on import Resting, goes_on_at
+from health.learning import learned
 from health.memory import Memory
 from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest
 from health.next_move import next_move
@@ -56,7 +57,7 @@ class Incident:
         """Its next move, and the incident after that."""
         memory = self.memory.at(self.now)
         seen = memory.complete(self.seen)
-        memory = memory.after(seen, self.now)
+        memory = learned(memory, seen, self.now)
         move = next_move(seen, memory, self.now)
         after = replace(self, memory=memory)
         match move:

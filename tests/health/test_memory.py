@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.learning import learned
 from health.memory import Memory
 from health.moves import RequestMark
 from health.observation import Observation, TargetState
@@ -39,7 +40,7 @@ def references(*requests: RequestSight) -> tuple[RequestReference, ...]:
 
 @pytest.mark.rule("decision 39")
 def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
-    memory = Memory().after(seen(AT_WORK), NOW)
+    memory = learned(Memory(), seen(AT_WORK), NOW)
     assert memory.requests == references(AT_WORK)
     assert memory.has_acted
     assert memory.may_hold_lease
@@ -62,33 +63,33 @@ def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
 def test_lease_is_kept_for_the_step_of_the_request_that_is_seen(
     steps: tuple[Step, ...], request_: RequestSight, seconds: int
 ) -> None:
-    memory = Memory(lease_seconds=77).after(seen(request_, steps=steps), NOW)
+    memory = learned(Memory(lease_seconds=77), seen(request_, steps=steps), NOW)
     assert memory.lease_seconds == seconds
 
 
 def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
     requests = (request_of(SECOND), request_of(FIRST, 9 * MINUTE))
-    assert Memory().after(seen(*requests), NOW).lease_seconds == 120
+    assert learned(Memory(), seen(*requests), NOW).lease_seconds == 120
 
 
 @pytest.mark.rule("decision 21")
 def test_request_of_a_control_plane_node_may_hold_the_turn() -> None:
     assert Memory().may_hold_turn, "an act that broke off does not say"
-    assert not Memory().after(seen(AT_WORK), NOW).may_hold_turn
-    assert Memory().after(seen(request_of(FIRST, is_of_control_plane=True)), NOW).may_hold_turn
+    assert not learned(Memory(), seen(AT_WORK), NOW).may_hold_turn
+    assert learned(Memory(), seen(request_of(FIRST, is_of_control_plane=True)), NOW).may_hold_turn
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_thought_to_be_held_while_its_request_stays() -> None:
-    memory = ACTED.having_given_back().after(seen(AT_WORK), NOW)
+    memory = learned(ACTED.having_given_back(), seen(AT_WORK), NOW)
     assert not memory.may_hold_lease
     assert not memory.holds_lease
 
 
 def test_request_that_is_not_seen_is_not_forgotten() -> None:
-    memory = Memory().after(seen(AT_WORK), NOW)
-    assert memory.after(seen(), NOW).requests == references(AT_WORK)
-    assert memory.after(seen(request_of(SECOND)), NOW).requests == references(AT_WORK, request_of(SECOND))
+    memory = learned(Memory(), seen(AT_WORK), NOW)
+    assert learned(memory, seen(), NOW).requests == references(AT_WORK)
+    assert learned(memory, seen(request_of(SECOND)), NOW).requests == references(AT_WORK, request_of(SECOND))
 
 
 @pytest.mark.rule("NHC 2.4/2")
@@ -107,15 +108,15 @@ def test_request_that_is_not_seen_is_not_forgotten() -> None:
     ],
 )
 def test_turn_of_a_step_is_over_once(observation: Observation, spent: tuple[Any, ...]) -> None:
-    memory = Memory().after(observation, NOW)
+    memory = learned(Memory(), observation, NOW)
     assert memory.spent == spent
-    assert memory.after(observation, NOW).spent == spent
+    assert learned(memory, observation, NOW).spent == spent
 
 
 @pytest.mark.rule("decision 14/deleted request", "NHC 2.5/overdue")
 def test_classic_remediation_whose_overdue_request_somebody_deletes_is_begun_anew() -> None:
     overdue = seen(request_of(CLASSIC[0], timed_out_at=NOW), steps=CLASSIC)
-    assert Memory().after(overdue, NOW).spent == ()
+    assert learned(Memory(), overdue, NOW).spent == ()
 
 
 @pytest.mark.rule("NHC 2.5/durations")
@@ -140,7 +141,7 @@ def test_act_that_met_its_own_request_does_not_forget_since_when_it_holds_the_le
 
 @pytest.mark.rule("decision 14/deleted request")
 def test_each_loss_counts_as_an_attempt() -> None:
-    memory = Memory().after(seen(AT_WORK, earlier_attempts=1), NOW)
+    memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
     assert memory.attempt == 2
     later = NOW + MINUTE
     lost = memory.having_lost(references(AT_WORK), later)
@@ -149,12 +150,12 @@ def test_each_loss_counts_as_an_attempt() -> None:
 
 
 def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
-    memory = Memory().after(seen(AT_WORK, request_of(SECOND)), NOW)
+    memory = learned(Memory(), seen(AT_WORK, request_of(SECOND)), NOW)
     assert memory.having_lost(references(AT_WORK), NOW).requests == references(request_of(SECOND))
 
 
 def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
-    memory = ACTED.after(seen(FAILED), NOW).having_cleaned_up(())
+    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(())
     assert not memory.owns_something
     assert not memory.holds_lease
     assert memory.spent == ()
@@ -164,7 +165,7 @@ def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
 
 @pytest.mark.rule("NHC 2.7/finalizer")
 def test_what_a_finalizer_keeps_is_still_owned() -> None:
-    memory = ACTED.after(seen(FAILED), NOW).having_cleaned_up(references(FAILED))
+    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(references(FAILED))
     assert memory.owns_something
     assert memory.may_hold_lease
     assert memory.spent == (REBOOT,)
@@ -190,7 +191,7 @@ def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
 )
 def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, ...]) -> None:
     ordered = Memory(starts_over=True, first_step=name, lost=3, spent=(RESET,))
-    memory = ordered.after(seen(), NOW)
+    memory = learned(ordered, seen(), NOW)
     assert memory.spent == spent
     assert (memory.starts_over, memory.first_step, memory.lost) == (False, "", 0)
 
@@ -207,12 +208,12 @@ def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, .
 )
 def test_starting_over_waits_until_all_is_clean(observation: Observation, memory: Memory) -> None:
     ordered = memory.model_copy(update={"starts_over": True, "first_step": "reset"})
-    after = ordered.after(observation, NOW)
+    after = learned(ordered, observation, NOW)
     assert (after.starts_over, after.first_step) == (True, "reset")
 
 
 ALL_TRIED = tuple(request_of(step, succeeded=False) for step in ESCALATION)
-EXHAUSTED = Memory().after(seen(*ALL_TRIED), NOW)
+EXHAUSTED = learned(Memory(), seen(*ALL_TRIED), NOW)
 
 
 @pytest.mark.rule("decision 40/exhausted")
@@ -230,13 +231,13 @@ EXHAUSTED = Memory().after(seen(*ALL_TRIED), NOW)
 )
 def test_exhaustion_is_what_was_seen_last(observation: Observation, *, is_exhausted: bool) -> None:
     assert EXHAUSTED.is_exhausted
-    assert EXHAUSTED.after(observation, NOW).is_exhausted is is_exhausted
+    assert learned(EXHAUSTED, observation, NOW).is_exhausted is is_exhausted
 
 
 @pytest.mark.rule("decision 40/exhausted")
 def test_nothing_is_exhausted_before_a_step_was_tried_or_after_a_clean_up() -> None:
-    assert not Memory().after(seen(), NOW).is_exhausted
-    assert not Memory().after(seen(steps=()), NOW).is_exhausted
+    assert not learned(Memory(), seen(), NOW).is_exhausted
+    assert not learned(Memory(), seen(steps=()), NOW).is_exhausted
     assert not EXHAUSTED.having_cleaned_up(()).is_exhausted
     assert EXHAUSTED.having_cleaned_up(references(AT_WORK)).is_exhausted
 
@@ -259,22 +260,22 @@ MEMORIES = st.builds(lambda looks: looks_remembered(Memory(), looks), st.lists(O
 
 def looks_remembered(memory: Memory, looks: list[Observation], now: datetime = NOW) -> Memory:
     for look in looks:
-        memory = memory.after(look, now)
+        memory = learned(memory, look, now)
     return memory
 
 
 @given(memory=MEMORIES, observation=OBSERVATIONS, later=st.integers(0, 10**6))
 def test_same_look_twice_tells_nothing_new(memory: Memory, observation: Observation, later: int) -> None:
     now = NOW + timedelta(seconds=later)
-    once = memory.after(observation, now)
-    assert once.after(observation, now) == once
+    once = learned(memory, observation, now)
+    assert learned(once, observation, now) == once
 
 
 @given(memory=MEMORIES, observation=OBSERVATIONS)
 def test_look_forgets_neither_a_request_nor_a_step_nor_an_attempt(
     memory: Memory, observation: Observation
 ) -> None:
-    after = memory.after(observation, NOW)
+    after = learned(memory, observation, NOW)
     assert set(memory.requests) <= set(after.requests)
     assert set(memory.spent) <= set(after.spent)
     assert after.attempt >= memory.attempt

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.escalation import lease_duration
+from health.learning import learned
 from health.memory import Memory
 from health.moves import Act, CleanUp, End, Move, Outcome, Phase, Renew, Rest, phase_of
 from health.next_move import next_move
@@ -245,7 +246,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
 )
 def test_move(observation: Observation, memory: Memory, move: Move) -> None:
     completed = memory.complete(observation)
-    assert next_move(completed, memory.after(completed, NOW), NOW) == move
+    assert next_move(completed, learned(memory, completed, NOW), NOW) == move
 
 
 @pytest.mark.parametrize(

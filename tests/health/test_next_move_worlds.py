@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from health.escalation import Plan
+from health.learning import learned
 from health.marks import with_marks
 from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
 from health.moves import Act, CleanUp, End, GiveBack, MarkRequests, Move, Outcome, Phase, Renew, Rest
@@ -152,7 +153,7 @@ class World(RuleBasedStateMachine):
     def move(self, *, is_refused: bool = False) -> Move:
         self.memory = self.memory.at(self.now)
         seen = self.memory.complete(self.look())
-        self.memory = self.memory.after(seen, self.now)
+        self.memory = learned(self.memory, seen, self.now)
         move = next_move(seen, self.memory, self.now)
         self.log.append(f"{self.now} {self.state}, {seen.requests}, {self.memory}: {move}")
         self.judge(seen, move)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from health.learning import learned
 from health.moves import Act, MarkRequests, Phase, Renew, RequestMark, Rest
 from health.remediation_request import TIMED_OUT
 from tests.health.samples import NOW, stamp
@@ -92,7 +93,7 @@ def test_exhausted_incident_no_longer_renews_the_lease() -> None:
 
 @pytest.mark.rule("NHC 2.4/2")
 def test_step_whose_request_somebody_deleted_after_its_turn_is_not_taken_again() -> None:
-    after = ACTED.after(seen(FAILED), NOW)
+    after = learned(ACTED, seen(FAILED), NOW)
     assert move(seen(), after) == Act(1, "it is Expired")
     assert move(seen(request_of(SECOND)), after) == move(seen(request_of(SECOND)), ACTED)
 
@@ -121,7 +122,7 @@ def test_next_step_is_of_the_new_list() -> None:
 
 @pytest.mark.rule("decision 10/steps", "decision 40/exhausted")
 def test_step_that_is_added_ends_an_exhaustion() -> None:
-    exhausted = ACTED.after(seen(FAILED, steps=(FIRST,)), NOW)
+    exhausted = learned(ACTED, seen(FAILED, steps=(FIRST,)), NOW)
     assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == Act(1, "it is Expired")
 
 

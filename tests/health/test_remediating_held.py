@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from health.learning import learned
 from health.marks import OLD
 from health.moves import GiveBack, Phase, Renew, Rest
 from health.observation import Hold, HoldReason, TargetState
@@ -99,7 +100,7 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
 
 @pytest.mark.rule("decision 3")
 def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
-    between = ACTED.after(seen(FAILED), NOW)
+    between = learned(ACTED, seen(FAILED), NOW)
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
     assert move(blind, between) == Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10)
     until = {**BY_A_PERSON, "held_until": NOW + MINUTE}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from health.learning import learned
 from health.marks import OLD
 from health.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
@@ -41,12 +42,12 @@ def test_request_is_flagged_once_after_48_hours() -> None:
 def test_lease_that_says_another_time_than_is_known_is_read_again_once() -> None:
     patient = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
     rewritten = seen(AT_WORK, lease_acquired_at=NOW - 60 * MINUTE)
-    memory = patient.after(rewritten, NOW)
+    memory = learned(patient, rewritten, NOW)
     assert isinstance(move(rewritten, memory), Renew)
     read = memory.model_copy(update={"renew_at": NOW + 5 * MINUTE})
-    assert isinstance(move(rewritten, read.after(rewritten, NOW)), Rest)
+    assert isinstance(move(rewritten, learned(read, rewritten, NOW)), Rest)
     known = seen(AT_WORK, lease_acquired_at=NOW)
-    assert isinstance(move(known, patient.after(known, NOW)), Rest)
+    assert isinstance(move(known, learned(patient, known, NOW)), Rest)
 
 
 @pytest.mark.rule("NHC 2.5/manage/renew")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from health.learning import learned
 from health.moves import Act, CleanUp, Phase, Rest
 from health.observation import TargetState
 from health.request_sight import RequestSight
@@ -39,7 +40,7 @@ def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSigh
 @pytest.mark.parametrize(("name", "step"), [("", 0), ("reset", 1), ("replace", 2), ("no longer listed", 0)])
 def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
-    ordered = ACTED.after(tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
+    ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
     assert move(tried, ordered) == CleanUp("it is Expired; starts over by order")
     cleaned = ordered.having_cleaned_up(())
     assert move(seen(), cleaned) == Act(step, "it is Expired")
@@ -48,7 +49,7 @@ def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: 
 @pytest.mark.rule("decision 40/exhausted")
 def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     tried = with_steps_tried(*ESCALATION)
-    ordered = ACTED.after(seen(*tried), NOW).model_copy(update={"starts_over": True})
+    ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": True})
     hanging = ordered.having_cleaned_up((tried[0].reference,))
     assert isinstance(move(seen(tried[0]), hanging), CleanUp)
     assert isinstance(move(seen(), hanging), CleanUp)

@@ -10,7 +10,10 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.api.update.v1 import UpdateRef
-from temporalio.api.workflowservice.v1 import PollWorkflowExecutionUpdateRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionResponse,
+    PollWorkflowExecutionUpdateRequest,
+)
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
@@ -189,7 +192,11 @@ class IncidentDriver:
         return await self.state()
 
     async def _has_open_task(self) -> bool:
-        return (await self.handle.describe()).raw_description.HasField("pending_workflow_task")
+        return (await self.described()).HasField("pending_workflow_task")
+
+    async def described(self) -> DescribeWorkflowExecutionResponse:
+        """What Temporal says is under way."""
+        return (await self.handle.describe()).raw_description
 
     async def happens(self, what: str, times: int = 1) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -23,7 +23,7 @@ async def settle(incident: IncidentDriver) -> None:
 
 
 async def _is_busy(incident: IncidentDriver) -> bool:
-    description = (await incident.handle.describe()).raw_description
+    description = await incident.described()
     return bool(description.pending_activities) or description.HasField("pending_workflow_task")
 
 

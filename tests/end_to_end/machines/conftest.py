@@ -13,16 +13,17 @@ from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from devcluster.temporal import TemporalServer
 from health.kinds import CHECK_KINDS
 from kube.client import Client
 from kube.errors import TooManyRequests
 from kube.resource import MACHINES
 from kube.transport import Transport
+from tests.end_to_end import shared_processes
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.machines.machines import Machines
 from tests.end_to_end.pairs import Pairs
 
+settings, pairs = shared_processes.settings, shared_processes.pairs
 PATIENCE = timedelta(seconds=30)
 
 
@@ -35,22 +36,6 @@ async def control_plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
         async with await Transport.connect(str(running.kubeconfig)) as transport:
             await _until_served(Client(transport))
         yield running
-
-
-@pytest.fixture(scope="module")
-def settings() -> dict[str, str]:
-    """Settings of both processes that a file wants to be other than usual."""
-    return {}
-
-
-@pytest.fixture(scope="package")  # no longer: they would act on the checks of other folders too
-async def pairs(
-    control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Pairs]:
-    """Our processes; none runs yet."""
-    made = Pairs(control_plane, temporal_server, tmp_path_factory.mktemp("paramedic"))
-    yield made
-    await made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +56,7 @@ async def machines(
         yield made
         await made.remove()
         await world.remove()
-        await _until_nothing_runs(temporal_client, world.cluster)
+        await world.until_nothing_runs()
 
 
 async def _until_served(client: Client) -> None:
@@ -85,13 +70,3 @@ async def _until_served(client: Client) -> None:
         return True
 
     await until(is_served, within=PATIENCE, otherwise="Machines are not served")
-
-
-async def _until_nothing_runs(client: TemporalClient, cluster: str) -> None:
-    """Return when every incident has ended."""
-    query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
-
-    async def has_ended() -> bool:
-        return (await client.count_workflows(query)).count == 0
-
-    await until(has_ended, within=PATIENCE, otherwise="incidents still run after the check is gone")

@@ -4,38 +4,20 @@ A test leaves nothing behind: its check is deleted, and its incidents end by the
 """
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 import pytest
 from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
-from devcluster.polling import until
-from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.transport import Transport
+from tests.end_to_end import shared_processes
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.pairs import Pairs
 from tests.end_to_end.world import World
 
-PATIENCE = timedelta(seconds=30)
-
-
-@pytest.fixture(scope="module")
-def settings() -> dict[str, str]:
-    """Settings of both processes that a file wants to be other than usual."""
-    return {}
-
-
-@pytest.fixture(scope="package")  # no longer: they would act on the checks of other folders too
-async def pairs(
-    control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Pairs]:
-    """Our processes; none runs yet."""
-    made = Pairs(control_plane, temporal_server, tmp_path_factory.mktemp("paramedic"))
-    yield made
-    await made.stop()
+settings, pairs = shared_processes.settings, shared_processes.pairs
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +45,4 @@ async def world(
     async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
         yield world
         await world.remove()
-        await _until_nothing_runs(temporal_client, world.cluster)
-
-
-async def _until_nothing_runs(client: TemporalClient, cluster: str) -> None:
-    """Return when every incident has ended."""
-    query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
-
-    async def has_ended() -> bool:
-        return (await client.count_workflows(query)).count == 0
-
-    await until(has_ended, within=PATIENCE, otherwise="incidents still run after the check is gone")
+        await world.until_nothing_runs()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.nodehealthcheck.machine_health_check_conflict import (
+from health.machine_health_checks import (
     MachineHealthCheck,
     MachineHealthChecks,
     machine_health_checks,
@@ -16,7 +16,7 @@ from tests.health.samples import NOW, check, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/4")
 
-NONE, CONFLICTING = MachineHealthChecks.NONE, MachineHealthChecks.CONFLICTING
+NONE, OTHERS = MachineHealthChecks.NONE, MachineHealthChecks.OTHERS
 TERMINATING_ONLY = MachineHealthChecks.TERMINATING_ONLY
 
 
@@ -35,15 +35,15 @@ TERMINATING = other("Terminating")
     [
         pytest.param([], 0, NONE, id="none"),
         pytest.param([TERMINATING], 0, TERMINATING_ONLY, id="the one that OpenShift installs"),
-        pytest.param([TERMINATING, TERMINATING], 0, CONFLICTING, id="two of them"),
-        pytest.param([TERMINATING, other("Ready")], 0, CONFLICTING, id="another one beside it"),
-        pytest.param([other("Ready")], 0, CONFLICTING, id="for another condition"),
-        pytest.param([other("Terminating", "Ready")], 0, CONFLICTING, id="for another condition as well"),
-        pytest.param([other("Terminating", "Terminating")], 0, CONFLICTING, id="for two statuses of it"),
-        pytest.param([other()], 0, CONFLICTING, id="for no condition"),
-        pytest.param([other(spec={})], 0, CONFLICTING, id="without conditions"),
-        pytest.param([], 1, CONFLICTING, id="one that cannot be read"),
-        pytest.param([TERMINATING], 1, CONFLICTING, id="one that cannot be read beside it"),
+        pytest.param([TERMINATING, TERMINATING], 0, OTHERS, id="two of them"),
+        pytest.param([TERMINATING, other("Ready")], 0, OTHERS, id="another one beside it"),
+        pytest.param([other("Ready")], 0, OTHERS, id="for another condition"),
+        pytest.param([other("Terminating", "Ready")], 0, OTHERS, id="for another condition as well"),
+        pytest.param([other("Terminating", "Terminating")], 0, OTHERS, id="for two statuses of it"),
+        pytest.param([other()], 0, OTHERS, id="for no condition"),
+        pytest.param([other(spec={})], 0, OTHERS, id="without conditions"),
+        pytest.param([], 1, OTHERS, id="one that cannot be read"),
+        pytest.param([TERMINATING], 1, OTHERS, id="one that cannot be read beside it"),
     ],
 )
 def test_only_a_single_one_for_terminating_is_no_conflict(
@@ -54,7 +54,7 @@ def test_only_a_single_one_for_terminating_is_no_conflict(
 
 @pytest.mark.rule("NHC 1.3/Disabled/ConflictingMachineHealthCheckDetected")
 def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
-    found = check().problem(Surroundings(CONFLICTING), lambda *_: None)
+    found = check().problem(Surroundings(OTHERS), lambda *_: None)
 
     assert found is not None
     assert found.reason == "ConflictingMachineHealthCheckDetected"

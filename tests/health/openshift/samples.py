@@ -11,10 +11,11 @@ from health.observation import Hold, HoldReason
 from health.openshift.check import MachineHealthCheck
 from health.openshift.machine import EXTERNAL_REMEDIATION, Machine
 from health.openshift.machine_target import MachineTarget
+from health.references import Action, Step, TemplateReference
 from health.template_validity import not_found
 from health.threshold import Allowance
 from health.verdict import HEALTHY, Fact, Health, Verdict
-from tests.health.samples import NOW, node, stamp
+from tests.health.samples import NOW, condition, node, stamp
 
 NAMESPACE = "openshift-machine-api"
 CREATED = NOW - timedelta(days=1)
@@ -33,6 +34,17 @@ MACHINE_SET = {
     "uid": "set-uid",
     "controller": True,
 }
+DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
+REQUEST = Step(
+    template=TemplateReference(
+        api_version="infrastructure.cluster.x-k8s.io/v1beta1",
+        kind="Metal3RemediationTemplate",
+        namespace=NAMESPACE,
+        name="reboot",
+    )
+)
+HEALTHY_NODE = condition("Ready", "True", CREATED)
+OWNED_BY_NOBODY: dict[str, Any] = {"owners": (MACHINE_SET | {"controller": False},)}
 NO_CONTROLLER = Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it")
 
 

@@ -11,14 +11,15 @@ from health.openshift.check import MachineHealthCheck
 from health.openshift.kind import MACHINE_HEALTH_CHECK
 from health.openshift.machine_target import MachineTarget
 from health.openshift.pause import PausedInvalidCheckError
-from health.references import Action, CheckReference, Step, TemplateReference
+from health.references import CheckReference
 from health.surroundings import CALM, Surroundings
 from health.template_validity import Place, Template, TemplateKind
 from health.upgrade import Upgrade, UpgradePhase
 from health.verdict import Health
 from tests.health.openshift.samples import (
     CREATED,
-    MACHINE_SET,
+    DELETE,
+    HEALTHY_NODE,
     MARKED,
     NAMESPACE,
     NOT_READY,
@@ -31,18 +32,6 @@ from tests.health.openshift.samples import (
     without_node,
 )
 from tests.health.samples import NOW, condition
-
-DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
-REQUEST = Step(
-    template=TemplateReference(
-        api_version="infrastructure.cluster.x-k8s.io/v1beta1",
-        kind="Metal3RemediationTemplate",
-        namespace=NAMESPACE,
-        name="reboot",
-    )
-)
-HEALTHY_NODE = condition("Ready", "True", CREATED)
-OWNED_BY_NOBODY: dict[str, Any] = {"owners": (MACHINE_SET | {"controller": False},)}
 
 
 @pytest.mark.rule("MHC A.1/kind")

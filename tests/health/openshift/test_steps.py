@@ -8,34 +8,24 @@ from hypothesis import strategies as st
 
 from health.openshift.check import MachineHealthCheck
 from health.openshift.machine_target import MachineTarget
-from health.references import Action, Step, TemplateReference
+from health.references import Step
 from health.surroundings import CALM
 from health.verdict import Health
 from tests.health.openshift.samples import (
-    CREATED,
+    DELETE,
     EXTERNAL,
     MACHINE_SET,
+    MARK,
     MARKED,
-    NAMESPACE,
+    OWNED_BY_NOBODY,
+    REQUEST,
     TEMPLATE,
     check,
     target,
     with_lost_node,
     without_node,
 )
-from tests.health.samples import NOW, condition
-
-DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
-REQUEST = Step(
-    template=TemplateReference(
-        api_version="infrastructure.cluster.x-k8s.io/v1beta1",
-        kind="Metal3RemediationTemplate",
-        namespace=NAMESPACE,
-        name="reboot",
-    )
-)
-HEALTHY_NODE = condition("Ready", "True", CREATED)
-OWNED_BY_NOBODY: dict[str, Any] = {"owners": (MACHINE_SET | {"controller": False},)}
+from tests.health.samples import NOW
 
 
 @pytest.mark.rule("MHC A.2.5/no controller", "MHC A.2.5/template", "MHC A.2.5/mark")
