@@ -72,8 +72,20 @@ class Glance:
             message = f"{self.incident.check} cannot be read: {check.check}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
         if check.check.is_frozen and check.check.hold is not None:
-            return self._unknown(check.check.hold)
+            frozen = self._unknown(check.check.hold)
+            return frozen.model_copy(update={"replaced_by": self._replaced_by(check.check)})
         return self._of_target(check.check)
+
+    def _replaced_by(self, check: HealthCheck) -> str:
+        """The owner that replaces the target when the check has it deleted; "" where there is none.
+
+        What is left to a remediator is not replaced: back-off of others does not go by it.
+        """
+        target = self.picture.targets.get(self.incident.check, self.incident.target.name)
+        if target is None or target.metadata.uid != self.incident.target.uid:
+            return ""
+        is_deleted = any(step.action is Action.DELETE for step in check.steps_for(target))
+        return target.replaced_by if is_deleted else ""
 
     def _of_target(self, check: HealthCheck) -> Observation:
         target = self.incident.target
@@ -91,7 +103,7 @@ class Glance:
         return self._judged(check, seen)
 
     def _judged(self, check: HealthCheck, target: Target) -> Observation:
-        verdict, steps = check.verdict(target, self.now, self.picture.surroundings), check.steps_for(target)
+        verdict = check.verdict(target, self.now, self.picture.surroundings)
         if verdict.deadline is None:
             return self._healthy(check, target)
         failed = verdict.fact.since if verdict.fact else self.now
@@ -102,15 +114,14 @@ class Glance:
             remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,
             hold=admission(self._question(check, target, failed)),
-            steps=steps,
+            steps=check.steps_for(target),
             under_way=check.under_way(target),
             requests=self._requests,
             lease_acquired_at=acquired_at(self.picture, self.incident.check, target),
             earlier_attempts=self.back_off.earlier(failed),
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
             generation=check.generation,
-            # What is left to a remediator is not replaced: back-off of others does not go by it.
-            replaced_by=target.replaced_by if any(step.action is Action.DELETE for step in steps) else "",
+            replaced_by=self._replaced_by(check),
         )
 
     def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:

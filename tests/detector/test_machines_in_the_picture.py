@@ -236,6 +236,15 @@ def test_request_for_a_machine_is_no_deletion_that_others_under_its_owner_would_
 
 
 @pytest.mark.rule("decision 14/controller")
+def test_incident_that_begins_while_its_check_is_paused_knows_who_replaces_its_machine(
+    cluster: SmallMachines,
+) -> None:
+    cluster.node("node-1", ready="Unknown")
+    cluster.check(PAUSED)
+    assert cluster.observe("machine-1").replaced_by == "MachineSet/workers-a"
+
+
+@pytest.mark.rule("decision 14/controller")
 def test_machine_that_was_healthy_until_it_was_deleted_delays_nobody_whatever_its_end_looks_like(
     cluster: SmallMachines,
 ) -> None:
