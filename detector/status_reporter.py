@@ -33,7 +33,7 @@ GATHER = timedelta(seconds=0.2)
 """Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 8.0
 """Seconds between two writes that fail."""
-REST_FOR_WORK = 4
+REST_FOR_WORK = 9
 """How many times as long as a report took, the next one waits."""
 
 _log = logging.getLogger(__name__)
