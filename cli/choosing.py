@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import typer
 
+MOST = 10**18 - 1
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -30,13 +31,14 @@ def words(kind: type[StrEnum]) -> str:
     return f"[{'|'.join(kind)}]"
 
 
-def at_least(least: int) -> Callable[[str | int], int]:
-    """A parser that takes whole numbers from `least` on."""
+def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:
+    """A parser that takes whole numbers from `least` to `most`."""
 
     def parse(given: str | int) -> int:
         text = str(given)
-        if re.fullmatch(r"[0-9]{1,18}", text) and int(text) >= least:
+        if re.fullmatch(r"[0-9]{1,18}", text) and least <= int(text) <= most:
             return int(text)
-        raise typer.BadParameter(f"'{text}' is not a whole number from {least} on")
+        end = "on" if most == MOST else f"to {most}"
+        raise typer.BadParameter(f"'{text}' is not a whole number from {least} {end}")
 
     return parse

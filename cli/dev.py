@@ -10,26 +10,44 @@ import typer
 from cli.choosing import at_least
 from cli.failing import UsageError, fail
 
-PROVISIONING_SECONDS = 5
+PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60
+BACK_OFF_SECONDS = 30 * 60
 
 
-def dev(
-    directory: Annotated[Path, typer.Option("--dir", help="Where data, logs and dev.json are kept.")],
+Directory = Annotated[Path, typer.Option("--dir", help="Where data, logs and dev.json are kept.")]
+Nodes = Annotated[
+    int, typer.Option(parser=at_least(0), metavar="NUMBER", help="How many simulated kubelets to run.")
+]
+Without = Annotated[str, typer.Option(help="Leave out: detector, worker, or both by a comma.")]
+WithMachines = Annotated[
+    bool, typer.Option("--machines", help="Give each Machine of OpenShift a simulated node.")
+]
+Provisioning = Annotated[
+    int,
+    typer.Option(
+        parser=at_least(1, DAY_SECONDS),
+        metavar="SECONDS",
+        help="With --machines: how long a Machine waits for it.",
+    ),
+]
+BackOffLimit = Annotated[
+    int,
+    typer.Option(
+        parser=at_least(0, DAY_SECONDS),
+        metavar="SECONDS",
+        help="The longest wait between two remediations in a row; 0: none.",
+    ),
+]
+
+
+def dev(  # noqa: PLR0913  each is an option
+    directory: Directory,
     *,
-    simulate_nodes: Annotated[
-        int,
-        typer.Option(parser=at_least(0), metavar="NUMBER", help="How many simulated kubelets to run."),
-    ] = 0,
-    without: Annotated[str, typer.Option(help="Leave out: detector, worker, or both by a comma.")] = "",
-    machines: Annotated[
-        bool, typer.Option("--machines", help="Give each Machine of OpenShift a simulated node.")
-    ] = False,
-    provisioning: Annotated[
-        int,
-        typer.Option(
-            parser=at_least(1), metavar="SECONDS", help="With --machines: how long a Machine waits for it."
-        ),
-    ] = PROVISIONING_SECONDS,
+    simulate_nodes: Nodes = 0,
+    without: Without = "",
+    machines: WithMachines = False,
+    provisioning: Provisioning = PROVISIONING_SECONDS,
+    back_off_limit: BackOffLimit = BACK_OFF_SECONDS,
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
     # Here, because operation needs nothing of development, neither its packages nor its time.
@@ -38,8 +56,9 @@ def dev(
 
     left_out = frozenset(name.strip() for name in without.split(",") if name.strip())
     delay = timedelta(seconds=provisioning) if machines else None
+    limit = timedelta(seconds=back_off_limit)
     try:
-        asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, delay)))
+        asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, delay, limit)))
     except SettingsError as error:
         raise fail(UsageError(str(error))) from error
     except DevclusterError as error:

@@ -13,6 +13,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.description import Description
 from devcluster.errors import SettingsError
 from devcluster.exclusive import exclusive
+from devcluster.keeper import Program
 from devcluster.layout import Layout, lay_out
 from devcluster.progress import say
 from devcluster.simulation.termination import run_until_told_to_end
@@ -24,7 +25,7 @@ from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
 
-OURS = {"detector": processes.detector, "worker": processes.worker}
+OURS = ("detector", "worker")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class DevSettings:
     """Which of our own processes are left out, to be run by hand."""
     machine_provisioning: timedelta | None = None
     """How long a Machine of OpenShift waits for its simulated node; None: nothing looks after Machines."""
+    back_off_limit: timedelta | None = None
+    """The longest wait between two remediations of one target; None: as the detector does by itself."""
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
@@ -108,11 +111,16 @@ class _Dev:
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
         names = [name for name in OURS if name not in self._settings.without]
         for name in names:
-            await self._supervisor.start(OURS[name](self._layout, cluster, server))
+            await self._supervisor.start(self._process(name, cluster, server))
         if self._settings.simulates:
             await self._start_simulation(cluster)
         for name in names:
             await readiness.until_ready(self._supervisor, self._layout, name)
+
+    def _process(self, name: str, cluster: ControlPlane, server: TemporalServer) -> Program:
+        if name == "worker":
+            return processes.worker(self._layout, cluster, server)
+        return processes.detector(self._layout, cluster, server, self._settings.back_off_limit)
 
     async def _start_simulation(self, cluster: ControlPlane) -> None:
         layout, count = self._layout, self._settings.simulate_nodes

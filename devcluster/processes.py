@@ -13,18 +13,25 @@ from devcluster.temporal import TemporalServer
 from health.kinds import CHECK_KINDS
 from runtime.settings import CHECK_KINDS_VARIABLE
 
+BACK_OFF_LIMIT = "PARAMEDIC_BACK_OFF_LIMIT_SECONDS"
 CLUSTER = "dev"
 """The configured name; the processes append the beginning of kube-system's uid."""
 
 
-def detector(layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
-    """The senses."""
-    return _process("detector", layout, control_plane.detector_kubeconfig, temporal)
+def detector(
+    layout: Layout,
+    control_plane: ControlPlane,
+    temporal: TemporalServer,
+    back_off_limit: timedelta | None = None,
+) -> Program:
+    """The senses; None: its own limit."""
+    own = {} if back_off_limit is None else {BACK_OFF_LIMIT: f"{back_off_limit.total_seconds():g}"}
+    return _process("detector", layout, control_plane.detector_kubeconfig, temporal, own)
 
 
 def worker(layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
     """The hands."""
-    return _process("worker", layout, control_plane.worker_kubeconfig, temporal)
+    return _process("worker", layout, control_plane.worker_kubeconfig, temporal, {})
 
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
@@ -70,7 +77,9 @@ def ready_url(layout: Layout, name: str) -> str:
     return f"http://{layout.address(name)}/readyz"
 
 
-def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer) -> Program:
+def _process(
+    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, own: Mapping[str, str]
+) -> Program:
     environment = {
         "KUBECONFIG": str(kubeconfig),
         "TEMPORAL_ADDRESS": temporal.address,
@@ -82,7 +91,7 @@ def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServ
         # There is one of each on a directory: a restarted one takes its own lead up again at once.
         "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
     }
-    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
+    return Program(name, (sys.executable, "-m", name), layout.log(name), {**environment, **own})
 
 
 def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: Mapping[str, str]) -> Program:

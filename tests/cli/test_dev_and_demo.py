@@ -50,6 +50,19 @@ async def test_part_that_does_not_exist_cannot_be_left_out(paramedic: Command, t
     assert (ran.code, ran.err) == (2, "paramedic: --without knows detector and worker, not foo\n")
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "least"),
+    [("--provisioning", "0", 1), ("--back-off-limit", "-1", 0), ("--back-off-limit", "9" * 18, 0)],
+)
+async def test_times_that_make_no_sense_are_refused(
+    paramedic: Command, option: str, value: str, least: int, tmp_path: Path
+) -> None:
+    ran = await paramedic("dev", "--dir", str(tmp_path), f"{option}={value}")
+    sentence = f"'{value}' is not a whole number from {least} to 86400"
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"paramedic: invalid value for '{option}': {sentence} ")
+
+
 async def test_scenario_that_nobody_wrote_is_refused_with_those_that_there_are(paramedic: Command) -> None:
     ran = await paramedic("demo", "--scenario", "foo")
     assert (ran.code, ran.out) == (2, "")
