@@ -13,27 +13,27 @@ from datetime import UTC, datetime
 from prometheus_client import CollectorRegistry
 from temporalio.worker import Worker
 
-from detector.answering import Answering
-from detector.attempt_reading import AttemptReading
-from detector.attempts import Attempts
-from detector.deletions import Deletions
-from detector.dispatch import Dispatch
-from detector.failure_to_request import FailureToRequest
-from detector.glance import Glance
-from detector.incident_calls import IncidentCalls
-from detector.kind_watch import Kind
-from detector.live_metrics import LiveMetrics
-from detector.machine_check_metrics import MachineCheckMetrics
-from detector.node_series import NodeSeries
-from detector.pace import Pace
-from detector.picture import Picture
-from detector.request_ledger import RequestLedger
-from detector.sighting import Sighting
-from detector.sources import Scope, Sources
-from detector.status_reporter import Desk
-from detector.status_reporters import StatusReporters
-from detector.storms import Storms
-from detector.webhook import serve_webhook
+from detector.answers.answering import Answering
+from detector.answers.glance import Glance
+from detector.answers.storms import Storms
+from detector.attempts.attempt_reading import AttemptReading
+from detector.attempts.attempts import Attempts
+from detector.attempts.deletions import Deletions
+from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.metrics.failure_to_request import FailureToRequest
+from detector.metrics.live_metrics import LiveMetrics
+from detector.metrics.machine_check_metrics import MachineCheckMetrics
+from detector.metrics.node_series import NodeSeries
+from detector.metrics.request_ledger import RequestLedger
+from detector.picture.picture import Picture
+from detector.reporting.pace import Pace
+from detector.reporting.sighting import Sighting
+from detector.reporting.status_reporter import Desk
+from detector.reporting.status_reporters import StatusReporters
+from detector.watching.kind_watch import Kind
+from detector.watching.sources import Scope, Sources
+from detector.webhook.webhook import serve_webhook
 from health.admission import stale_sight
 from health.observation import Observation
 from health.references import CheckReference, IncidentReference

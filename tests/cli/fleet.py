@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
-from detector.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import IncidentCalls
 from health.moves import Phase
 from health.observation import Observation, TargetState
 from health.references import CheckReference, IncidentReference, RequestReference, TargetReference

@@ -1,6 +1,6 @@
 """`paramedic show` of one incident."""
 
-from detector.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import IncidentCalls
 from health.moves import Phase
 from health.references import CheckReference, IncidentReference, TargetReference
 from tests.cli.command import Command

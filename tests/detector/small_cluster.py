@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from detector.open_incidents import OpenIncidents
-from detector.picture import Picture
-from detector.records import CheckRecord
+from detector.dispatching.open_incidents import OpenIncidents
+from detector.picture.picture import Picture
+from detector.picture.records import CheckRecord
 from health.node import Node
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.observation import Observation

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from detector.attempts import Attempts
-from detector.deletions import Deletions
-from detector.glance import Glance, Sight
-from detector.machine_join import MachineJoin
-from detector.picture import Picture
-from detector.records import CheckRecord
+from detector.answers.glance import Glance, Sight
+from detector.attempts.attempts import Attempts
+from detector.attempts.deletions import Deletions
+from detector.picture.picture import Picture
+from detector.picture.records import CheckRecord
+from detector.watching.machine_join import MachineJoin
 from health.node import Node
 from health.observation import Observation
 from health.openshift.kind import MACHINE_HEALTH_CHECK

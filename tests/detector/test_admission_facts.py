@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from detector.admission_facts import AdmissionFacts
+from detector.webhook.admission_facts import AdmissionFacts
 from health.nodehealthcheck.admission_review import Change, Facts, Operation
 from health.remediation_request import MULTIPLE_TEMPLATES
 from health.template_validity import Template

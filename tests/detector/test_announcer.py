@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.announcer import Announcer
-from detector.pace import Pace
+from detector.reporting.announcer import Announcer
+from detector.reporting.pace import Pace
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.announcement import Announcement, Severity

@@ -13,10 +13,10 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from detector.attempt_reading import AttemptReading
-from detector.attempts import NOT_READ, Attempts
-from detector.incident_calls import IncidentCalls
-from detector.picture import Picture
+from detector.attempts.attempt_reading import AttemptReading
+from detector.attempts.attempts import NOT_READ, Attempts
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.picture.picture import Picture
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer, temporal_server
 from health.back_off import EndedAttempt

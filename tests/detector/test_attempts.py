@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.attempts import Attempts
-from detector.glance import Glance, Sight
+from detector.answers.glance import Glance, Sight
+from detector.attempts.attempts import Attempts
 from health.back_off import EndedAttempt
 from health.observation import HoldReason, Observation
 from health.references import IncidentReference, TargetReference

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.dispatch_queue import DispatchQueue, Urgency
+from detector.dispatching.dispatch_queue import DispatchQueue, Urgency
 from health.references import CheckReference, IncidentReference, TargetReference
 from tests.health.samples import NOW
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client as TemporalClient
 
-from detector.glance import Glance
-from detector.picture import Picture
-from detector.sources import Scope, Sources
+from detector.answers.glance import Glance
+from detector.picture.picture import Picture
+from detector.watching.sources import Scope, Sources
 from devcluster.control_plane import ControlPlane
 from health.observation import HoldReason, Observation
 from health.references import IncidentReference
@@ -97,8 +97,8 @@ async def eyes(
 ) -> AsyncIterator[Eyes]:
     """Eyes that look through the proxy."""
     for module in ("sources", "surroundings_watch"):
-        monkeypatch.setattr(f"detector.{module}.Reflector", partial(Reflector, settings=QUICK))
-    monkeypatch.setattr("detector.kind_watch.EAGER", QUICK)
+        monkeypatch.setattr(f"detector.watching.{module}.Reflector", partial(Reflector, settings=QUICK))
+    monkeypatch.setattr("detector.watching.kind_watch.EAGER", QUICK)
     kubeconfig = proxy.kubeconfig(control_plane.kubeconfig, tmp_path)
     async with await Transport.connect(str(kubeconfig)) as transport:
         made = Eyes(transport, await world.incident(world.nodes[0]))

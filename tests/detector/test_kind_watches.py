@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.kind_watch import Kind, Subject
-from detector.kind_watches import KindWatches
+from detector.watching.kind_watch import Kind, Subject
+from detector.watching.kind_watches import KindWatches
 from devcluster.control_plane import ControlPlane
 from health.template_validity import Template
 from kube.client import Client

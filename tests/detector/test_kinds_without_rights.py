@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.picture import Picture
-from detector.sources import Scope, Sources
+from detector.picture.picture import Picture
+from detector.watching.sources import Scope, Sources
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.openshift.kind import MACHINE_HEALTH_CHECK
 from health.references import CheckReference

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from detector.glance import Sight
-from detector.picture import Picture
-from detector.sources import Scope, Sources
-from detector.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
+from detector.answers.glance import Sight
+from detector.picture.picture import Picture
+from detector.watching.sources import Scope, Sources
+from detector.watching.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
 from health.references import CheckReference
 from health.upgrade import NEVER_UPGRADED, UpgradePhase
 from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal

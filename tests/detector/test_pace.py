@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.pace import Pace
+from detector.reporting.pace import Pace
 
 
 class Clock:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detector.request_index import RequestIndex, seen
+from detector.picture.request_index import RequestIndex, seen
 from health.references import CheckReference
 from health.remediation_request import NODE_NAME, RemediationRequest
 from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster

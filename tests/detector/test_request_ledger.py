@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.failure_to_request import FailureToRequest
-from detector.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
-from detector.request_ledger import RequestLedger
+from detector.metrics.failure_to_request import FailureToRequest
+from detector.metrics.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
+from detector.metrics.request_ledger import RequestLedger
 from runtime.exposition import in_text
 from tests.detector.small_cluster import SmallCluster
 from tests.health.samples import NOW

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from detector.dispatch import Dispatch
-from detector.glance import Glance, Sight
-from detector.incident_calls import IncidentCalls
-from detector.records import CheckRecord
-from detector.storms import Storms
+from detector.answers.glance import Glance, Sight
+from detector.answers.storms import Storms
+from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.picture.records import CheckRecord
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.observation import HoldReason, Observation

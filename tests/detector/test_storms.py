@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from detector.records import CheckRecord
-from detector.storms import Storms
+from detector.answers.storms import Storms
+from detector.picture.records import CheckRecord
 from health.machine_health_checks import MachineHealthChecks
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.nodehealthcheck.storm_conditions import storm_conditions
@@ -314,7 +314,7 @@ async def test_storm_that_is_found_at_the_start_ends_with_time_though_nothing_ch
 async def test_storm_that_was_over_while_the_cluster_was_not_seen_ends_soon_after(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detector.storms._BLIND", timedelta(milliseconds=20))
+    monkeypatch.setattr("detector.answers.storms._BLIND", timedelta(milliseconds=20))
     cluster.storm_check(stored=COOLING)
     cluster.storms = Storms(cluster.picture, lambda _: cluster.is_seen, lambda: datetime.now(UTC))
     cluster.is_seen = False

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from detector.check_surroundings import check_surroundings
-from detector.picture import Picture
-from detector.records import CheckRecord
-from detector.sighting import Sighting
+from detector.picture.check_surroundings import check_surroundings
+from detector.picture.picture import Picture
+from detector.picture.records import CheckRecord
+from detector.reporting.sighting import Sighting
 from health.back_off import NO_BACK_OFF, BackOff
 from health.global_stop import Stop
 from health.machine_health_checks import MachineHealthChecks

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.surroundings_watch import SurroundingsWatch
+from detector.watching.surroundings_watch import SurroundingsWatch
 from devcluster.control_plane import ControlPlane
 from health.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.upgrade_signal import UpgradeSignal

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.glance import Glance, Sight
+from detector.answers.glance import Glance, Sight
 from health.observation import Hold, HoldReason
 from health.references import IncidentReference, TargetReference
 from kube.lease import LeaseRecord

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from detector.kind_watch import Kind, Subject
-from detector.kind_watches import KindWatches
-from detector.template_polling import Naming, TemplatePolling
+from detector.watching.kind_watch import Kind, Subject
+from detector.watching.kind_watches import KindWatches
+from detector.watching.template_polling import Naming, TemplatePolling
 from devcluster.control_plane import ControlPlane
 from health.references import CheckReference, TemplateReference
 from health.remediation_request import MULTIPLE_TEMPLATES

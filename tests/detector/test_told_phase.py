@@ -2,7 +2,7 @@
 
 import pytest
 
-from detector.told_phase import ToldPhase, told_hold, told_phase
+from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
 from health.observation import Hold, HoldReason, Observation, TargetState
 from tests.health.samples import request_sight
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.glance import Glance, Sight
+from detector.answers.glance import Glance, Sight
 from health.observation import HoldReason, Observation, TargetState
 from health.references import IncidentReference, TargetReference
 from kube.record import Key

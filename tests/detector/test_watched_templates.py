@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from detector.admission_facts import AdmissionFacts
-from detector.kind_watch import Kind
-from detector.named_kinds import NamedKinds
-from detector.picture import Picture
-from detector.records import CheckRecord
+from detector.picture.picture import Picture
+from detector.picture.records import CheckRecord
+from detector.watching.kind_watch import Kind
+from detector.watching.named_kinds import NamedKinds
+from detector.webhook.admission_facts import AdmissionFacts
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until

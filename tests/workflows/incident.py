@@ -19,7 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Worker
 
-from detector.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import IncidentCalls
 from health.memory import Memory
 from health.moves import Outcome, Phase
 from health.observation import Observation

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from detector.incident_calls import IncidentCalls
+from detector.dispatching.incident_calls import IncidentCalls
 from devcluster.polling import until
 from health.back_off import EndedAttempt
 from health.moves import Outcome, Phase

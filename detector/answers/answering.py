@@ -1,0 +1,47 @@
+"""Answering: the activity `observe`, polled only while this detector holds the lead."""
+
+from collections.abc import Callable
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from detector.dispatching.dispatch import Dispatch
+from detector.picture.picture import Picture
+from health.observation import Observation
+from health.references import IncidentReference
+from workflows.contracts import OBSERVE, ObserveInput, eyes_queue
+
+
+class NotLeading(Exception):
+    """Another detector answers now; Temporal asks again."""
+
+
+class Answering:
+    """Answers incidents from the live picture."""
+
+    def __init__(
+        self,
+        observe: Callable[[IncidentReference], Observation],
+        dispatch: Dispatch,
+        picture: Picture,
+        is_leader: Callable[[], bool],
+    ) -> None:
+        self._observe = observe
+        self._dispatch = dispatch
+        self._picture = picture
+        self._is_leader = is_leader
+
+    @activity.defn(name=OBSERVE.name)
+    async def observe(self, asked: ObserveInput) -> Observation:
+        """What is with the target, and may the incident act: one answer from one moment."""
+        if not self._is_leader():
+            raise NotLeading("this detector does not hold the lead any more")
+        observation = self._observe(asked.incident)
+        self._dispatch.told(asked.incident, observation)
+        self._picture.refused(asked.incident.check, asked.incident.target.name, asked.refusal)
+        return observation.model_copy(update={"answered_at": activity.info().started_time})
+
+    def worker(self, client: Client, cluster: str) -> Worker:
+        """The worker that polls for questions."""
+        return Worker(client, task_queue=eyes_queue(cluster), activities=[self.observe])

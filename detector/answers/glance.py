@@ -1,0 +1,166 @@
+"""Glance: the answer to one incident, from one picture at one moment.
+
+The first thing that is so decides: kind not handled here, sight too old, check gone, unreadable or frozen,
+target or its Node unreadable, target gone, target not selected; else the verdict of the check, and the
+admission.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from detector.picture.check_surroundings import check_surroundings
+from detector.picture.picture import Picture
+from detector.picture.target_facts import acquired_at, target_facts
+from health.admission import Question, admission, stale_sight
+from health.back_off import NO_BACK_OFF, BackOff
+from health.health_check import HealthCheck, InvalidCheckError
+from health.observation import Hold, HoldReason, Observation, TargetState
+from health.references import Action, IncidentReference
+from health.request_sight import RequestSight
+from health.target import Target
+from health.verdict import Health
+
+_STATES = {
+    Health.HEALTHY: TargetState.HEALTHY,
+    Health.WAITING: TargetState.WAITING,
+    Health.EXPIRED: TargetState.EXPIRED,
+}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How old the picture is for one check, and how old it may be."""
+
+    age: timedelta | None
+    """Age of the oldest source; None while one was never read completely."""
+    limit: timedelta
+    unread_requests: str = ""
+    """Why the requests that matter to the check are not known well enough to act."""
+    unread_templates: str = ""
+    """The same of its templates."""
+    unread_surroundings: str = ""
+    """The same of what is around all checks."""
+    is_handled: bool = True
+    """Whether checks of its kind are handled here at all."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """One look at one incident."""
+
+    picture: Picture
+    incident: IncidentReference
+    sight: Sight
+    now: datetime
+    storm: Hold | None = None
+    """Why a storm of the check allows nothing yet."""
+    back_off: BackOff = NO_BACK_OFF
+    """What is known of the latest remediation of the target."""
+
+    def observation(self) -> Observation:
+        """What is with the target, and may the incident act."""
+        if not self.sight.is_handled:
+            message = f"checks of the kind {self.incident.check.kind} are not handled here: a setting"
+            return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
+        hold = stale_sight(self.sight.age, self.sight.limit)
+        if hold is not None:
+            return self._unknown(hold)
+        check = self.picture.checks.get(self.incident.check)
+        if check is None:
+            return self._ended(TargetState.RELEASED, f"{self.incident.check} is gone")
+        if isinstance(check.check, InvalidCheckError):
+            message = f"{self.incident.check} cannot be read: {check.check}"
+            return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
+        if check.check.is_frozen and check.check.hold is not None:
+            frozen = self._unknown(check.check.hold)
+            return frozen.model_copy(update={"replaced_by": self._replaced_by(check.check)})
+        return self._of_target(check.check)
+
+    def _replaced_by(self, check: HealthCheck) -> str:
+        """The owner that replaces the target when the check has it deleted; "" where there is none.
+
+        What is left to a remediator is not replaced: back-off of others does not go by it.
+        """
+        target = self.picture.targets.get(self.incident.check, self.incident.target.name)
+        if target is None or target.metadata.uid != self.incident.target.uid:
+            return ""
+        is_deleted = any(step.action is Action.DELETE for step in check.steps_for(target))
+        return target.replaced_by if is_deleted else ""
+
+    def _of_target(self, check: HealthCheck) -> Observation:
+        target = self.incident.target
+        problem = self.picture.targets.problem(target)
+        if problem is not None:
+            return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=problem))
+        seen = self.picture.targets.get(self.incident.check, target.name)
+        if seen is None:
+            return self._ended(TargetState.GONE, f"{target} is gone")
+        if seen.metadata.uid != target.uid:
+            gone = self._ended(TargetState.GONE, f"{target} is another individual now")
+            return gone.model_copy(update={"is_replaced": True})
+        if not check.selects(seen):
+            return self._ended(TargetState.RELEASED, f"{self.incident.check} no longer selects {target}")
+        return self._judged(check, seen)
+
+    def _judged(self, check: HealthCheck, target: Target) -> Observation:
+        verdict = check.verdict(target, self.now, self.picture.surroundings)
+        if verdict.deadline is None:
+            return self._healthy(check, target)
+        failed = verdict.fact.since if verdict.fact else self.now
+        return Observation(
+            state=_STATES[verdict.health],
+            reason=f"{self.incident.target}: {verdict.reason}",
+            # A hair later than the deadline: expired is strictly after it.
+            remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
+            fact=verdict.fact,
+            hold=admission(self._question(check, target, failed)),
+            steps=check.steps_for(target),
+            under_way=check.under_way(target),
+            requests=self._requests,
+            lease_acquired_at=acquired_at(self.picture, self.incident.check, target),
+            earlier_attempts=self.back_off.earlier(failed),
+            back_off_limit_seconds=self.back_off.limit.total_seconds(),
+            generation=check.generation,
+            replaced_by=self._replaced_by(check),
+        )
+
+    def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:
+        reference = self.incident.check
+        checks_own = self.picture.requests.targets_of(reference)
+        return Question(
+            check_hold=check.hold,
+            unread_requests=self.sight.unread_requests,
+            allowance=self.picture.checks[reference].allowance(check, checks_own),
+            target=target_facts(self.picture, reference, target, self.now),
+            storm=self.storm,
+            # What has a request is no new remediation, and its next step is none either.
+            back_off=None if self._requests else self.back_off.hold(failed, self.now),
+            around=check_surroundings(self.picture, reference, self.now),
+            unread_templates=self.sight.unread_templates,
+            unread_surroundings=self.sight.unread_surroundings,
+        )
+
+    @property
+    def _requests(self) -> tuple[RequestSight, ...]:
+        return tuple(entry.sight for entry in self.picture.own_requests(self.incident))
+
+    def _healthy(self, check: HealthCheck, target: Target) -> Observation:
+        return Observation(
+            state=TargetState.HEALTHY,
+            reason=f"{self.incident.target} is healthy",
+            requests=self._requests,
+            healthy_delay_seconds=check.healthy_delay.total_seconds(),
+            is_fit=check.is_fit(target, self.picture.surroundings),
+            # Of a deletion whose answer was lost: what is going is not unhealthy any more once its Node went.
+            under_way=check.under_way(target),
+            is_confirmed=target.is_confirmed_healthy,
+            generation=check.generation,
+        )
+
+    def _ended(self, state: TargetState, reason: str) -> Observation:
+        return Observation(state=state, reason=reason, requests=self._requests)
+
+    def _unknown(self, hold: Hold) -> Observation:
+        return Observation(
+            state=TargetState.UNKNOWN, reason=str(self.incident.target), hold=hold, requests=self._requests
+        )

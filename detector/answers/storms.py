@@ -1,0 +1,191 @@
+"""Storms: the storm of each check, remembered by the detector that leads.
+
+What the leader remembers began with the stored conditions, and is published in them; a detector that does not
+lead forgets. A storm is advanced by every change of its check's numbers, so that the shortest breach counts;
+by a timer, when a cooldown or the first deadline of a broken threshold is over; and before every answer.
+While the cluster is not seen well enough nothing begins and nothing ends.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from detector.picture.check_picture import CheckPicture
+from detector.picture.check_surroundings import check_surroundings
+from detector.picture.picture import Picture
+from health.admission import STALE_ASK_AGAIN_SECONDS
+from health.health_check import HealthCheck, InvalidCheckError
+from health.nodehealthcheck.storm_conditions import stored_storm
+from health.observation import Hold
+from health.references import CheckReference
+from health.storm import Storm, after, storm_hold
+from health.verdict import Health
+
+_BLIND = timedelta(seconds=STALE_ASK_AGAIN_SECONDS)
+_HAIR = timedelta(milliseconds=1)
+
+
+@dataclass
+class _Memory:
+    """What is remembered of one check."""
+
+    uid: str
+    storm: Storm | None
+    first_deadline: datetime | None = None
+    """No deadline of a target is earlier; None where that is not known."""
+    due: datetime | None = None
+    """When the passing of time may change the storm."""
+
+
+class Storms:
+    """The storms of one cluster; to be made before whatever else subscribes to the picture."""
+
+    def __init__(
+        self, picture: Picture, sees: Callable[[CheckReference], bool], now: Callable[[], datetime]
+    ) -> None:
+        self._picture = picture
+        self._sees = sees
+        self._now = now
+        self._is_leading = False
+        self._memories: dict[CheckReference, _Memory] = {}
+        self._turned: set[CheckReference] = set()
+        self._rescheduled = asyncio.Event()
+        picture.subscribe(self._changed)
+
+    async def lead(self) -> None:
+        """Remember, and turn storms when their time is over, until cancelled."""
+        self._is_leading = True
+        try:
+            self._advance(*self._picture.checks)
+            while True:
+                await self._wait()
+                self._advance(*self._due())
+                self._tell()
+        finally:
+            self._is_leading = False
+            self._memories.clear()
+            self._turned.clear()
+
+    def of(self, check: CheckReference) -> Storm | None:
+        """The storm of a check now."""
+        picture = self._picture.checks.get(check)
+        if picture is None:
+            self._memories.pop(check, None)
+            return None
+        if not self._is_leading:
+            return stored_storm(picture.record.status, self._now())
+        memory = self._memory(check, picture)
+        if not isinstance(picture.check, InvalidCheckError):
+            self._advance_one(check, picture.check, memory)
+        return memory.storm
+
+    def hold(self, check: CheckReference) -> Hold | None:
+        """Why the storm of a check allows nothing now."""
+        storm, picture = self.of(check), self._picture.checks.get(check)
+        if picture is None or isinstance(picture.check, InvalidCheckError):
+            return None
+        return storm_hold(storm, picture.check.storm_cooldown, self._now())
+
+    def _changed(self, check: CheckReference, target: str | None) -> None:
+        if not self._is_leading:
+            return
+        if target is None:
+            self.of(check)
+        else:
+            self._note_deadline(check, target)
+
+    def _advance(self, *checks: CheckReference) -> None:
+        for check in checks:
+            self.of(check)
+
+    def _memory(self, check: CheckReference, picture: CheckPicture) -> _Memory:
+        uid, memory = picture.record.metadata.uid, self._memories.get(check)
+        if memory is None or memory.uid != uid:
+            memory = _Memory(uid, stored_storm(picture.record.status, self._now()))
+            self._memories[check] = memory
+        return memory
+
+    def _advance_one(self, check: CheckReference, parsed: HealthCheck, memory: _Memory) -> None:
+        now, cooldown = self._now(), parsed.storm_cooldown
+        if cooldown is None:
+            memory.storm = None
+            self._schedule(memory, None)
+            return
+        if not self._sees(check):
+            self._schedule(memory, now + _BLIND)
+            return
+        picture, before = self._picture.checks[check], memory.storm
+        allowance = picture.allowance(parsed, self._picture.requests.targets_of(check))
+        may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, parsed, now))
+        holds_back = may_begin and self._has_expired(picture, parsed, memory, now)
+        memory.storm = after(before, allowance, cooldown, holds_back=holds_back, now=now)
+        self._schedule(memory, _next_turn(memory, cooldown, may_begin=may_begin))
+        if memory.storm != before:
+            self._turned.add(check)
+            self._rescheduled.set()
+
+    def _is_held(self, check: CheckReference, parsed: HealthCheck, now: datetime) -> bool:
+        """Whether the check holds all its targets already, whatever its numbers."""
+        return parsed.hold is not None or check_surroundings(self._picture, check, now).holds
+
+    def _has_expired(
+        self, picture: CheckPicture, parsed: HealthCheck, memory: _Memory, now: datetime
+    ) -> bool:
+        """Whether the deadline of a target is over; all are looked at only when one may be."""
+        if memory.first_deadline is not None and now <= memory.first_deadline:
+            return False
+        targets, around = self._picture.targets.of(parsed.reference), self._picture.surroundings
+        verdicts = [parsed.verdict(targets[name], now, around) for name in picture.unhealthy]
+        deadlines = [verdict.deadline for verdict in verdicts if verdict.deadline is not None]
+        memory.first_deadline = min(deadlines, default=None)
+        return any(verdict.health is Health.EXPIRED for verdict in verdicts)
+
+    def _note_deadline(self, check: CheckReference, target: str) -> None:
+        """Keep the first deadline no later than that of a target that changed."""
+        memory, picture = self._memories.get(check), self._picture.checks.get(check)
+        if memory is None or memory.first_deadline is None or picture is None:
+            return
+        seen = self._picture.targets.get(check, target)
+        if seen is None or isinstance(picture.check, InvalidCheckError):
+            return
+        deadline = picture.check.verdict(seen, self._now(), self._picture.surroundings).deadline
+        if deadline is not None:
+            memory.first_deadline = min(memory.first_deadline, deadline)
+
+    def _schedule(self, memory: _Memory, due: datetime | None) -> None:
+        if memory.due != due:
+            memory.due = due
+            self._rescheduled.set()
+
+    def _due(self) -> list[CheckReference]:
+        now = self._now()
+        return [check for check, memory in self._memories.items() if memory.due and memory.due <= now]
+
+    async def _wait(self) -> None:
+        """Return when a storm turned, or something else is due, or the first that was due is."""
+        due = min((memory.due for memory in self._memories.values() if memory.due), default=None)
+        timeout = None if due is None else max(0.0, (due - self._now()).total_seconds())
+        try:
+            async with asyncio.timeout(timeout):
+                await self._rescheduled.wait()
+        except TimeoutError:
+            return
+        self._rescheduled.clear()
+
+    def _tell(self) -> None:
+        while self._turned:
+            self._picture.tell_of(self._turned.pop())
+
+
+def _is_active(storm: Storm | None) -> bool:
+    return storm is not None and storm.is_active
+
+
+def _next_turn(memory: _Memory, cooldown: timedelta, *, may_begin: bool) -> datetime | None:
+    """When the passing of time alone ends the storm, or begins one."""
+    if memory.storm is not None and memory.storm.is_active:
+        return memory.storm.ends(cooldown) if memory.storm.is_cooling else None
+    if may_begin and memory.first_deadline is not None:
+        return memory.first_deadline + _HAIR
+    return None

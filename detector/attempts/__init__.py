@@ -1,0 +1,1 @@
+"""Which remediations ended before, for back-off."""

@@ -1,0 +1,53 @@
+"""AttemptReading: the remediations that ended before our watch began, read from Temporal on taking the lead.
+
+Read once, and once more when all that ended until then is surely listed: what people search in is eventually
+consistent. From then on the watch tells of every end. Until the first answer nothing new is admitted.
+"""
+
+import asyncio
+
+from temporalio.service import RPCError
+
+from detector.attempts.attempts import Attempts
+from detector.dispatching.dispatch import VISIBLE_AFTER
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.picture.picture import Picture
+from runtime.insisting import insist
+from runtime.problems import Problems
+
+
+class AttemptReading:
+    """Fills the Attempts of one detector."""
+
+    def __init__(
+        self, calls: IncidentCalls, attempts: Attempts, picture: Picture, problems: Problems
+    ) -> None:
+        self._calls = calls
+        self._attempts = attempts
+        self._picture = picture
+        self._problems = problems
+        self._tried = asyncio.Event()
+
+    async def lead(self) -> None:
+        """Read what there was; ends when all is known."""
+        if not self._attempts.limit:
+            self._tried.set()
+            return
+        await insist("ended remediations", self._read, (RPCError,), self._problems)
+        await asyncio.sleep(VISIBLE_AFTER.total_seconds())
+        await insist("ended remediations", self._read, (RPCError,), self._problems)
+
+    async def wait_tried(self) -> None:
+        """Return when Temporal was asked once, with whatever result."""
+        await self._tried.wait()
+
+    async def _read(self) -> None:
+        try:
+            found = await self._calls.ended_attempts(self._attempts.horizon)
+        finally:
+            self._tried.set()
+        for target, attempt in sorted(found, key=lambda one: one[1].ended):
+            self._attempts.note(target, attempt)
+        if self._attempts.unread:
+            self._attempts.unread = ""
+            self._picture.tell_all()

@@ -1,0 +1,178 @@
+"""Dispatch: wanted incidents against open ones, as a reconciliation.
+
+Wanted: one incident for each unhealthy target, and one for each request of ours, so that nothing is left
+behind by a workflow that was terminated. Open: what Temporal lists, at the start of the lead and every five
+minutes, plus what was started since. What is wanted and not open is started, with what the detector sees; an
+open one whose answer changed is woken by `look`. In the order of deadlines, retried with back-off.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from detector.dispatching.dispatch_queue import DispatchQueue, urgency
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.open_incidents import OpenIncident, OpenIncidents
+from detector.picture.picture import Picture
+from health.observation import Observation, is_news
+from health.references import CheckReference, IncidentReference
+from runtime.insisting import insist, one_sentence
+from runtime.problems import Problems
+
+RECONCILE_EVERY = timedelta(minutes=5)
+CALLS_AT_ONCE = 20
+LONGEST_BACK_OFF_SECONDS = 10.0
+VISIBLE_AFTER = timedelta(seconds=30)
+"""A workflow that was started may be missing from lists for so long: visibility is eventually consistent."""
+
+Observe = Callable[[IncidentReference], Observation]
+"""What the detector sees of an incident now."""
+
+
+class Dispatch:
+    """Starts and wakes the incidents of one cluster, while this detector holds the lead."""
+
+    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
+        self,
+        calls: IncidentCalls,
+        picture: Picture,
+        observe: Observe,
+        *,
+        is_leader: Callable[[], bool],
+        now: Callable[[], datetime],
+        problems: Problems,
+    ) -> None:
+        self._calls = calls
+        self._picture = picture
+        self._observe = observe
+        self._is_leader = is_leader
+        self._now = now
+        self._problems = problems
+        self._open = OpenIncidents()
+        self._queue = DispatchQueue()
+        self._said: dict[CheckReference, bool | None] = {}
+        self._is_leading = False
+        picture.subscribe(self._changed)
+
+    async def lead(self) -> None:
+        """Dispatch until cancelled."""
+        self._is_leading = True
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._reconcile_for_ever())
+                for _ in range(CALLS_AT_ONCE):
+                    tasks.create_task(self._call_for_ever())
+        finally:
+            self._is_leading = False
+            self._open.clear()
+            self._queue.clear()
+
+    @property
+    def open_incidents(self) -> tuple[OpenIncident, ...]:
+        """The incidents that are open as far as we know; none while another detector leads."""
+        return self._open.all()
+
+    def told(self, incident: IncidentReference, observation: Observation) -> None:
+        """Note what `observe` answered an incident."""
+        self._open.put(incident, observation, self._now())
+
+    def _changed(self, check: CheckReference, target: str | None) -> None:
+        if not self._is_leading:
+            return
+        if target is not None:
+            for incident in self._picture.wanted(check, target) | self._open.of(check, target):
+                self._consider(incident)
+        elif self._turned(check):
+            for entry in self._open.all():
+                if entry.incident.check == check:
+                    self._consider(entry.incident)
+
+    def _turned(self, check: CheckReference) -> bool:
+        """Whether the check says something else to all of its incidents; a number alone wakes nobody.
+
+        One that is frozen or cannot be read says nothing, also of what goes meanwhile.
+        """
+        allowance = self._picture.allowance(check)
+        says = None if allowance is None or self._picture.checks[check].is_silent else allowance.allowed
+        before, self._said[check] = self._said.get(check), says
+        return before != says
+
+    def _consider(self, incident: IncidentReference) -> None:
+        """Queue the incident if it must be started or woken."""
+        observation = self._observe(incident)
+        entry = self._open.get(incident)
+        if entry is None or entry.told is None or is_news(entry.told, observation):
+            self._queue.put(incident, urgency(observation))
+        else:
+            # No news, and so as if it had been told: what comes next is compared with this.
+            entry.told = observation
+
+    async def _call_for_ever(self) -> None:
+        failures = 0
+        while True:
+            incident = await self._queue.get()
+            try:
+                await self._call(incident)
+            except RPCError as error:
+                failures += 1
+                self._problems.report("dispatch", one_sentence(error))
+                await asyncio.sleep(_back_off(failures))
+                self._consider(incident)
+            else:
+                failures = 0
+                self._problems.report("dispatch", "")
+            finally:
+                self._queue.done(incident)
+
+    async def _call(self, incident: IncidentReference) -> None:
+        """Start or wake one incident, by what is so now.
+
+        A process that was frozen knows of the end of its lead before it is told to stop leading.
+        """
+        if not self._is_leader():
+            return
+        observation = self._observe(incident)
+        is_wanted = incident in self._picture.wanted(incident.check, incident.target.name)
+        entry = self._open.get(incident)
+        if not is_wanted and entry is None:
+            return
+        # Noted before the call: a change that comes while it is under way is compared with what it says.
+        self._open.put(incident, observation, self._now())
+        try:
+            if is_wanted:
+                await self._calls.start(incident, observation)
+            else:
+                await self._calls.look(incident)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND and not is_wanted:
+                self._open.remove(incident)
+                return
+            self._open.put(incident, None, self._now())
+            raise
+
+    async def _reconcile_for_ever(self) -> None:
+        while True:
+            listed = await insist("incidents", self._calls.running, (RPCError,), self._problems)
+            self._reconcile({incident.workflow_id: incident for incident in listed})
+            await asyncio.sleep(RECONCILE_EVERY.total_seconds())
+
+    def _reconcile(self, running: dict[str, IncidentReference]) -> None:
+        for entry in self._open.all():
+            if entry.incident.workflow_id not in running and self._is_visible(entry):
+                self._open.remove(entry.incident)
+        for incident in running.values():
+            if self._open.get(incident) is None:
+                self._open.put(incident, None, self._now())
+        for incident in {*self._picture.all_wanted(), *running.values()}:
+            self._consider(incident)
+
+    def _is_visible(self, entry: OpenIncident) -> bool:
+        return self._now() - entry.since > VISIBLE_AFTER
+
+
+def _back_off(failures: int) -> float:
+    longest = min(0.5 * 2**failures, LONGEST_BACK_OFF_SECONDS)
+    return random.uniform(longest / 2, longest)  # noqa: S311  spreads retries, hides no secret

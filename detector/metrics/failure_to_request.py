@@ -1,0 +1,47 @@
+"""FailureToRequest: how long it took from the moment that a remediation was due until its request existed.
+
+Due is a target when its duration is over. What held it back since, threshold or Lease, is part of the time.
+Both ends are times of the API server, in whole seconds. The later steps of an escalation are not counted:
+they wait for the timeout of the one before.
+"""
+
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, Histogram
+
+from detector.picture.picture import Picture
+from detector.picture.request_index import SeenRequest
+from health.health_check import InvalidCheckError
+from health.references import CheckReference
+from health.verdict import HEALTHY, Verdict
+
+BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+class FailureToRequest:
+    """The histogram of one detector, by kind of check."""
+
+    def __init__(self, picture: Picture, registry: CollectorRegistry) -> None:
+        self._picture = picture
+        self._seconds = Histogram(
+            "paramedic_failure_to_request_seconds",
+            "Time from the deadline of an unhealthy target until its remediation request was created.",
+            ("check_kind",),
+            buckets=BOUNDS,
+            registry=registry,
+        )
+
+    def request_appeared(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
+        """Note how late a request of `check` is that is new."""
+        target = request.request.target_name
+        deadline = self._verdict(check, target, now).deadline
+        if deadline is None or deadline > now or len(self._picture.requests.of(check, target)) > 1:
+            return
+        late = request.request.metadata.creation_timestamp - deadline
+        self._seconds.labels(check.kind).observe(max(0.0, late.total_seconds()))
+
+    def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
+        judge, seen = self._picture.checks.get(check), self._picture.targets.get(check, target)
+        if judge is None or seen is None or isinstance(judge.check, InvalidCheckError):
+            return HEALTHY
+        return judge.check.verdict(seen, now, self._picture.surroundings)

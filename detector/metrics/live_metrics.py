@@ -1,0 +1,108 @@
+"""LiveMetrics: what the picture shows at the moment of a scrape; nothing is kept for it in between.
+
+So a series ends with its object, and a heartbeat costs nothing. Only the leader speaks of the cluster: the
+sum over all detectors is the truth. A standby says that it is one, and how old its sight is.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from math import inf
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from detector.dispatching.open_incidents import OpenIncident
+from detector.metrics.node_series import is_of_a_node
+from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
+from detector.picture.picture import Picture
+
+Ages = Mapping[str, timedelta | None]
+
+
+class LiveMetrics(Collector):
+    """Gauges of one detector."""
+
+    def __init__(
+        self,
+        picture: Picture,
+        ages: Callable[[], Ages],
+        open_incidents: Callable[[], Iterable[OpenIncident]],
+        is_leader: Callable[[], bool],
+    ) -> None:
+        self._picture = picture
+        self._ages = ages
+        self._open_incidents = open_incidents
+        self._is_leader = is_leader
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """All of them, as it is now."""
+        is_leader = self._is_leader()
+        yield GaugeMetricFamily("paramedic_leader", "1 where this detector leads.", value=is_leader)
+        yield _sight_ages(self._ages())
+        if is_leader:
+            incidents = tuple(self._open_incidents())
+            yield _ongoing_remediations(self._picture)
+            yield _checks(self._picture)
+            yield _incidents(self._picture, incidents)
+            yield _holds(incidents)
+
+
+def _sight_ages(ages: Ages) -> GaugeMetricFamily:
+    text = "Time since the last sign of life of what is watched; +Inf before it was read completely."
+    family = GaugeMetricFamily("paramedic_sight_age_seconds", text, labels=("source",))
+    for source, age in ages.items():
+        family.add_metric((source,), inf if age is None else age.total_seconds())
+    return family
+
+
+def _ongoing_remediations(picture: Picture) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "nodehealthcheck_ongoing_remediation",
+        "1 while a remediation request of a check exists for the node.",
+        labels=("name", "namespace", "remediation"),
+    )
+    found = {
+        (entry.request.target_name, entry.reference.namespace, entry.reference.kind)
+        for entry in picture.requests.all()
+        if is_of_a_node(entry)
+    }
+    for labels in sorted(found):
+        family.add_metric(labels, 1)
+    return family
+
+
+def _checks(picture: Picture) -> GaugeMetricFamily:
+    text = "Health checks by kind and by the phase of their status."
+    family = GaugeMetricFamily("paramedic_checks", text, labels=("kind", "phase"))
+    phases = (
+        (reference.kind, str(check.record.status.get("phase", "")))
+        for reference, check in picture.checks.items()
+    )
+    for labels, number in sorted(Counter(phases).items()):
+        family.add_metric(labels, number)
+    return family
+
+
+def _incidents(picture: Picture, incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
+    text = "Open incidents by check and phase, as each was told last."
+    family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
+    # A check that is there has all of its series: an alert can tell none from no answer.
+    found = Counter({(str(check), phase): 0 for check in picture.checks for phase in ToldPhase})
+    for entry in incidents:
+        phase = told_phase(entry.told)
+        if phase is not None:
+            found[str(entry.incident.check), phase] += 1
+    for labels, number in sorted(found.items()):
+        family.add_metric(labels, number)
+    return family
+
+
+def _holds(incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
+    text = "Targets that are held now, by check and reason, as each incident was told last."
+    family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
+    reasons = ((str(entry.incident.check), told_hold(entry.told)) for entry in incidents)
+    found = Counter((check, reason) for check, reason in reasons if reason is not None)
+    for labels, number in sorted(found.items()):
+        family.add_metric(labels, number)
+    return family

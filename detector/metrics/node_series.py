@@ -1,0 +1,106 @@
+"""NodeSeries: the reference's counter and histogram of each node (semantics 1.6).
+
+A series ends with its object (decision 16): when the node, as the individual that its uid says, and the last
+request for it are gone. A node that is made anew under the name begins at nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from prometheus_client import Metric
+from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from detector.metrics.buckets import Buckets
+from detector.picture.picture import Picture
+from detector.picture.request_index import SeenRequest
+from detector.picture.target_store import place_of
+from health.target import Target, TargetPlace
+from runtime.exposition import CounterWithoutSuffix
+
+DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds"
+OLD_REQUESTS = "nodehealthcheck_old_remediation_cr"
+NODES = TargetPlace("Node", "")
+BOUNDS = (30, 60, 120, 180, 240, 300, 600, 1200, 2400, 3600)
+
+
+@dataclass
+class _Node:
+    uid: str
+    durations: dict[tuple[str, str], Buckets] = field(default_factory=dict)
+    """By namespace and kind of the request."""
+    old_requests: int = 0
+
+
+def is_of_a_node(request: SeenRequest) -> bool:
+    """Whether a check over Nodes owns it."""
+    return request.owner is not None and place_of(request.owner) == NODES
+
+
+class NodeSeries(Collector):
+    """The series of all nodes that ever had a request, for as long as they are there."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._nodes: dict[str, _Node] = {}
+
+    def request_ended(self, request: SeenRequest, now: datetime) -> None:
+        """Note how long a request for a Node, which is gone now, was there."""
+        if not is_of_a_node(request):
+            return
+        key = (request.reference.namespace, request.reference.kind)
+        durations = self._of(request).durations
+        lasted = now - request.request.metadata.creation_timestamp
+        durations.setdefault(key, Buckets(BOUNDS)).observe(max(0.0, lasted.total_seconds()))
+        self._forget_the_gone()
+
+    def request_grew_old(self, request: SeenRequest) -> None:
+        """Note that the 48 h alert was raised for a request."""
+        if is_of_a_node(request):
+            self._of(request).old_requests += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """The series of the nodes that are there."""
+        self._forget_the_gone()
+        yield self._durations()
+        yield self._old_requests()
+
+    def _durations(self) -> Metric:
+        text = "How long a remediation request for an unhealthy node was there."
+        family = HistogramMetricFamily(DURATIONS, text, labels=("name", "namespace", "remediation"))
+        for name, node in self._nodes.items():
+            for labels, buckets in node.durations.items():
+                family.add_metric((name, *labels), buckets.cumulative, buckets.sum)
+        return family
+
+    def _old_requests(self) -> Metric:
+        family = CounterWithoutSuffix(OLD_REQUESTS, "Remediation requests that were there for over 48 hours.")
+        for name, node in self._nodes.items():
+            if node.old_requests:
+                # As in the reference: the namespace of the node, which has none.
+                family.add({"name": name, "namespace": ""}, node.old_requests)
+        return family
+
+    def _of(self, request: SeenRequest) -> _Node:
+        name = request.request.target_name
+        node = self._nodes_seen.get(name)
+        uid = request.request.target_uid or (node.metadata.uid if node else "")
+        known = self._nodes.get(name)
+        if known is None or known.uid != uid:
+            known = self._nodes[name] = _Node(uid)
+        return known
+
+    def _forget_the_gone(self) -> None:
+        self._nodes = {name: node for name, node in self._nodes.items() if self._is_there(name, node.uid)}
+
+    @property
+    def _nodes_seen(self) -> Mapping[str, Target]:
+        return self._picture.targets.at(NODES)
+
+    def _is_there(self, name: str, uid: str) -> bool:
+        node = self._nodes_seen.get(name)
+        if node is not None and node.metadata.uid == uid:
+            return True
+        requests = self._picture.requests.for_target(name)
+        return any(entry.request.target_uid in ("", uid) for entry in requests)

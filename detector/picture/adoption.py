@@ -1,0 +1,40 @@
+"""Adoption: a request that nobody signed belongs to the check that has its target (decision 39).
+
+The reference controller for Machines does not write down for which check it made a request.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from detector.picture.check_picture import CheckPicture
+from detector.picture.request_index import SeenRequest
+from detector.picture.target_store import TargetStore, place_of
+from health.escalation import Plan
+from health.health_check import InvalidCheckError
+from health.kinds import CHECK_KINDS
+from health.references import CheckReference, TargetReference
+
+
+def adopted(
+    entry: SeenRequest, checks: Mapping[CheckReference, CheckPicture], targets: TargetStore
+) -> SeenRequest:
+    """The same, owned by the first check that could have made it, where nobody signed it."""
+    if entry.owner is not None:
+        return entry
+    for check, picture in checks.items():
+        if entry.request.target_name in picture.selected and _could_own(check, picture, entry, targets):
+            return replace(entry, owner=check)
+    return entry
+
+
+def _could_own(
+    check: CheckReference, picture: CheckPicture, entry: SeenRequest, targets: TargetStore
+) -> bool:
+    target = targets.get(check, entry.request.target_name)
+    if target is None or isinstance(picture.check, InvalidCheckError):
+        return False
+    if Plan(picture.check.steps).step_of(entry.reference) is None:
+        return False
+    place, who = place_of(check), target.metadata
+    reference = TargetReference(kind=place.kind, namespace=place.namespace, name=who.name, uid=who.uid)
+    return CHECK_KINDS[check.kind].is_unsigned_for(entry.request, reference)

@@ -1,0 +1,21 @@
+"""What is around one check, read off the picture at one moment."""
+
+from datetime import datetime
+
+from detector.picture.picture import Picture
+from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.health_check import InvalidCheckError
+from health.references import CheckReference
+from health.verdict import Health
+
+
+def check_surroundings(picture: Picture, reference: CheckReference, now: datetime) -> CheckSurroundings:
+    """What is around a check; nothing for one that is gone or cannot be read."""
+    entry = picture.checks.get(reference)
+    if entry is None or isinstance(entry.check, InvalidCheckError):
+        return NOTHING_AROUND
+    check, around = entry.check, picture.surroundings
+    targets = picture.targets.of(reference)
+    reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
+    expired = [one for one in reconfigured if check.verdict(one, now, around).health is Health.EXPIRED]
+    return CheckSurroundings.of(check, around, picture.template_kinds, expired)

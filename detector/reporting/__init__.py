@@ -1,0 +1,1 @@
+"""What is written for people: the status of each check, and Events."""

@@ -1,0 +1,74 @@
+"""Sighting: what status and Events of one check are made from, read off the picture at one moment."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from detector.picture.check_surroundings import check_surroundings
+from detector.picture.picture import Picture
+from detector.picture.target_facts import target_facts
+from detector.picture.target_store import place_of
+from health.back_off import BackOff
+from health.check_sight import CheckSight, TargetSight
+from health.escalation import Plan
+from health.health_check import HealthCheck, InvalidCheckError
+from health.references import CheckReference
+from health.storm import Storm
+from health.target import Target, TargetName
+from health.target_hold import target_hold
+from health.verdict import HEALTHY, Health
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """How checks are sighted."""
+
+    picture: Picture
+    before: Callable[[TargetName, Target | None], BackOff]
+    """What is known of the latest remediation of a target."""
+
+    def of(self, reference: CheckReference, storm: Storm | None, now: datetime) -> CheckSight | None:
+        """The sight of a check; None if it is gone."""
+        picture = self.picture
+        entry = picture.checks.get(reference)
+        if entry is None:
+            return None
+        uid = entry.record.metadata.uid
+        if isinstance(entry.check, InvalidCheckError):
+            return CheckSight(entry.check, uid, allowance=None, storm=storm)
+        names = entry.unhealthy | picture.requests.targets_of(reference)
+        targets = {name: self._target(entry.check, name, now) for name in sorted(names)}
+        around = check_surroundings(picture, reference, now)
+        return CheckSight(entry.check, uid, picture.allowance(reference), targets, around, storm)
+
+    def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSight:
+        picture, reference = self.picture, check.reference
+        requests = tuple(entry.sight for entry in picture.requests.of(reference, name))
+        target = picture.targets.get(reference, name)
+        if target is None or not check.selects(target):
+            return TargetSight(name, "", HEALTHY, requests)
+        verdict = check.verdict(target, now, picture.surroundings)
+        if verdict.health is not Health.EXPIRED:
+            return TargetSight(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
+        course = Plan(check.steps).course(requests, now)
+        back_off = self.before(place_of(reference).named(name), target)
+        failed = verdict.fact.since if verdict.fact else now
+        return TargetSight(
+            name,
+            target.metadata.uid,
+            verdict,
+            requests,
+            hold=target_hold(target_facts(picture, reference, target, now)),
+            # A classic remediation that is overdue is not: it has no other step to try (semantics 2.5).
+            is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
+            step_ends=course.until,
+            has_empty_exclusion=target.has_empty_exclusion,
+            node_name=target.node_name,
+            back_off=None if requests else back_off.hold(failed, now),
+            earlier_attempts=back_off.earlier(failed),
+            request_refusal=picture.refusals.of(reference, name),
+        )
+
+
+def _is_escalation(check: HealthCheck) -> bool:
+    return any(step.timeout_seconds is not None for step in check.steps)

@@ -1,0 +1,154 @@
+"""StatusReporter: writes the status of one check, on change, twice a second at most, and has Events told.
+
+A write carries all that changed since the last one. What is published changes by changes of the picture and
+by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
+remediation: whatever fails here is tried again and holds nobody up, and a status that takes long, with a
+thousand nodes in it, is written more rarely.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from detector.answers.storms import Storms
+from detector.picture.picture import Picture
+from detector.reporting.announcer import Announcer
+from detector.reporting.pace import Pace
+from detector.reporting.sighting import Sighting
+from detector.watching.sources import Sources
+from health.check_sight import CheckSight
+from health.kinds import CHECK_KINDS
+from health.references import CheckReference
+from health.request_change import RequestChange
+from health.verdict import Health
+from kube.client import Client
+from kube.errors import KubernetesError, NotFound
+from kube.resource import resource_of
+
+BETWEEN_WRITES = timedelta(seconds=0.5)
+GATHER = timedelta(seconds=0.2)
+"""Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
+FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 8.0
+"""Seconds between two writes that fail."""
+REST_FOR_WORK = 9
+"""How many times as long as a report took, the next one waits."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What all reporters share."""
+
+    client: Client
+    picture: Picture
+    sources: Sources
+    storms: Storms
+    sighting: Sighting
+    pace: Pace
+    """Of Events."""
+    instance: str
+    now: Callable[[], datetime]
+
+
+class StatusReporter:
+    """Reports on one check for as long as it is in the picture."""
+
+    def __init__(self, desk: Desk, reference: CheckReference) -> None:
+        self._desk = desk
+        self._reference = reference
+        self._kind = CHECK_KINDS[reference.kind]
+        self._announcer = Announcer(desk.client, desk.instance, reference, desk.pace, desk.now)
+        self._before: CheckSight | None = None
+        self._request_changes: list[RequestChange] = []
+        """Since the last sight."""
+        self._back_off = 0.0
+        """Seconds, after a write that failed."""
+        self.changed = asyncio.Event()
+        """Set it when something about the check may have changed."""
+
+    def request_changed(self, change: RequestChange) -> None:
+        """Report that as well: the next sight may show nothing of it any more."""
+        self._request_changes.append(change)
+
+    async def run(self) -> None:
+        """Report until the check is gone."""
+        async with asyncio.TaskGroup() as tasks:
+            announcing = tasks.create_task(self._announcer.run())
+            await self._report_until_gone()
+            announcing.cancel()
+
+    async def _report_until_gone(self) -> None:
+        while True:
+            await asyncio.sleep(GATHER.total_seconds())
+            await self._desk.sources.wait_read(self._reference)
+            await self._desk.sources.wait_kinds(self._reference)
+            self.changed.clear()
+            began = time.monotonic()
+            sight = self._sight()
+            if sight is None:
+                return
+            await self._report(sight)
+            took = time.monotonic() - began
+            between = (BETWEEN_WRITES - GATHER).total_seconds()
+            await asyncio.sleep(max(between, REST_FOR_WORK * took, self._back_off))
+            await self._wait(_next_deadline(sight))
+
+    def _sight(self) -> CheckSight | None:
+        """What is to be reported; None if the check is gone. Another one of its name begins anew."""
+        storm = self._desk.storms.of(self._reference)
+        sight = self._desk.sighting.of(self._reference, storm, self._desk.now())
+        changes, self._request_changes = tuple(self._request_changes), []
+        if sight is None:
+            return None
+        if self._before is not None and sight.uid != self._before.uid:
+            self._before, changes = None, ()
+        return replace(sight, request_changes=changes)
+
+    async def _report(self, sight: CheckSight) -> None:
+        stored, now = self._desk.picture.checks[self._reference].record, self._desk.now()
+        notes = self._kind.announcements(self._before, sight, stored.status, now)
+        self._announcer.tell(notes, stored.metadata.uid)
+        self._before = sight
+        try:
+            patch = self._kind.status_patch(sight, stored.status, now)
+            if patch:
+                await self._write(patch, stored.metadata.resource_version)
+            self._back_off = 0.0
+        except NotFound:
+            return
+        except KubernetesError as error:
+            # In an outage the stored status is behind for as long as the watch is: each write is a conflict.
+            _log.warning("status not written yet", extra={"check": self._reference, "reason": error.message})
+            self._back_off = min(max(FIRST_BACK_OFF, 2 * self._back_off), LONGEST_BACK_OFF)
+            self.changed.set()
+
+    async def _write(self, status: dict[str, object], resource_version: str) -> None:
+        kind = self._kind
+        resource = resource_of(kind)
+        # The version makes it conditional: what it was computed from must be what is there.
+        body = {"metadata": {"resourceVersion": resource_version}, "status": status}
+        await self._desk.client.merge_patch(
+            resource, self._reference.name, body, self._reference.namespace, subresource="status"
+        )
+
+    async def _wait(self, deadline: datetime | None) -> None:
+        timeout = None
+        if deadline is not None:
+            timeout = max(0.0, (deadline - self._desk.now()).total_seconds()) + 0.001
+        try:
+            async with asyncio.timeout(timeout):
+                await self.changed.wait()
+        except TimeoutError:
+            return
+
+
+def _next_deadline(sight: CheckSight) -> datetime | None:
+    """When a target's timer or step runs out next, and so is to be published."""
+    targets = sight.targets.values()
+    waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
+    steps = [target.step_ends for target in targets]
+    return min((deadline for deadline in (*waiting, *steps) if deadline is not None), default=None)

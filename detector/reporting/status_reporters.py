@@ -1,0 +1,67 @@
+"""StatusReporters: one reporter for each check in the picture, while this detector holds the lead."""
+
+import asyncio
+import logging
+
+from detector.picture.request_index import SeenRequest
+from detector.reporting.status_reporter import Desk, StatusReporter
+from health.references import CheckReference
+from health.request_change import RequestChange
+
+_log = logging.getLogger(__name__)
+
+
+class StatusReporters:
+    """Starts a reporter when a check comes; each ends by itself when its check goes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._reporters: dict[CheckReference, StatusReporter] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        desk.picture.subscribe(self._changed)
+        desk.picture.witness_requests(self._witness)
+
+    async def lead(self) -> None:
+        """Report until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._accept_changes(tasks)
+        finally:
+            self._reporters.clear()
+
+    async def _accept_changes(self, tasks: asyncio.TaskGroup) -> None:
+        self._tasks = tasks
+        try:
+            for check in list(self._desk.picture.checks):
+                self._changed(check, None)
+            await asyncio.Event().wait()
+        finally:
+            # Before the group ends its reporters: from then on it raises at a change, and the senses with it.
+            self._tasks = None
+
+    def _changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
+        if self._tasks is None:
+            return
+        if check not in self._reporters and check in self._desk.picture.checks:
+            self._reporters[check] = StatusReporter(self._desk, check)
+            self._tasks.create_task(self._run(check))
+        if check in self._reporters:
+            self._reporters[check].changed.set()
+
+    def _witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        seen = after or before
+        if seen is None or seen.owner is None or (before is not None and before.owner != seen.owner):
+            return  # who takes a request over did not make it, and who loses one did not delete it
+        if seen.owner in self._reporters:
+            change = RequestChange(
+                seen.request.target_name, before.sight if before else None, after.sight if after else None
+            )
+            self._reporters[seen.owner].request_changed(change)
+
+    async def _run(self, check: CheckReference) -> None:
+        try:
+            await self._reporters[check].run()
+        except Exception:  # noqa: BLE001  whatever the status of one check stumbles over, the senses go on
+            _log.exception("status of a check is given up until the check changes", extra={"check": check})
+        finally:
+            self._reporters.pop(check, None)

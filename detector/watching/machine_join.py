@@ -1,0 +1,55 @@
+"""MachineJoin: each Machine with its Node, put into the picture as one target when one of the two changes.
+
+Two Machines may be linked to one Node: it counts for both.
+"""
+
+from collections import defaultdict
+
+from detector.picture.picture import Picture
+from health.node import Node
+from health.openshift.machine import KIND, Machine
+from health.openshift.machine_target import MachineTarget
+from health.target import TargetName
+from kube.record import Key
+
+
+class MachineJoin:
+    """The Machines of one cluster."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._machines: dict[Key, Machine] = {}
+        self._nodes: dict[str, Node] = {}
+        self._linked: defaultdict[str, set[Key]] = defaultdict(set)
+        """By the name of the Node, there or not."""
+
+    def node_changed(self, name: str, node: Node | None) -> None:
+        """A Node came, changed or (None) went."""
+        if node is None:
+            self._nodes.pop(name, None)
+        else:
+            self._nodes[name] = node
+        for key in tuple(self._linked.get(name, ())):
+            self._put(key)
+
+    def machine_changed(self, key: Key, machine: Machine | None) -> None:
+        """A Machine came, changed or (None) went."""
+        before = self._machines.pop(key, None)
+        if before is not None:
+            self._unlink(before.node_name, key)
+        if machine is not None:
+            self._machines[key] = machine
+            if machine.node_name:
+                self._linked[machine.node_name].add(key)
+        self._put(key)
+
+    def _unlink(self, node: str, key: Key) -> None:
+        keys = self._linked.get(node, set())
+        keys.discard(key)
+        if not keys:
+            self._linked.pop(node, None)
+
+    def _put(self, key: Key) -> None:
+        machine = self._machines.get(key)
+        target = None if machine is None else MachineTarget(machine, self._nodes.get(machine.node_name))
+        self._picture.target_changed(TargetName(KIND, key.namespace, key.name), target)

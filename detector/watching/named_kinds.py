@@ -1,0 +1,161 @@
+"""NamedKinds: the kinds of requests and of templates that the checks in the picture name, each watched.
+
+A check names them by its templates, and by the requests that its status lists (so a restart knows those of a
+template that was replaced). Templates that we may read but not list are read one by one.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
+from typing import cast
+
+from detector.picture.picture import Picture
+from detector.watching.kind_watch import Kind, KindWatch, Subject
+from detector.watching.kind_watches import KindWatches
+from detector.watching.template_polling import Naming, TemplatePolling
+from health.health_check import InvalidCheckError
+from health.references import CheckReference, TemplateReference
+from health.remediation_request import RemediationRequest
+from health.template_validity import Place, Template, TemplateKind
+from kube.discovery import Discovery
+from kube.record import Change, ChangeKind
+from kube.resource import Resource
+from kube.transport import Transport
+from runtime.problems import Problems
+
+
+class NamedKinds:
+    """All named kinds of one cluster."""
+
+    def __init__(self, transport: Transport, picture: Picture) -> None:
+        self._picture = picture
+        # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
+        self._problems = Problems("checks are held")
+        self._polling = TemplatePolling(transport, self._tell_of_templates)
+        discovery = Discovery(transport)
+        self._requests = KindWatches(self._as_requests(transport, discovery))
+        self._templates = KindWatches(self._as_templates(transport, discovery))
+
+    def watch(self, tasks: asyncio.TaskGroup) -> None:
+        """Watch what the checks name now."""
+        requests: set[Kind] = set()
+        templates: set[Kind] = set()
+        for check in self._picture.checks:
+            requests |= self._kinds_of_requests(check) | self._kinds_of_status(check)
+            templates |= self._kinds_of_templates(check)
+        self._polling.name(self._namings())
+        self._requests.name(requests, tasks)
+        self._templates.name(templates, tasks)
+
+    async def wait_tried(self) -> None:
+        """Return when each kind was read completely, or could not be at the first try."""
+        await self._requests.wait_tried()
+        await self._templates.wait_tried()
+
+    async def wait_tried_of(self, check: CheckReference) -> None:
+        """The same for the kinds that the templates of one check name."""
+        await self._requests.wait_tried(self._kinds_of_requests(check))
+        await self._templates.wait_tried(self._kinds_of_templates(check))
+
+    def ages(self) -> dict[str, timedelta | None]:
+        """How old each kind is; None for one that was never complete."""
+        return self._requests.ages() | self._templates.ages()
+
+    def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
+        """Why the requests that matter to `check` are not known well enough to act; "" if they are."""
+        listed = self._requests.served(self._kinds_of_status(check))
+        return self._requests.problem(self._kinds_of_requests(check) | listed, limit)
+
+    def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
+        """Why the templates of `check` are not known well enough to act; "" if they are."""
+        kinds = self._kinds_of_templates(check)
+        listed = frozenset(kind for kind in kinds if not self._templates.is_forbidden(kind))
+        read = [one for one in self._templates_of(check) if (one.api_version, one.kind) not in listed]
+        return self._templates.problem(listed, limit) or self._polling.problem(read, limit)
+
+    def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
+        """All templates of a kind, where a watch shows each of them as it was within `limit`; else None."""
+        watch = self._templates.get(kind)
+        if watch is None or watch.source is None or watch.is_forbidden:
+            return None
+        return None if watch.problem(limit) or watch.source.broken else watch.source.store.values()
+
+    def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        """What is known of the templates of a kind, and of the requests that they lead to."""
+        reference = TemplateReference(api_version=api_version, kind=kind, name="")
+        watch = self._templates.get((api_version, kind))
+        is_polled = watch is not None and watch.is_forbidden
+        refusal = (watch.refusal if watch and not is_polled else "") or self._requests.refusal(
+            (api_version, reference.request_kind)
+        )
+        if refusal:
+            return TemplateKind(refusal=refusal)
+        if watch is None or watch.resource is None:
+            return None
+        if is_polled:
+            return self._polling.kind((api_version, kind), is_namespaced=watch.resource.namespaced)
+        return _listed(watch, watch.resource)
+
+    def _as_requests(self, transport: Transport, discovery: Discovery) -> Subject[RemediationRequest]:
+        return Subject(
+            transport,
+            discovery,
+            RemediationRequest,
+            "requests",
+            self._request,
+            lambda _: self._picture.tell_all(),
+            self._problems,
+        )
+
+    def _as_templates(self, transport: Transport, discovery: Discovery) -> Subject[Template]:
+        return Subject(
+            transport,
+            discovery,
+            Template,
+            "templates",
+            lambda kind, _: self._tell_of_templates(kind),
+            self._tell_of_templates,
+            self._problems,
+            self._polling,
+        )
+
+    def _tell_of_templates(self, kind: Kind) -> None:
+        self._picture.templates_changed(*kind)
+
+    def _namings(self) -> Iterator[Naming]:
+        for reference, entry in self._picture.checks.items():
+            for template in self._templates_of(reference):
+                yield Naming(reference, entry.record.metadata.generation, template)
+
+    def _request(self, kind: Kind, change: Change[RemediationRequest]) -> None:
+        exists = change.kind is not ChangeKind.DELETED
+        request = change.new or change.old
+        if request is not None:
+            self._picture.request_changed(*kind, request, exists=exists)
+
+    def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
+        return frozenset((one.api_version, one.request_kind) for one in self._templates_of(check))
+
+    def _kinds_of_templates(self, check: CheckReference) -> frozenset[Kind]:
+        return frozenset((one.api_version, one.kind) for one in self._templates_of(check))
+
+    def _templates_of(self, check: CheckReference) -> list[TemplateReference]:
+        entry = self._picture.checks.get(check)
+        if entry is None or isinstance(entry.check, InvalidCheckError):
+            return []
+        return [step.template for step in entry.check.steps]
+
+    def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
+        entry = self._picture.checks.get(check)
+        return entry.record.listed_request_kinds if entry else frozenset()
+
+
+def _listed(watch: KindWatch[Template], resource: Resource) -> TemplateKind | None:
+    if watch.source is None or not watch.source.synced:
+        return None
+    return TemplateKind(
+        # A Key and a Place of the same words are equal: both are tuples.
+        cast("Mapping[Place, Template]", watch.source.store),
+        cast("Mapping[Place, str]", watch.source.broken),
+        is_namespaced=resource.namespaced,
+    )

@@ -1,0 +1,198 @@
+"""Sources: the reflectors that feed the picture, and how old it is.
+
+Nodes, checks, Leases and what is around all checks are watched from the start; kinds of templates and of
+requests when a check names them (`named_kinds`).
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from detector.answers.glance import Sight
+from detector.picture.picture import Picture
+from detector.picture.records import CheckRecord
+from detector.watching.kind_watch import Kind
+from detector.watching.machine_join import MachineJoin
+from detector.watching.named_kinds import NamedKinds
+from detector.watching.source import Source, all_tried
+from detector.watching.surroundings_watch import SurroundingsWatch
+from health.check_kind import CheckKind
+from health.kinds import CHECK_KINDS
+from health.node import Node
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.openshift.machine import KIND as MACHINE
+from health.openshift.machine import Machine
+from health.references import CheckReference
+from health.target import TargetName
+from health.template_validity import Template
+from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
+from kube.lease import LeaseRecord
+from kube.record import Change
+from kube.reflector import Reflector
+from kube.resource import LEASES, MACHINES, NODES, resource_of
+from kube.transport import Transport
+from runtime.problems import Problems
+
+LOOK_FOR_PROBLEMS_SECONDS = 1.0
+LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What of a cluster is watched."""
+
+    lease_namespace: str
+    upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
+    kinds: Sequence[CheckKind] = (NODE_HEALTH_CHECK,)
+
+
+class Sources:
+    """All reflectors of one cluster."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        picture: Picture,
+        scope: Scope,
+        problems: Problems,
+    ) -> None:
+        self._transport = transport
+        self._picture = picture
+        self._problems = problems
+        self._tasks = asyncio.TaskGroup()
+        self._kinds = NamedKinds(transport, picture)
+        self._around = SurroundingsWatch(
+            transport, scope.lease_namespace, scope.upgrade_signals, self._look_around
+        )
+        self._machines = MachineJoin(picture)
+        nodes = Reflector(transport, NODES, Node, notify=self._node)
+        leases = Reflector(
+            transport, LEASES, LeaseRecord, namespace=scope.lease_namespace, notify=self._lease
+        )
+        self._common: dict[str, Source] = {"nodes": nodes, "leases": leases}
+        self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
+        self._of_targets: dict[str, Source] = {}
+        if any(kind.target_kind == MACHINE for kind in scope.kinds):
+            machines = Reflector(transport, MACHINES, Machine, notify=self._machine)
+            self._of_targets[MACHINE] = machines
+            picture.targets.broken[MACHINE] = machines.broken
+        picture.targets.broken["Node"] = nodes.broken
+        picture.template_kinds = self._kinds.template_kind
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with self._tasks:
+            for source in (*self._base.values(), *self._around.sources.values()):
+                self._tasks.create_task(source.run())
+            while True:
+                self._report_problems()
+                # That a kind is served by now, or no more, is told to nobody.
+                self._look_around()
+                await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
+
+    async def wait_settled(self) -> None:
+        """Return when nodes and Leases were read completely, and all else was or could not be.
+
+        What is missing of one kind of checks or targets holds the checks that rest on it, and no other.
+        """
+        for source in self._common.values():
+            await source.wait_synced()
+        await all_tried((*self._of_checks.values(), *self._of_targets.values()))
+        await self._around.wait_tried()
+        self._look_around()
+        await self._kinds.wait_tried()
+
+    async def wait_read(self, check: CheckReference) -> None:
+        """Return when all that the numbers of `check` rest on was read completely."""
+        for source in self._sources_of(check):
+            await source.wait_synced()
+
+    def is_read(self, check: CheckReference) -> bool:
+        """Whether all that the numbers of `check` rest on was read completely, however long ago."""
+        return all(source.synced for source in self._sources_of(check))
+
+    async def wait_kinds(self, check: CheckReference) -> None:
+        """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
+        try:
+            async with asyncio.timeout(LONGEST_WAIT_FOR_KINDS_SECONDS):
+                await self._kinds.wait_tried_of(check)
+        except TimeoutError:
+            return
+
+    def age(self) -> timedelta | None:
+        """The age of the oldest source that verdicts rest on; None if one was never complete."""
+        return _oldest(self._base.values())
+
+    def ages(self) -> dict[str, timedelta | None]:
+        """How old each source is, by its name; None for one that was never complete."""
+        sources = self._base | self._around.served
+        ages = {part: source.age() if source.synced else None for part, source in sources.items()}
+        return ages | self._kinds.ages()
+
+    def sight(self, check: CheckReference, limit: timedelta) -> Sight:
+        """How well is seen what matters to a check, when nothing older than `limit` will do."""
+        if check.kind not in self._of_checks:
+            return Sight(self.age(), limit, is_handled=False)
+        return Sight(
+            _oldest(self._sources_of(check)),
+            limit,
+            self.unread_requests(check, limit),
+            self._kinds.unread_templates(check, limit),
+            self._around.unread(limit),
+        )
+
+    def _sources_of(self, check: CheckReference) -> list[Source]:
+        """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
+        kind = CHECK_KINDS[check.kind]
+        own = (self._of_checks.get(check.kind), self._of_targets.get(kind.target_kind))
+        return [*self._common.values(), *(source for source in own if source is not None)]
+
+    @property
+    def _base(self) -> dict[str, Source]:
+        return self._common | self._of_checks | self._of_targets
+
+    def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
+        """Why the requests that matter to `check` are not known well enough to act; "" if they are."""
+        return self._kinds.unread_requests(check, limit)
+
+    def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
+        """All templates of a kind, where a watch shows each of them as it was within `limit`; else None."""
+        return self._kinds.watched_templates(kind, limit)
+
+    def _checks_of(self, kind: CheckKind) -> Source:
+        resource = resource_of(kind)
+        return Reflector(self._transport, resource, CheckRecord, notify=partial(self._check, kind))
+
+    def _node(self, change: Change[Node]) -> None:
+        self._picture.target_changed(TargetName("Node", "", change.key.name), change.new)
+        self._machines.node_changed(change.key.name, change.new)
+
+    def _machine(self, change: Change[Machine]) -> None:
+        self._machines.machine_changed(change.key, change.new)
+
+    def _lease(self, change: Change[LeaseRecord]) -> None:
+        self._picture.lease_changed(change.key.name, change.new)
+
+    def _check(self, kind: CheckKind, change: Change[CheckRecord]) -> None:
+        reference = CheckReference(kind=kind.kind, namespace=change.key.namespace, name=change.key.name)
+        self._picture.check_changed(kind, reference, change.new)
+        self._kinds.watch(self._tasks)
+
+    def _look_around(self) -> None:
+        self._picture.surround(self._around.now())
+
+    def _report_problems(self) -> None:
+        for part, source in self._base.items():
+            unread = "" if source.synced else "not read completely yet"
+            self._problems.report(part, source.problem or unread)
+        for part, source in self._around.sources.items():
+            unread = "" if source.synced else "not read completely yet"
+            self._problems.report(part, (source.problem or unread) if source.is_served else "")
+
+
+def _oldest(sources: Iterable[Source]) -> timedelta | None:
+    ages = [source.age() if source.synced else None for source in sources]
+    known = [age for age in ages if age is not None]
+    return max(known) if len(known) == len(ages) else None

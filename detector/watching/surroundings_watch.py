@@ -1,0 +1,111 @@
+"""SurroundingsWatch: what the cluster around all checks says, watched as long as the process lives.
+
+MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (decision 38): where
+these kinds are not served there are none. The global stop is an annotation on the namespace of the Leases.
+
+A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.
+Until then an upgrade that it signals holds nothing. What that upgrade does to a target is due no sooner than
+the duration after it, so with durations from 15 seconds on none of it is remediated; what had failed before
+is remediated as if the kind had come a moment later. That a kind is not served is an answer like any other:
+it grows old, and from the moment that the kind is found it counts no more.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from detector.watching.source import Source, all_tried
+from health.global_stop import LeaseNamespace, Stop
+from health.machine_health_checks import MachineHealthCheck, machine_health_checks
+from health.surroundings import Surroundings
+from health.upgrade import NEVER_UPGRADED, SignallingObject, Upgrade, UpgradePhase, gravest, upgrade
+from health.upgrade_signal import UpgradeSignal
+from kube.discovery import KindName
+from kube.reflector import Reflector
+from kube.resource import NAMESPACES, Resource
+from kube.transport import Transport
+
+MACHINE_HEALTH_CHECKS = Resource(
+    "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
+)
+
+NOT_YET = "not read completely yet"
+
+
+class SurroundingsWatch:
+    """The reflectors, and what follows from them."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        lease_namespace: str,
+        signals: Sequence[UpgradeSignal],
+        changed: Callable[[], None],
+    ) -> None:
+        self._signals = signals
+        self._machine_health_checks = Reflector(
+            transport, MACHINE_HEALTH_CHECKS, MachineHealthCheck, notify=lambda _: changed()
+        )
+        self._signalling = {
+            kind: Reflector(transport, kind, SignallingObject, notify=lambda _: changed())
+            for kind in map(_kind, signals)
+        }
+        self._lease_namespace = Reflector(
+            transport,
+            NAMESPACES,
+            LeaseNamespace,
+            label_selector=f"kubernetes.io/metadata.name={lease_namespace}",
+            notify=lambda _: changed(),
+        )
+
+        self.sources: dict[str, Source] = {
+            "lease namespace": self._lease_namespace,
+            "MachineHealthCheck": self._machine_health_checks,
+        }
+        for kind, source in self._signalling.items():
+            self.sources[f"{kind.kind} ({kind.api_version})"] = source
+
+    @property
+    def served(self) -> dict[str, Source]:
+        """The sources of what the API server serves; what it does not has nothing to show, however old."""
+        return {part: source for part, source in self.sources.items() if source.is_served}
+
+    async def wait_tried(self) -> None:
+        """Return when each was read completely, is not served, or could not be read."""
+        await all_tried(self.sources.values())
+
+    def unread(self, limit: timedelta) -> str:
+        """Why it is not known well enough what is around all checks; "" if it is."""
+        for part, source in self.sources.items():
+            if not source.synced:
+                return f"{part}: {source.problem or NOT_YET}"
+            age = source.age()
+            if age is None or age > limit:
+                return f"{part}: {source.problem or 'without a sign of life for too long'}"
+        return ""
+
+    def now(self) -> Surroundings:
+        """What is around all checks now."""
+        others = self._machine_health_checks
+        return Surroundings(
+            machine_health_checks(tuple(others.store.values()), unreadable=len(others.broken)),
+            gravest(map(self._upgrade, self._signals)),
+            self._stop(),
+        )
+
+    def _upgrade(self, signal: UpgradeSignal) -> Upgrade:
+        source = self._signalling[_kind(signal)]
+        if not source.is_served:
+            return NEVER_UPGRADED
+        if not source.synced:
+            return Upgrade(UpgradePhase.UNKNOWN, why_unknown=source.problem or NOT_YET)
+        return upgrade(signal, tuple(source.store.values()), unreadable=source.broken.values())
+
+    def _stop(self) -> Stop | None:
+        for namespace in self._lease_namespace.store.values():
+            metadata = namespace.metadata
+            return Stop.of(metadata.annotations, metadata.resource_version)
+        return None
+
+
+def _kind(signal: UpgradeSignal) -> KindName:
+    return KindName(signal.api_version, signal.kind)

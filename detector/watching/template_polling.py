@@ -1,0 +1,154 @@
+"""TemplatePolling: templates that we may read but not list, each read by itself.
+
+A remediator that was made for the reference may grant `get` on its templates and nothing else. That is
+enough to act: what checks name is read as often as the reference does, and at once when a check is edited.
+Of what no check names nothing is known then.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NamedTuple
+
+from detector.watching.kind_watch import NOT_YET, Kind
+from health.references import CheckReference, TemplateReference
+from health.template_validity import Place, Template, TemplateKind
+from kube.decoding import Broken, Decoder
+from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
+from kube.resource import Resource
+from kube.transport import Transport
+
+EVERY = timedelta(seconds=15)
+
+
+class Naming(NamedTuple):
+    """A check, as it is now, names a template."""
+
+    check: CheckReference
+    generation: int
+    template: TemplateReference
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the last answer said of one template; without any of the three it does not exist."""
+
+    at: float = field(compare=False)
+    template: Template | None = None
+    broken: str = ""
+    refusal: str = ""
+
+
+class TemplatePolling:
+    """What is known of each named template by itself; the kinds that may be listed are never asked for."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        changed: Callable[[Kind], None],
+        *,
+        every: timedelta = EVERY,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._transport = transport
+        self._changed = changed
+        self._every = every
+        self._clock = clock
+        self._decoder = Decoder(Template)
+        self._named: dict[Kind, frozenset[Naming]] = {}
+        self._edited: dict[Kind, asyncio.Event] = defaultdict(asyncio.Event)
+        self._readings: dict[TemplateReference, Reading] = {}
+
+    def name(self, namings: Iterable[Naming]) -> None:
+        """Read these from now on, and no others."""
+        before, named = self._named, defaultdict[Kind, set[Naming]](set)
+        for one in namings:
+            named[one.template.api_version, one.template.kind].add(one)
+        self._named = {kind: frozenset(found) for kind, found in named.items()}
+        for kind in before.keys() | self._named.keys():
+            if before.get(kind) != self._named.get(kind):
+                self._edited[kind].set()
+        kept = {template for kind in self._named for template in self._templates(kind)}
+        self._readings = {template: one for template, one in self._readings.items() if template in kept}
+
+    async def read(self, kind: Kind, resource: Resource) -> None:
+        """Read all that is named of a kind.
+
+        Raises KubernetesError: one of them could not be read; the others were.
+        """
+        self._edited[kind].clear()
+        before, failure = dict(self._readings), None
+        for template in self._templates(kind):
+            try:
+                await self._read(template, resource)
+            except KubernetesError as error:
+                failure = failure or error
+        if self._readings != before:
+            self._changed(kind)
+        if failure is not None:
+            raise failure
+
+    async def wait_due(self, kind: Kind) -> None:
+        """Return when it is time to read again."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._every.total_seconds()):
+                await self._edited[kind].wait()
+
+    def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:
+        """What is known of the templates of a kind."""
+        scope = TemplateKind(is_namespaced=is_namespaced)
+        known = {scope.place(one): self._readings.get(one) for one in self._templates(kind)}
+        read = {place: one for place, one in known.items() if one is not None}
+        templates: dict[Place, Template] = {at: one.template for at, one in read.items() if one.template}
+        return TemplateKind(
+            templates,
+            {place: one.broken for place, one in read.items() if one.broken},
+            is_namespaced=is_namespaced,
+            refused={place: one.refusal for place, one in read.items() if one.refusal},
+            unread=frozenset(known.keys() - read.keys()),
+        )
+
+    def problem(self, templates: Iterable[TemplateReference], limit: timedelta) -> str:
+        """Why what is known of these must not be acted on; "" if it may."""
+        for template in templates:
+            age = self._age(template)
+            if age is None:
+                return f"{template}: {NOT_YET}"
+            if age > limit:
+                return f"{template} was last read {age.total_seconds():.0f} s ago"
+        return ""
+
+    def age(self, kind: Kind) -> timedelta | None:
+        """How old the oldest reading of a kind is; None if one was never read, or may not be."""
+        readings = [self._readings.get(template) for template in self._templates(kind)]
+        known = [reading.at for reading in readings if reading is not None and not reading.refusal]
+        if not known or len(known) < len(readings):
+            return None
+        return timedelta(seconds=self._clock() - min(known))
+
+    def _age(self, template: TemplateReference) -> timedelta | None:
+        reading = self._readings.get(template)
+        return None if reading is None else timedelta(seconds=self._clock() - reading.at)
+
+    async def _read(self, template: TemplateReference, resource: Resource) -> None:
+        if resource.namespaced and not template.namespace:
+            return  # its check is told so, and the path would be that of no object
+        at, path = self._clock(), resource.path(template.namespace, template.name)
+        try:
+            found = self._decoder.object(await self._transport.request("GET", path))
+        except (Forbidden, KindUnknown) as error:
+            self._readings[template] = Reading(at, refusal=error.message)
+            raise
+        except NotFound:
+            self._readings[template] = Reading(at)
+            return
+        self._readings[template] = (
+            Reading(at, broken=found.error) if isinstance(found, Broken) else Reading(at, found)
+        )
+
+    def _templates(self, kind: Kind) -> list[TemplateReference]:
+        return sorted({one.template for one in self._named.get(kind, ())}, key=str)

@@ -1,0 +1,1 @@
+"""The validating webhook, which is optional."""

@@ -1,0 +1,70 @@
+"""The validating webhook for NodeHealthChecks: optional, and served by every detector, leading or not.
+
+It refuses what the schema cannot: what needs the cluster or the former state. Without it such a check is
+flagged, and nothing wrong is done.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from detector.webhook.admission_facts import AdmissionFacts, WatchedTemplates
+from detector.webhook.admission_review import AdmissionReview, answer
+from health.nodehealthcheck.admission_review import refusals
+from kube.errors import KubernetesError
+from runtime.connections import Connections
+from runtime.serving import serve
+from runtime.serving_certificate import ServingCertificate
+from runtime.settings import Settings
+
+PATH = "/validate-remediation-medik8s-io-v1alpha1-nodehealthcheck"
+
+
+@asynccontextmanager
+async def serve_webhook(
+    settings: Settings, connections: Connections, watched: WatchedTemplates
+) -> AsyncIterator[None]:
+    """Serve it for the time of the block, if the settings say where.
+
+    Raises:
+        CannotListen: the address is taken, or none of this machine.
+
+    """
+    if not settings.webhook_address:
+        yield
+        return
+    directory = Path(settings.webhook_certificate_directory)
+    certificate = ServingCertificate(directory, "webhook certificate", connections.problems)
+    following = asyncio.create_task(certificate.follow())
+    webhook = Webhook(AdmissionFacts(connections.transport, watched))
+    routes = [web.post(PATH, webhook.review)]
+    try:
+        async with serve(
+            settings.webhook_address, routes, setting="PARAMEDIC_WEBHOOK_ADDRESS", tls=certificate.context
+        ):
+            yield
+    finally:
+        following.cancel()
+
+
+class Webhook:
+    """The HTTP side of a review."""
+
+    def __init__(self, facts: AdmissionFacts) -> None:
+        self._facts = facts
+
+    async def review(self, request: web.Request) -> web.Response:
+        """Answer one AdmissionReview; 400 to what is none, 503 while the cluster cannot be asked."""
+        try:
+            asked = AdmissionReview.model_validate_json(await request.read()).request
+        except ValidationError as error:
+            return web.Response(status=400, text=f"No AdmissionReview of v1: {error}")
+        try:
+            facts = await self._facts.of(asked.change)
+        except KubernetesError as error:
+            return web.Response(status=503, text=error.message)
+        return web.json_response(answer(asked, refusals(asked.change, facts)))
