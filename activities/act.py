@@ -14,6 +14,7 @@ from temporalio import activity
 from activities.delete_machine import DeleteMachine
 from activities.held import Held, hold_of
 from activities.known_requests import KnownRequests
+from activities.loss_news import LossNews
 from activities.mark_machine import MarkMachine
 from activities.outcome import Outcome
 from activities.request_step import RequestStep
@@ -66,7 +67,7 @@ def steps(
         Action.DELETE: DeleteMachine(client, second_look, taking),
         Action.MARK: MarkMachine(client, second_look, taking),
     }
-    return Steps(KnownRequests(client, discovery), actions)
+    return Steps(KnownRequests(client, discovery, LossNews(client, second_look.shared)), actions)
 
 
 class Act:

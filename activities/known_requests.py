@@ -2,9 +2,11 @@
 
 Its kind may not be watched any more: a check may have lost the template since, and a MachineHealthCheck does
 not list its requests. While such a request is there its remediator is at work, and nothing else is done to
-the target, whatever the step (decision 10). Where it is gone somebody deleted it, which counts as an attempt.
+the target, whatever the step (decision 10). Where it is gone somebody deleted it, which counts as an attempt
+and is told; unless the incident says that the end of it is no loss: then the step is taken.
 """
 
+from activities.loss_news import LossNews
 from activities.outcome import Outcome
 from health.references import RequestReference
 from health.remediation_request import RemediationRequest
@@ -18,12 +20,13 @@ from workflows.contracts import ActInput, ActResult
 class KnownRequests:
     """Looks for them in the API server."""
 
-    def __init__(self, client: Client, discovery: Discovery) -> None:
+    def __init__(self, client: Client, discovery: Discovery, news: LossNews) -> None:
         self._client = client
         self._discovery = discovery
+        self._news = news
 
     async def answer(self, asked: ActInput) -> Outcome | None:
-        """That one is there, or that all are lost; None: there were none.
+        """That one is there, or that one was lost; None: nothing is left, nor lost.
 
         Raises:
             KubernetesError: the API server could not be asked.
@@ -33,7 +36,9 @@ class KnownRequests:
             found = await self._still_there(known)
             if found is not None:
                 return Outcome(ActResult(request=found))
-        return Outcome(ActResult(is_lost=True)) if asked.known else None
+        if all(known.uid in asked.settled for known in asked.known):
+            return None
+        return Outcome(ActResult(is_lost=True), await self._news.of(asked))
 
     async def _still_there(self, known: RequestReference) -> RequestSight | None:
         try:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from temporalio import activity
 
 from activities.live_targets import TARGETS
-from health.announcement import Announcement
+from health.announcement import Announcement, Subject
 from health.kinds import CHECK_KINDS
 from health.references import IncidentReference
 from kube.client import Client
@@ -30,10 +30,9 @@ class Telling:
         self._now = now
 
     async def tell(self, incident: IncidentReference, news: Announcement) -> None:
-        """Write it once, about the target of `incident`; raises nothing."""
-        target = incident.target
-        api_version = TARGETS[target.kind].api_version
-        regarding = ObjectReference(api_version, target.kind, target.namespace, target.name, target.uid)
+        """Write it once, about its subject or else the target of `incident`; raises nothing."""
+        about = news.subject or _target(incident)
+        regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
         note = EventNote(
             news.seed, news.severity.value, news.reason, news.message, regarding, action=news.action
         )
@@ -45,3 +44,9 @@ class Telling:
             activity.logger.warning("Event not written", extra={"reason": error.message})
         except TimeoutError:
             activity.logger.warning("Event not written", extra={"reason": "it took too long"})
+
+
+def _target(incident: IncidentReference) -> Subject:
+    target = incident.target
+    api_version = TARGETS[target.kind].api_version
+    return Subject(api_version, target.kind, target.namespace, target.name, target.uid)

@@ -19,6 +19,7 @@ from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions
+from detector.attempts.marked_targets import MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.metrics.failure_to_request import FailureToRequest
@@ -76,9 +77,10 @@ class Detector:
         self._sources = self._made_sources()
         self._election = self._made_election()
         self._storms = Storms(self._picture, self._sees, wall_clock)
-        self._attempts = Attempts(settings.back_off_limit, self._picture.requests, wall_clock)
+        self._attempts = Attempts(settings.back_off_limit, self._picture, wall_clock)
         self._picture.witness_requests(self._attempts.witness)
-        Deletions(self._picture, self._attempts, self._sources.is_read, wall_clock)
+        for witness in (Deletions, MarkedTargets):
+            witness(self._picture, self._attempts, self._sources.is_read, wall_clock)
         calls = IncidentCalls(connections.temporal, connections.cluster)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
         self._dispatch = self._made_dispatch(calls)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from health.observation import Hold, HoldReason
+from health.timestamps import stamp
 
 FIRST = timedelta(minutes=1)
 _MOST_DOUBLINGS = 40
@@ -25,6 +26,11 @@ def delay(earlier: int, limit: timedelta) -> timedelta:
     return timedelta(seconds=min(FIRST.total_seconds() * 2**doublings, limit.total_seconds()))
 
 
+def after_a_loss(due: datetime) -> str:
+    """Why nothing is done until `due`, where somebody deleted the request of an unhealthy target."""
+    return f"{HoldReason.BACK_OFF}: its request was removed by somebody, the next one is due at {stamp(due)}"
+
+
 @dataclass(frozen=True)
 class EndedAttempt:
     """A remediation that has ended, whatever became of its target."""
@@ -33,7 +39,9 @@ class EndedAttempt:
     """Which one in a row it was; the first is 1."""
     ended: datetime
     requested: datetime | None = None
-    """When its request was made; None where its incident is known to have ended, too."""
+    """When its request was made; None where the failure that it was made for is known to have ended, too."""
+    beside: frozenset[str] = frozenset()
+    """Individuals that were there when it ended, though whole seconds may tell otherwise."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class BackOff:
         due = self.latest.ended + delay(earlier, self.limit)
         if now >= due:
             return None
-        words = f"{_ordinal(earlier + 1)} remediation in a row, due at {due:%Y-%m-%dT%H:%M:%SZ}"
+        words = f"{_ordinal(earlier + 1)} remediation in a row, due at {stamp(due)}"
         return _hold(words, (due - now).total_seconds())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from health.announcement import Announcement
 from health.check_sight import CheckSight
 from health.health_check import HealthCheck
+from health.lost_request import LostRequest
 from health.references import CheckReference, TargetReference
 from health.remediation_request import RemediationRequest
 
@@ -27,6 +28,8 @@ class CheckKind:
     """The merge patch that makes a stored status true; empty if it is."""
     announcements: Callable[[CheckSight | None, CheckSight, Mapping[str, Any], datetime], list[Announcement]]
     """What became so between two sights, given the stored status."""
+    request_lost: Callable[[LostRequest], Announcement]
+    """What is told where somebody deleted the request of a target; without a subject it is of the target."""
     component: str
     """Who the Events are from."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]

@@ -1,8 +1,9 @@
 """Closing: what an incident does when its target is healthy, gone or released.
 
 Requests of a healthy target are kept for the check's healthyDelay (semantics 2.6); those of a node whose end
-their remediator expects, until it reports success, or a node of that name is there again (2.1/12). Then
-everything goes, and the incident ends.
+their remediator expects, until it reports success, or the check selects a node of that name again (2.1/12).
+That one is another individual, with an incident of its own (decision 11): it neither recovered, so that a
+healthyDelay would run, nor is remediated by these requests. Then everything goes, and the incident ends.
 """
 
 from datetime import datetime

@@ -28,11 +28,13 @@ def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) 
 
 def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """A mark that was taken off while the target is unhealthy counts as an attempt (decision 14)."""
-    is_marked = bool(seen.under_way) and not memory.has_deleted
+    is_marked = seen.is_marked
     if is_marked == memory.is_marked or seen.state is TargetState.UNKNOWN:
         return memory
     watched = memory.model_copy(update={"is_marked": is_marked})
-    return watched if is_marked or seen.state is not TargetState.EXPIRED else watched.having_lost((), now)
+    return (
+        watched if is_marked or seen.state is not TargetState.EXPIRED else watched.having_lost((), seen, now)
+    )
 
 
 def _adopting(memory: Memory, seen: Observation, now: datetime) -> Memory:
@@ -86,9 +88,8 @@ def _starting_over(memory: Memory, seen: Observation) -> Memory:
     names = [step.template.name for step in seen.steps]
     first = names.index(memory.first_step) if memory.first_step in names else 0
     before = tuple(step.template for step in seen.steps[:first])
-    return memory.model_copy(
-        update={"spent": before, "marks": (), "starts_over": False, "first_step": "", "lost": 0}
-    )
+    changes = {"spent": before, "marks": (), "starts_over": False, "first_step": ""}
+    return memory.model_copy(update=changes | {"lost": 0, "lost_attempt": 0})
 
 
 def _exhausting(memory: Memory, seen: Observation, now: datetime) -> Memory:

@@ -3,6 +3,7 @@
 What a look at the cluster adds is `health.learning`.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from types import MappingProxyType
 from typing import Self
@@ -25,6 +26,8 @@ class Memory(Frozen):
 
     requests: tuple[RequestReference, ...] = ()
     """Requests that it made or adopted and has not seen removed."""
+    withdrawn: tuple[str, ...] = ()
+    """The uids of those that it deleted itself, and that a finalizer kept: their end is no loss."""
     has_acted: bool = False
     may_hold_lease: bool = False
     """True from the moment an act was ordered: what an act that broke off left behind is given back too."""
@@ -58,6 +61,8 @@ class Memory(Frozen):
     lost: int = 0
     """Requests that somebody deleted while the target was unhealthy: each counts as an attempt."""
     lost_at: datetime | None = None
+    lost_attempt: int = 0
+    """Which remediation in a row the latest of them was of."""
     attempt: int = 0
     """Which remediation of the target in a row its latest request is of; 0 before there was one."""
     skips_back_off: bool = False
@@ -101,7 +106,21 @@ class Memory(Frozen):
 
     def attempt_of(self, seen: Observation) -> int:
         """Which remediation of the target in a row a request is of that is made or exists now."""
-        return max(self.attempt, seen.earlier_attempts + self.lost + 1)
+        return max(self.attempt, self.attempts_before(seen) + 1)
+
+    def attempts_before(self, seen: Observation) -> int:
+        """Remediations in a row that have ended: a loss may be one of those that the detector knows."""
+        return max(seen.earlier_attempts, self.lost_attempt)
+
+    def settled(self, known: tuple[RequestReference, ...], seen: Observation) -> tuple[str, ...]:
+        """The uids of those of `known` whose end is no loss, by whatever hand they went.
+
+        The incident deleted them itself; or its target recovered and failed again since, and the detector
+        counts their remediation as an earlier one.
+        """
+        if 0 < self.attempt <= seen.earlier_attempts:
+            return tuple(one.uid for one in known)
+        return tuple(one.uid for one in known if one.uid in self.withdrawn)
 
     def at(self, now: datetime) -> Self:
         """The same at `now`: an order for a time ends when the time is over."""
@@ -156,11 +175,16 @@ class Memory(Frozen):
         }
         return self.model_copy(update=changes)
 
-    def having_lost(self, gone: tuple[RequestReference, ...], now: datetime) -> Self:
-        """The same once the API server said that these requests of ours are gone."""
+    def having_lost(self, gone: tuple[RequestReference, ...], seen: Observation, now: datetime) -> Self:
+        """The same once these requests of ours were looked for, and somebody had deleted them."""
         uids = {request.uid for request in gone}
-        left = tuple(known for known in self.requests if known.uid not in uids)
-        return self.model_copy(update={"requests": left, "lost": self.lost + 1, "lost_at": now})
+        changes: dict[str, object] = {
+            "requests": tuple(known for known in self.requests if known.uid not in uids),
+            "lost": self.lost + 1,
+            "lost_at": now,
+            "lost_attempt": self.attempt_of(seen),
+        }
+        return self.model_copy(update=changes)
 
     def having_marked(self, marks: tuple[RequestMark, ...]) -> Self:
         """The same once these annotations were written."""
@@ -171,10 +195,17 @@ class Memory(Frozen):
         changes = {"may_hold_lease": False, "has_given_back": True, "lease_acquired_at": None}
         return self.model_copy(update=changes)
 
-    def having_cleaned_up(self, remaining: tuple[RequestReference, ...]) -> Self:
-        """The same once all requests were deleted but those that a finalizer keeps."""
+    def having_cleaned_up(
+        self, remaining: tuple[RequestReference, ...], seen: Iterable[RequestSight] = ()
+    ) -> Self:
+        """The same once all requests were deleted but those that a finalizer keeps.
+
+        `seen` is how they were seen before: what somebody else was deleting then was not withdrawn by us.
+        """
+        not_ours = {one.uid for one in seen if one.is_being_deleted}.difference(self.withdrawn)
         changes: dict[str, object] = {
             "requests": remaining,
+            "withdrawn": tuple(one.uid for one in remaining if one.uid not in not_ours),
             "may_hold_lease": bool(remaining),
             "renew_at": None,
             "lease_acquired_at": None,

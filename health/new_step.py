@@ -1,12 +1,13 @@
 """NewStep: a step that makes a new request: only where the detector admits it, and not too soon after a loss.
 
 A request that somebody deleted while its target is unhealthy counts as an attempt (decision 14): the next one
-waits, as if the incident had ended with it. A person's `resume` skips that.
+waits, as if the incident had ended with it. A person's `resume` skips that. What the incident deleted itself,
+or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
 """
 
 from datetime import datetime, timedelta
 
-from health.back_off import delay
+from health.back_off import after_a_loss, delay
 from health.memory import Memory
 from health.moves import Act, Phase, Rest
 from health.observation import HoldReason, Observation
@@ -17,19 +18,19 @@ def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> A
     """Act, or why not yet."""
     if seen.hold is not None and not _is_skipped(seen, memory):
         return hold(seen)
-    due = _due_after_a_loss(seen, memory)
+    due = due_after_a_loss(seen, memory)
     if due is not None and now < due:
-        words = f"its request was removed by somebody, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
-        return rest(Phase.HELD, f"{seen.reason}; {HoldReason.BACK_OFF}: {words}", seconds_until(due, now))
+        return rest(Phase.HELD, f"{seen.reason}; {after_a_loss(due)}", seconds_until(due, now))
     return Act(number, seen.reason)
+
+
+def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
+    """When the next request is due because somebody deleted the one before; None: it waits for no loss."""
+    if memory.lost_at is None or memory.skips_back_off or not seen.back_off_limit_seconds:
+        return None
+    limit = timedelta(seconds=seen.back_off_limit_seconds)
+    return memory.lost_at + delay(memory.attempts_before(seen), limit)
 
 
 def _is_skipped(seen: Observation, memory: Memory) -> bool:
     return memory.skips_back_off and seen.hold is not None and seen.hold.reason is HoldReason.BACK_OFF
-
-
-def _due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
-    if memory.lost_at is None or memory.skips_back_off:
-        return None
-    limit = timedelta(seconds=seen.back_off_limit_seconds)
-    return memory.lost_at + delay(seen.earlier_attempts + memory.lost, limit)

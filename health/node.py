@@ -96,6 +96,11 @@ class Node(FrozenObject):
         return self.metadata.labels.get(EXCLUDE_LABEL) == ""
 
     @property
+    def is_marked(self) -> bool:
+        """Never: what is asked for a Node is asked by a request."""
+        return False
+
+    @property
     def configuration_to_come(self) -> str:
         """What the machine config operator is changing its configuration to, "" if it is not (2.1/10)."""
         annotations = self.metadata.annotations

@@ -109,6 +109,8 @@ class Observation(Frozen):
     steps: tuple[Step, ...] = ()
     under_way: str = ""
     """What was done to the target already, by whomever, whose end is to be awaited; "" if nothing was."""
+    is_marked: bool = False
+    """Whether the target is marked for another controller, awaited or not."""
     requests: tuple[RequestSight, ...] = ()
     """The requests in the cluster that belong to this incident, those being deleted included."""
     lease_acquired_at: datetime | None = None
@@ -116,7 +118,7 @@ class Observation(Frozen):
     healthy_delay_seconds: float = 0
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
     is_replaced: bool = False
-    """Of a target that is gone: whether another individual of its name is there."""
+    """Of a target that is gone: whether the check selects another individual of its name."""
     is_fit: bool = True
     """Whether a target that is not unhealthy counts as healthy, too."""
     is_confirmed: bool = False
@@ -155,7 +157,7 @@ def is_news(told: Observation, now: Observation) -> bool:
     A deadline that passes is no news (the incident has its own timer), nor is a request that appears (it
     made that itself). A request that disappears is, unless the incident is removing it.
     """
-    if (told.state in ENDED) != (now.state in ENDED) or (told.state in ENDED and told.state != now.state):
+    if (told.state in ENDED) != (now.state in ENDED) or (told.state in ENDED and _ended_otherwise(told, now)):
         return True
     if (told.under_way and not now.under_way) or told.is_fit != now.is_fit:
         return True
@@ -166,6 +168,11 @@ def is_news(told: Observation, now: Observation) -> bool:
     if told.lease_acquired_at and now.lease_acquired_at not in (None, told.lease_acquired_at):
         return True  # by somebody else's hand: it may be overdue now
     return _is_held_otherwise(told, now)
+
+
+def _ended_otherwise(told: Observation, now: Observation) -> bool:
+    """Whether it ended in another way; that another took the place of what is gone ends a wait, too."""
+    return (told.state, told.is_replaced) != (now.state, now.is_replaced)
 
 
 def _is_another_fact(told: Fact | None, now: Fact | None) -> bool:

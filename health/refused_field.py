@@ -8,6 +8,10 @@ LONGEST_PROBLEM = 500
 """Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
 
 
+class SaysItsValueError(ValueError):
+    """A problem that names the value in its own words, so that it is not shown once more."""
+
+
 def problem_of(details: ErrorDetails) -> InvalidCheckError:
     """One of the things that are wrong with a check, with field and value."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in details["loc"])
@@ -15,9 +19,15 @@ def problem_of(details: ErrorDetails) -> InvalidCheckError:
     problem = details["msg"].removeprefix("Value error, ")
     if details["loc"][:2] == ("spec", "selector"):
         problem = f"Invalid selector: {problem}"
+    return InvalidCheckError(_cut(field), _shown(details), _cut(problem))
+
+
+def _shown(details: ErrorDetails) -> str | float | None:
+    """The value, where that is one word or number, and was not said yet."""
     value = details["input"]
-    shown = _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
-    return InvalidCheckError(_cut(field), shown, _cut(problem))
+    if isinstance(details.get("ctx", {}).get("error"), SaysItsValueError):
+        return None
+    return _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
 
 
 def _cut(text: str) -> str:

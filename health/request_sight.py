@@ -23,6 +23,8 @@ class RequestSight(Frozen):
     """Since when the target is healthy, and the request is kept for the check's healthyDelay."""
     is_flagged_as_old: bool = False
     is_of_control_plane: bool = False
+    is_unsigned: bool = False
+    """Whether it names no incident: the reference made it, and has told of it."""
 
     @property
     def uid(self) -> str:

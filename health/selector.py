@@ -13,6 +13,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from health.frozen import FrozenObject
+from health.refused_field import SaysItsValueError
 
 _NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -31,7 +32,7 @@ class Operator(StrEnum):
 def _label_key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
     if not _NAME.fullmatch(name) or (slash and not _is_prefix(prefix)):
-        raise ValueError(f"{key!r} is not a label key")
+        raise SaysItsValueError(f"{key!r} is not a label key")
     return key
 
 
@@ -41,7 +42,7 @@ def _is_prefix(prefix: str) -> bool:
 
 def _label_value(value: str) -> str:
     if value and not _NAME.fullmatch(value):
-        raise ValueError(f"{value!r} is not a label value")
+        raise SaysItsValueError(f"{value!r} is not a label value")
     return value
 
 

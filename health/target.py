@@ -99,5 +99,9 @@ class Target(Protocol):
         """Whether a person marked it as healthy."""
 
     @property
+    def is_marked(self) -> bool:
+        """Whether another controller is asked, by a mark on it, to remediate it."""
+
+    @property
     def configuration_to_come(self) -> str:
         """To which configuration somebody is changing it, which makes it unhealthy for a while; "": none."""

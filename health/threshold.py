@@ -42,7 +42,7 @@ class IntOrPercent(Frozen):
     @staticmethod
     def _in_range(number: int) -> int:
         if number < 0:
-            raise ValueError(f"must not be negative: {number}")
+            raise ValueError("must not be negative")
         if number > LARGEST:
             raise ValueError("must fit into 32 bits")
         return number

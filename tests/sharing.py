@@ -10,7 +10,11 @@ import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it has no types
 
 ROOT = Path(__file__).parent.parent
-PARTS = {"tests/end_to_end/machines": 1, "tests/end_to_end/scenarios": 2}
+PARTS = {
+    "tests/end_to_end/machines": 1,
+    "tests/end_to_end/scenarios": 3,
+    "tests/end_to_end/surroundings": 1,
+}
 
 
 def scope_of(nodeid: str) -> str:

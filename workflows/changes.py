@@ -5,7 +5,7 @@ A call cut short would lose the object that it made; so a cancel in the middle w
 
 import asyncio
 from collections.abc import Coroutine
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError
@@ -14,8 +14,10 @@ with workflow.unsafe.imports_passed_through():
     from health.escalation import Plan
     from health.memory import Memory
     from health.moves import Outcome, RequestMark
+    from health.new_step import due_after_a_loss
     from health.observation import Hold, HoldReason, Observation, failed, refusal
     from health.references import Action, IncidentReference, RequestReference, Step
+    from health.request_sight import RequestSight
     from health.verdict import Fact
     from workflows.calls import Result, in_words, once, until_done
     from workflows.contracts import (
@@ -43,17 +45,20 @@ class Changes(Orders):
         super().__init__(incident, memory)
         self._seen: Observation | None = None
         """What is acted on; None when it must be asked for."""
+        self._requests: tuple[RequestSight, ...] = ()
+        """As they were seen last."""
         self._details = "starting"
 
     async def _act(self, number: int, seen: Observation) -> None:
         step = seen.steps[number]
         if seen.fact is None:
             raise ApplicationError(f"an observation admitted {self._incident.target} without a fact")
-        asked = self._order_to_act(number, seen, seen.fact)
+        ordered = workflow.now()
+        asked = self._order_to_act(number, seen, seen.fact, ordered)
         self._remember(may_hold_lease=True, may_have_deleted=step.action is Action.DELETE)
         result = await self._finish(self._attempt(asked))
         if result.is_lost:
-            self._memory = self._memory.having_lost(asked.known, workflow.now())
+            self._memory = self._memory.having_lost(asked.known, seen, ordered)
         elif result.is_done:
             self._seen = None
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
@@ -68,18 +73,27 @@ class Changes(Orders):
                 step, result.request, result.lease_acquired_at, workflow.now()
             )
 
-    def _order_to_act(self, number: int, seen: Observation, fact: Fact) -> ActInput:
+    def _order_to_act(self, number: int, seen: Observation, fact: Fact, now: datetime) -> ActInput:
+        known = self._known(seen, seen.steps[number])
         return ActInput(
             incident=self._incident,
             run_id=workflow.info().run_id,
             step=seen.steps[number],
             fact=fact,
             generation=seen.generation,
-            known=self._known(seen, seen.steps[number]),
+            known=known,
+            settled=self._memory.settled(known, seen),
+            due_after_loss=self._due_after_loss(known, seen, now),
             attempt=self._memory.attempt_of(seen),
             holds_lease=self._memory.holds_lease,
             is_under_way=bool(seen.requests),
         )
+
+    def _due_after_loss(
+        self, known: tuple[RequestReference, ...], seen: Observation, now: datetime
+    ) -> datetime | None:
+        """By the rule that the incident itself will wait by, if that is what the act finds."""
+        return due_after_a_loss(seen, self._memory.having_lost(known, seen, now)) if known else None
 
     def _known(self, seen: Observation, step: Step) -> tuple[RequestReference, ...]:
         """What was made in this step, or by an earlier list, and the detector does not see."""
@@ -125,7 +139,7 @@ class Changes(Orders):
         )
         result = await self._finish(until_done(CLEAN_UP, asked, CleanUpResult, summary=self._details))
         self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
-        self._memory = self._memory.having_cleaned_up(result.remaining)
+        self._memory = self._memory.having_cleaned_up(result.remaining, self._requests)
         return result.remaining
 
     async def _finish(self, change: Coroutine[None, None, Result]) -> Result:

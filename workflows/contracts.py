@@ -38,6 +38,10 @@ class ActInput(Frozen):
     generation: int
     known: tuple[RequestReference, ...] = ()
     """What the incident made before in this step; if one of these still exists, that is the request."""
+    settled: tuple[str, ...] = ()
+    """The uids of those of `known` whose end is no loss: nobody took them from the incident."""
+    due_after_loss: datetime | None = None
+    """When the next request is due if somebody took the others; None: at once, and nothing is told."""
     attempt: int = 1
     """Which remediation of the target in a row the request is of."""
     holds_lease: bool = False
@@ -54,7 +58,7 @@ class ActResult(Frozen):
     is_done: bool = False
     """The target was deleted or marked, or that is under way already; there is no request for it."""
     is_lost: bool = False
-    """What was known is gone, deleted by somebody; nothing was made anew."""
+    """What was known is gone, and somebody else deleted it; nothing was made anew."""
     lease_acquired_at: datetime | None = None
 
 

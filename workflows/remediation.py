@@ -31,7 +31,6 @@ with workflow.unsafe.imports_passed_through():
     from health.next_move import next_move
     from health.observation import Observation, TargetState
     from health.references import Action
-    from health.request_sight import RequestSight
     from workflows.calls import SUMMARY, ask
     from workflows.contracts import FRESH, eyes_queue
     from workflows.messages import LOOK, WORKFLOW, RemediationInput, State
@@ -60,8 +59,6 @@ class Remediation(Changes):
         self._orders_obeyed = 0
         self._phase, self._hold_told = Phase.WAITING, ""
         self._outcome: Outcome | None = None
-        self._requests: tuple[RequestSight, ...] = ()
-        """As they were seen last."""
         self._wakes_at: datetime | None = None
 
     @workflow.run

@@ -1,18 +1,23 @@
 """ClusterLook: asks one cluster for all that may be wrong with it.
 
 Each part is asked for by itself: what we may not see, or what fails, is a finding and hides nothing else.
+While the checks are watched, the other looks go on.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.needs import Need, needs, needs_for_requests
 from cli.doctor.of_checks import check_findings, read
 from cli.doctor.of_leases import OF_REFERENCES, leader_findings, other_leader_findings, reference_findings
 from cli.doctor.rights import Rights
+from cli.doctor.status_watch import StatusWatch
+from cli.doctor.stored_check import STORED_CHECKS
 from health.check_kind import CheckKind
 from health.global_stop import STOP, LeaseNamespace, Stop
 from health.health_check import InvalidCheckError
@@ -21,6 +26,7 @@ from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
+from kube.listing import Paging, list_all
 from kube.resource import LEASES, MACHINES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
@@ -41,19 +47,27 @@ class _Stored:
 class ClusterLook:
     """One look at one cluster."""
 
-    def __init__(self, transport: Transport, settings: Settings) -> None:
+    def __init__(self, transport: Transport, settings: Settings, watched: timedelta) -> None:
         self._transport = transport
         self._client = Client(transport)
         self._discovery = Discovery(transport)
         self._settings = settings
+        self._watched = watched
         self._now = datetime.now(UTC)
         self._checks: list[_Stored] = []
+        self._watches: list[StatusWatch] = []
 
     async def findings(self) -> list[Finding]:
-        """All that is wrong."""
+        """All that is wrong; who writes the status of checks is watched for `watched`."""
         found: list[Finding] = []
         for kind in self._settings.check_kinds:
             found += await _told(f"{kind.kind}s", self._look_at_kind(kind))
+        beside = await asyncio.gather(self._look_at_rest(), *map(self._look_for_writers, self._watches))
+        return [*found, *chain.from_iterable(beside)]
+
+    async def _look_at_rest(self) -> list[Finding]:
+        found: list[Finding] = []
+        for kind in self._settings.check_kinds:
             found += await _told(
                 f"the Lease of the reference of {kind.kind}s", self._look_for_reference(kind)
             )
@@ -65,7 +79,8 @@ class ClusterLook:
 
     async def _look_at_kind(self, kind: CheckKind) -> list[Finding]:
         try:
-            listed = await self._client.list(resource_of(kind))
+            path = resource_of(kind).path()
+            listed = await list_all(self._transport, path, STORED_CHECKS, "", Paging())
             if kind.target_kind == MACHINES.kind:
                 await self._discovery.resource(MACHINES.api_version, MACHINES.kind)
         except KindUnknown:
@@ -73,8 +88,17 @@ class ClusterLook:
                 f"{kind.resource_name} is handled, and the API server does not serve it, or not its targets"
             )
             return [problem("KindNotServed", what, "install the CRDs, or leave it out of --check-kinds")]
-        self._checks += [_Stored(kind, body) for body in listed]
-        return [finding for body in listed for finding in check_findings(kind, body, OURS, self._now)]
+        self._checks += [_Stored(kind, check.body) for check in listed.records]
+        self._watches.append(StatusWatch(kind, listed, OURS, self._now))
+        return [finding for check in listed.records for finding in check_findings(kind, check.body)]
+
+    async def _look_for_writers(self, watch: StatusWatch) -> list[Finding]:
+        missed: list[Finding] = []
+        try:
+            await watch.follow(self._transport, self._watched)
+        except KubernetesError as error:
+            missed.append(_cannot_look(f"who writes the status of {watch.kind.kind}s", error))
+        return [*missed, *watch.findings()]
 
     async def _look_for_reference(self, kind: CheckKind) -> list[Finding]:
         leases = await self._leases_named(OF_REFERENCES[kind.kind])
@@ -139,5 +163,9 @@ async def _told(what: str, look: Awaitable[list[Finding]]) -> list[Finding]:
     try:
         return await look
     except KubernetesError as error:
-        advice = "make it possible, or run this as somebody who may"
-        return [warning("CannotLook", f"cannot look at {what}: {error.message}", advice)]
+        return [_cannot_look(what, error)]
+
+
+def _cannot_look(what: str, error: KubernetesError) -> Finding:
+    advice = "make it possible, or run this as somebody who may"
+    return warning("CannotLook", f"cannot look at {what}: {error.message}", advice)

@@ -1,19 +1,20 @@
 """`paramedic doctor`: what is wrong with the cluster and with Temporal, one finding a line."""
 
-from collections.abc import Sequence
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from cli.choosing import one_of, words
+from cli.choosing import at_least, one_of, words
 from cli.console import console
-from cli.doctor.finding import Finding, Severity, summary
+from cli.doctor.finding import Examined, Severity
 from cli.failing import ExitCode, UsageError, carry_out, fail
-from health.frozen import Frozen
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, Settings, SettingsError
 
+WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
+"""Who writes a status every few seconds is met within six."""
 _STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow"}
 
 
@@ -24,22 +25,26 @@ class FindingsOutput(StrEnum):
     JSON = "json"
 
 
-class FindingsView(Frozen):
-    """What `-o json` prints."""
-
-    findings: tuple[Finding, ...]
-
-
 def doctor(
     context: typer.Context,
     *,
     cluster: Annotated[
-        str | None, typer.Option(help=f"The configured name of the cluster, as {CLUSTER_VARIABLE}.")
+        str | None,
+        typer.Option(help=f"The configured name of the cluster, as {CLUSTER_VARIABLE}, or its identity."),
     ] = None,
     check_kinds: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help=f"The kinds that are handled, as {CHECK_KINDS_VARIABLE}."),
     ] = None,
+    watched: Annotated[
+        int,
+        typer.Option(
+            "--watch-for",
+            parser=at_least(0, LONGEST_WATCH_SECONDS),
+            metavar="SECONDS",
+            help="How long to watch who writes the status of checks, at most; 0: look once.",
+        ),
+    ] = WATCHED_SECONDS,
     output: Annotated[
         FindingsOutput,
         typer.Option(
@@ -59,9 +64,10 @@ def doctor(
     environment: dict[str, str] = context.obj | {
         name: value for name, value in given.items() if value is not None
     }
-    found = carry_out(examine(_settings(environment), environment))
-    _print(found, output)
-    if found:
+    watch_for = timedelta(seconds=watched)
+    examined = carry_out(examine(_settings(environment), environment, watch_for))
+    _print(examined, output)
+    if examined.findings:
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -72,12 +78,12 @@ def _settings(environment: dict[str, str]) -> Settings:
         raise fail(UsageError(str(error))) from error
 
 
-def _print(found: Sequence[Finding], output: FindingsOutput) -> None:
+def _print(examined: Examined, output: FindingsOutput) -> None:
     if output is FindingsOutput.JSON:
-        typer.echo(FindingsView(findings=tuple(found)).model_dump_json(indent=2))
+        typer.echo(examined.model_dump_json(indent=2))
         return
-    for finding in found:
+    for finding in examined.findings:
         line = Text(str(finding))
         line.stylize(_STYLES[finding.severity], 0, len(finding.severity))
         console(is_cut=False).print(line)
-    typer.echo(summary(found), err=True)
+    typer.echo(examined.summary, err=True)

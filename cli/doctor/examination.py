@@ -1,9 +1,12 @@
-"""Examination: one look at the cluster and one at Temporal."""
+"""Examination: one look at the cluster and one at Temporal, side by side."""
 
+import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 
 from cli.doctor.cluster_look import ClusterLook
-from cli.doctor.finding import Finding, Severity, problem
+from cli.doctor.cluster_name import identities
+from cli.doctor.finding import Examined, Finding, Severity, problem
 from cli.doctor.temporal_look import temporal_findings
 from cli.failing import UsageError
 from kube.client import Client
@@ -13,27 +16,33 @@ from runtime.cluster import read_cluster_identity
 from runtime.settings import Settings, SettingsError
 
 
-async def examine(settings: Settings, environment: Mapping[str, str]) -> list[Finding]:
-    """All that is wrong, problems first.
+async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:
+    """All that is wrong; who writes the status of checks is watched for `watched`.
 
     Raises:
         UsageError: what the environment says of Temporal cannot be used.
 
     """
-    cluster, found = await _look_at_cluster(settings)
     try:
-        found += await temporal_findings(environment, cluster)
+        cluster, found = await _look(settings, environment, watched)
     except SettingsError as error:
         raise UsageError(str(error)) from error
-    return sorted(found, key=lambda finding: finding.severity is not Severity.PROBLEM)
+    ordered = sorted(found, key=lambda finding: finding.severity is not Severity.PROBLEM)
+    return Examined(cluster=cluster, findings=tuple(ordered))
 
 
-async def _look_at_cluster(settings: Settings) -> tuple[str | None, list[Finding]]:
-    """Its identity, None where it does not answer; and what is wrong with it."""
+async def _look(
+    settings: Settings, environment: Mapping[str, str], watched: timedelta
+) -> tuple[str | None, list[Finding]]:
     try:
         async with await Transport.connect() as transport:
-            cluster = await read_cluster_identity(Client(transport), settings.cluster)
-            return cluster, await ClusterLook(transport, settings).findings()
+            identity = await read_cluster_identity(Client(transport), settings.cluster)
+            meant = identities(settings.cluster, identity)
+            of_cluster, of_temporal = await asyncio.gather(
+                ClusterLook(transport, settings, watched).findings(), temporal_findings(environment, meant)
+            )
+            return meant[0], [*of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
-        return None, [problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")]
+        unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
+        return None, [unreachable, *await temporal_findings(environment, ())]

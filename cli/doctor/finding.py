@@ -1,6 +1,5 @@
-"""Finding: one thing that is wrong, and what to do about it."""
+"""Finding: one thing that is wrong, and what to do about it; Examined: all that is."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 
 from health.frozen import Frozen
@@ -38,9 +37,21 @@ def warning(reason: str, what: str, advice: str) -> Finding:
     return Finding(severity=Severity.WARNING, reason=reason, what=what, advice=advice)
 
 
-def summary(findings: Sequence[Finding]) -> str:
-    """How many there are of which severity."""
-    if not findings:
-        return "nothing is wrong"
-    counts = {one: sum(finding.severity is one for finding in findings) for one in Severity}
-    return ", ".join(f"{count} {one}{'s' * (count > 1)}" for one, count in counts.items() if count)
+class Examined(Frozen):
+    """What was looked at, and what is wrong with it; as JSON its fields."""
+
+    cluster: str | None
+    """Its identity, None where it does not answer."""
+    findings: tuple[Finding, ...]
+    """Problems first."""
+
+    @property
+    def summary(self) -> str:
+        """Which cluster it is, and how many findings of which severity there are."""
+        where = f"cluster {self.cluster}: " if self.cluster else ""
+        return f"{where}{self._counted or 'nothing is wrong'}"
+
+    @property
+    def _counted(self) -> str:
+        counts = {one: sum(finding.severity is one for finding in self.findings) for one in Severity}
+        return ", ".join(f"{count} {one}{'s' * (count > 1)}" for one, count in counts.items() if count)

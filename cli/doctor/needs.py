@@ -87,6 +87,7 @@ _FOR_NODES = (
     Need(Process.DETECTOR, _NODE_CHECKS, "nodehealthchecks/status", ("patch",)),
     Need(Process.DETECTOR, "", "events", ("create",), "default"),
     Need(Process.WORKER, _NODE_CHECKS, "nodehealthchecks", ("get", "list")),
+    Need(Process.WORKER, "", "events", ("create",), "default"),
 )
 _FOR_MACHINES = (
     Need(Process.DETECTOR, _MACHINES, "machines", _WATCH, granted_by=OPENSHIFT),

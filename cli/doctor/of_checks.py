@@ -1,14 +1,14 @@
 """What is wrong with one health check, by what the API server stores of it.
 
-Others write its status, it cannot be read, or it says itself that it does not work.
+It cannot be read, or it says itself that it does not work.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, problem
+from cli.doctor.stored_check import name_of
 from health.check_kind import CheckKind
 from health.health_check import HealthCheck, InvalidCheckError
 from health.openshift.conditions import (
@@ -17,9 +17,6 @@ from health.openshift.conditions import (
     REQUEST_AVAILABLE,
     TEMPLATE_AVAILABLE,
 )
-from health.references import CheckReference
-from health.status_writers import ManagedFields, StatusWriter, other_writers
-from health.timestamps import stamp
 
 
 @dataclass(frozen=True)
@@ -59,41 +56,11 @@ def read(kind: CheckKind, stored: Mapping[str, Any]) -> HealthCheck | InvalidChe
         return error
 
 
-def check_findings(
-    kind: CheckKind, stored: Mapping[str, Any], ours: Collection[str], now: datetime
-) -> list[Finding]:
-    """All that is wrong with the check; `ours` are the field managers of our processes."""
-    name = _name(kind, stored)
-    return [
-        *_written_by_others(name, stored, ours, now),
-        *(_unreadable(kind, name, stored) or _ailing(name, stored)),
-    ]
-
-
-def _name(kind: CheckKind, stored: Mapping[str, Any]) -> str:
+def check_findings(kind: CheckKind, stored: Mapping[str, Any]) -> list[Finding]:
+    """What is wrong with the check, whoever writes its status."""
     metadata = stored["metadata"]
-    reference = CheckReference(kind=kind.kind, namespace=metadata.get("namespace", ""), name=metadata["name"])
-    return str(reference).replace("/", " ", 1)
-
-
-def _written_by_others(
-    name: str, stored: Mapping[str, Any], ours: Collection[str], now: datetime
-) -> Iterator[Finding]:
-    listed = stored["metadata"].get("managedFields") or ()
-    entries = [ManagedFields.model_validate(entry) for entry in listed]
-    for writer in other_writers(entries, ours, now):
-        yield _writing(name, writer)
-
-
-def _writing(name: str, writer: StatusWriter) -> Finding:
-    reason, when = "StatusWrittenByAnother", f"(last at {stamp(writer.last)})"
-    why = "two controllers would remediate the same targets"
-    if writer.is_over:
-        what = f"{writer.manager!r} wrote the status of {name} within the last hour {when}, and we did since"
-        return warning(reason, what, f"make sure that it is stopped, {why}")
-    return warning(
-        reason, f"{writer.manager!r} is still writing the status of {name} {when}", f"stop it, {why}"
-    )
+    name = name_of(kind, metadata.get("namespace", ""), metadata["name"])
+    return _unreadable(kind, name, stored) or _ailing(name, stored)
 
 
 def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:

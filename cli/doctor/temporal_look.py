@@ -1,6 +1,6 @@
 """A look at Temporal: whether it answers, has the namespace, is set up, and has a worker."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from temporalio.api.enums.v1 import TaskQueueType
@@ -9,6 +9,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, Describe
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.doctor.cluster_name import configured_name
 from cli.doctor.finding import Finding, problem
 from runtime import search_attributes
 from runtime.insisting import one_sentence
@@ -21,8 +22,10 @@ POLLED_WITHIN = timedelta(minutes=2)
 """A poll takes a minute at most, and the server remembers those who polled for five."""
 
 
-async def temporal_findings(environment: Mapping[str, str], cluster: str | None) -> list[Finding]:
-    """All that is wrong with Temporal for `cluster`; without one nobody knows where its worker polls.
+async def temporal_findings(environment: Mapping[str, str], cluster: Sequence[str]) -> list[Finding]:
+    """All that is wrong with Temporal for a cluster of one of these identities, the likeliest first.
+
+    Without one nobody knows where its worker polls.
 
     Raises:
         SettingsError: what the environment says of Temporal cannot be used.
@@ -40,12 +43,12 @@ async def temporal_findings(environment: Mapping[str, str], cluster: str | None)
         return [problem("TemporalRefuses", what, "correct the credentials, or try again")]
 
 
-async def _findings(client: Client, cluster: str | None) -> list[Finding]:
+async def _findings(client: Client, cluster: Sequence[str]) -> list[Finding]:
     if not await _has_namespace(client):
         what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
         advice = f"`temporal operator namespace create -n {client.namespace}`, then `paramedic setup`"
         return [problem("NamespaceMissing", what, advice)]
-    polled = [] if cluster is None else await _look_for_worker(client, cluster)
+    polled = await _look_for_worker(client, cluster) if cluster else []
     return [*await _look_at_search_attributes(client), *polled]
 
 
@@ -70,8 +73,16 @@ async def _look_at_search_attributes(client: Client) -> list[Finding]:
     return [problem("SearchAttributesMissing", what, "run `paramedic setup`")]
 
 
-async def _look_for_worker(client: Client, cluster: str) -> list[Finding]:
-    queue = hands_queue(cluster)
+async def _look_for_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
+    for identity in cluster:
+        if await _is_polled(client, hands_queue(identity)):
+            return []
+    what = f"no worker polls the task queue {hands_queue(cluster[0])}"
+    advice = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
+    return [problem("NoWorker", what, advice)]
+
+
+async def _is_polled(client: Client, queue: str) -> bool:
     answer = await client.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(
             namespace=client.namespace,
@@ -80,7 +91,4 @@ async def _look_for_worker(client: Client, cluster: str) -> list[Finding]:
         )
     )
     since = datetime.now(UTC) - POLLED_WITHIN
-    if any(poller.last_access_time.ToDatetime(UTC) >= since for poller in answer.pollers):
-        return []
-    what = f"no worker polls the task queue {queue}"
-    return [problem("NoWorker", what, "start one, with this PARAMEDIC_CLUSTER and this Temporal namespace")]
+    return any(poller.last_access_time.ToDatetime(UTC) >= since for poller in answer.pollers)

@@ -96,11 +96,18 @@ class Glance:
         if seen is None:
             return self._ended(TargetState.GONE, f"{target} is gone")
         if seen.metadata.uid != target.uid:
-            gone = self._ended(TargetState.GONE, f"{target} is another individual now")
-            return gone.model_copy(update={"is_replaced": True})
+            return self._replaced(check, seen)
         if not check.selects(seen):
             return self._ended(TargetState.RELEASED, f"{self.incident.check} no longer selects {target}")
         return self._judged(check, seen)
+
+    def _replaced(self, check: HealthCheck, other: Target) -> Observation:
+        """Another has its name; to the check that is somebody only if it selects it (semantics 2.1/12)."""
+        target = self.incident.target
+        if not check.selects(other):
+            return self._ended(TargetState.GONE, f"{target} is gone; another of its name is not selected")
+        gone = self._ended(TargetState.GONE, f"{target} is another individual now")
+        return gone.model_copy(update={"is_replaced": True})
 
     def _judged(self, check: HealthCheck, target: Target) -> Observation:
         verdict = check.verdict(target, self.now, self.picture.surroundings)
@@ -116,6 +123,7 @@ class Glance:
             hold=admission(self._question(check, target, failed)),
             steps=check.steps_for(target),
             under_way=check.under_way(target),
+            is_marked=target.is_marked,
             requests=self._requests,
             lease_acquired_at=acquired_at(self.picture, self.incident.check, target),
             earlier_attempts=self.back_off.earlier(failed),
@@ -133,8 +141,8 @@ class Glance:
             allowance=self.picture.checks[reference].allowance(check, checks_own),
             target=target_facts(self.picture, reference, target, self.now),
             storm=self.storm,
-            # What has a request is no new remediation, and its next step is none either.
-            back_off=None if self._requests else self.back_off.hold(failed, self.now),
+            # What has a request or a mark is no new remediation, and its next step is none either.
+            back_off=None if self._requests or target.is_marked else self.back_off.hold(failed, self.now),
             around=check_surroundings(self.picture, reference, self.now),
             unread_templates=self.sight.unread_templates,
             unread_surroundings=self.sight.unread_surroundings,
@@ -153,6 +161,7 @@ class Glance:
             is_fit=check.is_fit(target, self.picture.surroundings),
             # Of a deletion whose answer was lost: what is going is not unhealthy any more once its Node went.
             under_way=check.under_way(target),
+            is_marked=target.is_marked,
             is_confirmed=target.is_confirmed_healthy,
             generation=check.generation,
         )

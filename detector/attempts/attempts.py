@@ -15,25 +15,42 @@ the limit, and is then held by something else for as long, begins anew.
 
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.picture.request_index import RequestIndex, SeenRequest
+from detector.picture.picture import Picture
+from detector.picture.request_index import SeenRequest
 from health.back_off import BackOff, EndedAttempt
 from health.kinds import CHECK_KINDS
 from health.target import Target, TargetName, TargetPlace, owner_name
 
 SECOND = timedelta(seconds=1)
+LATE = 2 * SECOND
+"""Creations and deletions are told in whole seconds, and one that takes an instant is seen a moment later."""
 NOT_READ = "which remediations ended before was not read yet"
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """The deletion of a target that was unhealthy for long enough."""
+
+    target: Target
+    place: TargetPlace
+    failed: datetime
+    """Since when it was unhealthy."""
+    ended: datetime
+    is_witnessed: bool
+    """Whether it was seen to be deleted, before what is seen after it."""
 
 
 class Attempts:
     """The ended remediations of each target."""
 
-    def __init__(self, limit: timedelta, requests: RequestIndex, now: Callable[[], datetime]) -> None:
+    def __init__(self, limit: timedelta, picture: Picture, now: Callable[[], datetime]) -> None:
         self.limit = limit
         self.unread = NOT_READ
         """Why it is not known yet what there was before; "" once it is."""
-        self._requests = requests
+        self._picture = picture
         self._now = now
         self._ended: dict[TargetName, list[EndedAttempt]] = {}
         """By target or owner, in the order in which their latest ones became known; each list by its ends."""
@@ -43,10 +60,13 @@ class Attempts:
         if before is None or after is not None or before.owner is None:
             return
         request, owner = before.request, before.owner
-        if self._requests.of(owner, request.target_name):
+        if self._picture.requests.of(owner, request.target_name):
             return
         target = TargetName(CHECK_KINDS[owner.kind].target_kind, owner.namespace, request.target_name)
-        requested = request.metadata.creation_timestamp
+        check = self._picture.checks.get(owner)
+        # Times are in whole seconds: that one failed again in the second of its request is seen only here.
+        goes_on = check is None or request.target_name in check.unhealthy
+        requested = request.metadata.creation_timestamp if goes_on else None
         self.note(target, EndedAttempt(request.attempt, self._now(), requested))
 
     def note(self, target: TargetName, attempt: EndedAttempt) -> None:
@@ -65,14 +85,21 @@ class Attempts:
         ended.insert(at, attempt)
         del ended[: bisect_left(ended, self.horizon, key=_end)]
 
-    def deleted(self, target: Target, place: TargetPlace, failed: datetime) -> None:
-        """Note that a target, unhealthy since `failed`, is being deleted, and its owner replaces it."""
-        deleted = target.metadata.deletion_timestamp
-        if deleted is None or not target.replaced_by:
+    def deleted(self, deletion: Deletion) -> None:
+        """Note that an unhealthy target was deleted, which its owner replaces."""
+        target, place = deletion.target, deletion.place
+        if not target.replaced_by:
             return
-        name = place.named(target.metadata.name)
-        number = self.before(name, target).earlier(failed) + 1
-        self.note(owner_name(place.namespace, target.replaced_by), EndedAttempt(number, deleted))
+        number = self.before(place.named(target.metadata.name), target).earlier(deletion.failed) + 1
+        beside = self._beside(deletion) if deletion.is_witnessed else frozenset()
+        attempt = EndedAttempt(number, deletion.ended, beside=beside)
+        self.note(owner_name(place.namespace, target.replaced_by), attempt)
+
+    def _beside(self, deletion: Deletion) -> frozenset[str]:
+        """Those of its owner that are there, and are so young that their times could not tell."""
+        others = self._picture.targets.at(deletion.place).values()
+        young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
+        return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)
 
     def before(self, name: TargetName, seen: Target | None = None) -> BackOff:
         """What is known of the latest remediation of a target, or of one that it replaces."""
@@ -83,9 +110,9 @@ class Attempts:
     def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
         """The latest deletion under the same owner that `seen` came after, if there is one (decision 14)."""
         ended = self._ended.get(owner_name(namespace, seen.replaced_by), []) if seen.replaced_by else []
-        # In whole seconds, as the API server tells both.
-        before = bisect_left(ended, seen.metadata.creation_timestamp + SECOND, key=_end)
-        return ended[max(0, before - 1) : before]
+        before = bisect_left(ended, seen.metadata.creation_timestamp + LATE, key=_end)
+        earlier = [one for one in ended[:before] if seen.metadata.uid not in one.beside]
+        return earlier[-1:]
 
     @property
     def horizon(self) -> datetime:

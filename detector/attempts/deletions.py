@@ -1,24 +1,37 @@
-"""Deletions: an unhealthy target that is being deleted is a remediation, which its owner's next ones follow.
+"""Deletions: a target that is deleted when its time is over was remediated, and its owner's next ones follow.
 
 Whoever deleted it: a person who does so between two of ours is part of the row (decision 14). But one that
-was healthy until then was no remediation, whatever its end makes of it: it must have been seen unhealthy
-before, or say itself that it was.
+was healthy until then, or not unhealthy for long enough, was no remediation, whatever its end makes of it: it
+must have been seen unhealthy before, or say itself that it was. Without a finalizer it goes in an instant,
+and is never seen going.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
-from detector.attempts.attempts import Attempts
+from detector.attempts.attempts import SECOND, Attempts, Deletion
 from detector.picture.picture import Picture
 from detector.picture.target_store import place_of
 from health.health_check import HealthCheck, InvalidCheckError
 from health.references import CheckReference
 from health.target import Target
-from health.verdict import Fact
+from health.verdict import HEALTHY, Verdict
 
 Sees = Callable[[CheckReference], bool]
 """Whether all that the numbers of a check rest on was read."""
 _Name = tuple[CheckReference, str]
+
+
+@dataclass(frozen=True)
+class _Failing:
+    """An unhealthy target."""
+
+    seen: Target
+    since: datetime
+    deadline: datetime
+    is_witnessed: bool = True
+    """Whether it was seen before somebody deleted it."""
 
 
 class Deletions:
@@ -29,8 +42,8 @@ class Deletions:
         self._attempts = attempts
         self._sees = sees
         self._now = now
-        self._failed: dict[_Name, datetime] = {}
-        """Since when those are unhealthy that nobody deletes yet."""
+        self._failing: dict[_Name, _Failing] = {}
+        """Those that nobody deletes yet."""
         self._noted: dict[_Name, str] = {}
         """The individuals whose deletion was noted, and that are not gone yet."""
         picture.subscribe(self._changed)
@@ -38,41 +51,58 @@ class Deletions:
     def _changed(self, check: CheckReference, target: str | None) -> None:
         if target is None:
             return
-        judge, seen = self._picture.checks.get(check), self._picture.targets.get(check, target)
-        if judge is None or isinstance(judge.check, InvalidCheckError) or seen is None:
-            self._forget((check, target))
+        name, judge = (check, target), self._picture.checks.get(check)
+        if judge is None or isinstance(judge.check, InvalidCheckError):
+            self._forget(name)
+            return
+        seen = self._picture.targets.get(check, target)
+        if seen is None:
+            self._see_gone(name)
             return
         # Of one that is not selected any more nothing is so by this check.
-        fact = self._fact(judge.check, seen) if target in judge.unhealthy else None
+        verdict = self._verdict(judge.check, seen) if target in judge.unhealthy else HEALTHY
         if seen.metadata.deletion_timestamp is None:
-            self._see((check, target), fact)
+            self._see(name, seen, verdict)
         else:
-            self._see_going((check, target), seen, fact)
+            self._see_going(name, seen, verdict, seen.metadata.deletion_timestamp)
 
-    def _fact(self, check: HealthCheck, seen: Target) -> Fact | None:
-        return check.verdict(seen, self._now(), self._picture.surroundings).fact
+    def _verdict(self, check: HealthCheck, seen: Target) -> Verdict:
+        return check.verdict(seen, self._now(), self._picture.surroundings)
 
     def _forget(self, name: _Name) -> None:
-        self._failed.pop(name, None)
+        self._failing.pop(name, None)
         self._noted.pop(name, None)
 
-    def _see(self, name: _Name, fact: Fact | None) -> None:
+    def _see(self, name: _Name, seen: Target, verdict: Verdict) -> None:
         self._forget(name)
-        if fact is not None:
-            self._failed[name] = fact.since
+        if verdict.fact is not None and verdict.deadline is not None:
+            self._failing[name] = _Failing(seen, verdict.fact.since, verdict.deadline)
 
-    def _see_going(self, name: _Name, seen: Target, fact: Fact | None) -> None:
-        failed = self._failed.pop(name, None) or _before_its_end(seen, fact)
+    def _see_going(self, name: _Name, seen: Target, verdict: Verdict, deleted: datetime) -> None:
+        failing = self._failing.pop(name, None) or _before_its_end(seen, verdict, deleted)
         # Once: its own deletion may look like one that it came after.
-        if failed is None or self._noted.get(name) == seen.metadata.uid or not self._sees(name[0]):
-            return
-        self._noted[name] = seen.metadata.uid
-        self._attempts.deleted(seen, place_of(name[0]), failed)
+        if failing is not None and self._noted.get(name) != seen.metadata.uid:
+            self._noted[name] = seen.metadata.uid
+            self._note(name, failing, deleted)
+
+    def _see_gone(self, name: _Name) -> None:
+        failing = self._failing.get(name)
+        self._forget(name)
+        is_unreadable = self._picture.targets.is_unreadable(place_of(name[0]).named(name[1]))
+        if failing is not None and not is_unreadable:
+            self._note(name, failing, self._now())
+
+    def _note(self, name: _Name, failing: _Failing, deleted: datetime) -> None:
+        # Deletions are told in whole seconds.
+        if failing.deadline <= deleted + SECOND and self._sees(name[0]):
+            place = place_of(name[0])
+            deletion = Deletion(failing.seen, place, failing.since, deleted, failing.is_witnessed)
+            self._attempts.deleted(deletion)
 
 
-def _before_its_end(seen: Target, fact: Fact | None) -> datetime | None:
-    """Since when it failed, if that was before it was deleted; a time that moves tells nothing."""
-    deleted = seen.metadata.deletion_timestamp
-    if fact is None or fact.is_moving or deleted is None or fact.since >= deleted:
+def _before_its_end(seen: Target, verdict: Verdict, deleted: datetime) -> _Failing | None:
+    """How it failed, if that was before it was deleted; a time that moves tells nothing."""
+    fact, deadline = verdict.fact, verdict.deadline
+    if fact is None or deadline is None or fact.is_moving or fact.since >= deleted:
         return None
-    return fact.since
+    return _Failing(seen, fact.since, deadline, is_witnessed=False)

@@ -1,19 +1,30 @@
 """The reference's gauges of each MachineHealthCheck of OpenShift, as the picture shows it at a scrape (A.1).
 
-They end with the check. What the worker deletes, the worker counts.
+They end with the check, and are as its status while it is paused. What the worker deletes, the worker
+counts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.picture.picture import Picture
+from health.health_check import InvalidCheckError
 from health.openshift.check import KIND
+from health.openshift.conditions import REMEDIATION_ALLOWED
+from health.openshift.status import stored_condition
+from health.references import CheckReference
 
 COVERED = "mapi_machinehealthcheck_nodes_covered"
 SHORT_CIRCUIT = "mapi_machinehealthcheck_short_circuit"
 _LABELS = ("name", "namespace")
+
+
+class _Numbers(NamedTuple):
+    covered: int
+    is_short_circuited: bool
 
 
 class MachineCheckMetrics(Collector):
@@ -29,9 +40,25 @@ class MachineCheckMetrics(Collector):
         text = "1 while more Machines are unhealthy than the check allows, so that nothing is remediated."
         short_circuit = GaugeMetricFamily(SHORT_CIRCUIT, text, labels=_LABELS)
         for check in self._picture.checks if self._is_leader() else ():
-            allowance = self._picture.allowance(check)
-            if check.kind == KIND and allowance is not None:
-                covered.add_metric((check.name, check.namespace), allowance.total)
-                short_circuit.add_metric((check.name, check.namespace), not allowance.allowed)
+            numbers = self._numbers(check)
+            if numbers is not None:
+                covered.add_metric((check.name, check.namespace), numbers.covered)
+                short_circuit.add_metric((check.name, check.namespace), numbers.is_short_circuited)
         yield covered
         yield short_circuit
+
+    def _numbers(self, check: CheckReference) -> _Numbers | None:
+        """None: there is nothing to tell of it."""
+        allowance, entry = self._picture.allowance(check), self._picture.checks[check]
+        if check.kind != KIND or allowance is None or isinstance(entry.check, InvalidCheckError):
+            return None
+        if entry.check.is_frozen:
+            return _as_published(entry.record.status)
+        return _Numbers(allowance.total, not allowance.allowed)
+
+
+def _as_published(status: Mapping[str, Any]) -> _Numbers | None:
+    if "expectedMachines" not in status:
+        return None
+    is_allowed = stored_condition(status, REMEDIATION_ALLOWED).get("status") != "False"
+    return _Numbers(status["expectedMachines"], not is_allowed)

@@ -47,6 +47,10 @@ class TargetStore:
         """What could be a target of `check`, by its name; None if it is not there."""
         return self.of(check).get(name)
 
+    def is_unreadable(self, name: TargetName) -> bool:
+        """Whether it is there, and does not parse."""
+        return Key(name.namespace, name.name) in self.broken.get(name.kind, {})
+
     def problem(self, target: TargetReference) -> str | None:
         """What of a target that is there does not parse: itself, or its Node; None where nothing is wrong."""
         own = self.broken.get(target.kind, {}).get(Key(target.namespace, target.name))

@@ -64,7 +64,7 @@ class Sighting:
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
             node_name=target.node_name,
-            back_off=None if requests else back_off.hold(failed, now),
+            back_off=None if requests or target.is_marked else back_off.hold(failed, now),
             earlier_attempts=back_off.earlier(failed),
             request_refusal=picture.refusals.of(reference, name),
         )

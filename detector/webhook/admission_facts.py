@@ -3,7 +3,8 @@
 What is watched anyway answers without a request where it lets a check pass: had it been a moment behind, the
 check would be flagged. A refusal rests on what is read at that moment: who has just annotated a template is
 not told that he has not. Of templates that may be read but not listed, those that the check names are read,
-as the detector works with such checks.
+as the detector works with such checks. What keeps the cluster from being asked, and so refuses every check,
+is logged when it begins and when it ends.
 """
 
 import asyncio
@@ -19,14 +20,16 @@ from health.nodehealthcheck.admission_review import (
     templates_of_steps,
 )
 from health.references import TemplateReference
-from health.remediation_request import MULTIPLE_TEMPLATES
+from health.remediation_request import is_one_of_several
 from health.template_validity import Template
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
+from runtime.problems import Problems
 
+PART = "webhook"
 INFRASTRUCTURES = Resource("config.openshift.io/v1", "Infrastructure", "infrastructures", namespaced=False)
 
 
@@ -44,6 +47,8 @@ class AdmissionFacts:
         self._client = Client(transport)
         self._discovery = Discovery(transport)
         self._watched = watched
+        # Not those of the process: one that is not ready would not be asked again, and never be well.
+        self._problems = Problems("every NodeHealthCheck is refused")
 
     async def of(self, change: Change) -> Facts:
         """Return what the answer to `change` depends on; a deletion depends on nothing else.
@@ -54,6 +59,15 @@ class AdmissionFacts:
         """
         if change.operation is Operation.DELETE:
             return Facts()
+        try:
+            facts = await self._ask(change)
+        except KubernetesError as error:
+            self._problems.report(PART, error.message)
+            raise
+        self._problems.report(PART, "")
+        return facts
+
+    async def _ask(self, change: Change) -> Facts:
         kinds, named = sorted(doubtful_kinds(change.new)), templates_of_steps(change.new)
         several = await asyncio.gather(*(self._take_several(kind, named) for kind in kinds))
         single = frozenset(kind for kind, take in zip(kinds, several, strict=True) if not take)
@@ -67,7 +81,7 @@ class AdmissionFacts:
             found = await self._read(kind, named)
         except KubernetesError:
             return False  # what cannot be read counts as not supported, as in the reference
-        return bool(found) and all(map(_is_one_of_several, found))
+        return bool(found) and all(map(is_one_of_several, found))
 
     async def _read(self, kind: TemplateKind, named: Collection[TemplateReference]) -> Collection[Object]:
         """All templates of a kind; of those that we may not list the named ones."""
@@ -90,7 +104,3 @@ class AdmissionFacts:
             return None  # not an OpenShift cluster
         topology: str = infrastructure.get("status", {}).get("controlPlaneTopology", "")
         return topology
-
-
-def _is_one_of_several(template: Object) -> bool:
-    return MULTIPLE_TEMPLATES in (template["metadata"].get("annotations") or {})

@@ -25,7 +25,7 @@ from health.nodehealthcheck.target_events import target_notes
 from health.observation import HoldReason
 from health.storm import storm_hold
 
-_PREFIX = "[remediation] "
+PREFIX = "[remediation] "
 
 
 def announcements(
@@ -143,8 +143,8 @@ def _detected(before: CheckSight | None, after: CheckSight, now: datetime) -> It
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
             continue
-        if any(request.created < fact.since for request in target.requests):
-            continue  # it failed again under a request that was made for an earlier failure
+        if any(request.is_unsigned or request.created < fact.since for request in target.requests):
+            continue  # the reference told of it, or it failed again under a request for an earlier failure
         message = (
             f'Node matches unhealthy condition. Node "{target.name}", '
             f'condition type "{fact.condition}", condition status "{fact.status}"'
@@ -173,5 +173,5 @@ def _note(sight: CheckSight, severity: Severity, reason: str, message: str, *see
         seed="\n".join((sight.uid, reason, *seed)),
         severity=severity,
         reason=reason,
-        message=f"{_PREFIX}{message}",
+        message=f"{PREFIX}{message}",
     )

@@ -1,8 +1,9 @@
 """Events of a NodeHealthCheck about its requests: that one was made, and that one was deleted.
 
-The reference tells of the deletions that it orders itself, when a Node has recovered or is no target any
-more (semantics 1.5). No request says who deleted it. So one that goes while its Node was unhealthy all the
-time is told in words that are true whoever did it: somebody else, or we after `abort`.
+Who made one tells of it: one that names no incident was told by the reference (decision 39). The reference
+tells of the deletions that it orders itself, when a Node has recovered or is no target any more (semantics
+1.5). No request says who deleted it. So one that goes while its Node was unhealthy all the time is told in
+words that are true whoever did it: somebody else, or we after an order.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ def request_notes(before: CheckSight | None, after: CheckSight, now: datetime) -
 
 
 def _created(target: str, request: RequestSight, now: datetime) -> Iterator[RequestNote]:
-    if now - request.created <= _YOUNG:
+    if not request.is_unsigned and now - request.created <= _YOUNG:
         message = f"Created remediation object for node {target}"
         yield RequestNote(Severity.NORMAL, "RemediationCreated", message, request.uid)
 

@@ -20,6 +20,7 @@ from pydantic.alias_generators import to_camel
 
 from health.durations import Duration, SignedDuration
 from health.frozen import FrozenObject
+from health.refused_field import SaysItsValueError
 from health.selector import LabelSelector
 from health.template_field import Template, Text
 from health.threshold import Amount
@@ -28,7 +29,7 @@ SHORTEST_STEP = timedelta(minutes=1)
 MACHINE_DELETION = "MachineDeletionRemediationTemplate"
 
 
-class Refused(ValueError):
+class Refused(SaysItsValueError):
     """Something is refused in the reference's words, which name field and value by themselves."""
 
     def __init__(self, *problems: str) -> None:

@@ -1,11 +1,17 @@
-"""Events about a Machine that was deleted or marked, or could not be; texts as the reference's (A.1).
+"""Events about a Machine that was deleted or marked, or could not be, or that waits for back-off.
+
+Texts are the reference's (A.1); `RemediationRestricted` it tells of a whole check only (decision 14).
 
 The seed names the incident and its run: an attempt that is made again tells nothing twice.
 """
 
 from health.announcement import Announcement, Severity
+from health.lost_request import LostRequest
 from health.openshift.machine_target import MachineTarget
+from health.openshift.target_events import RESTRICTED
 from health.remediation_request import Attempt
+
+_ACTION = "Remediate"
 
 
 def deleted(attempt: Attempt, target: MachineTarget) -> Announcement:
@@ -32,6 +38,14 @@ def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Announc
     return _told(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
 
 
+def request_lost(lost: LostRequest) -> Announcement:
+    """That it waits, since somebody deleted its request."""
+    check, machine = lost.incident.check, lost.incident.target.name
+    name = f"{check.namespace}/{check.name}/{machine}/{lost.node_name}"
+    message = f"Machine {name} remediation restricted: {lost.words}"
+    return Announcement(lost.seed, Severity.NORMAL, RESTRICTED, message, action=_ACTION)
+
+
 def _requesting(attempt: Attempt, target: MachineTarget) -> str:
     return f"Requesting external remediation of node associated with machine {_named(attempt, target)}"
 
@@ -43,4 +57,4 @@ def _named(attempt: Attempt, target: MachineTarget) -> str:
 
 def _told(attempt: Attempt, severity: Severity, reason: str, message: str) -> Announcement:
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
-    return Announcement(seed, severity, reason, message, action="Remediate")
+    return Announcement(seed, severity, reason, message, action=_ACTION)

@@ -1,6 +1,7 @@
 """MachineHealthCheck of OpenShift as one of the kinds of health check."""
 
 from health.check_kind import CheckKind
+from health.openshift.act_events import request_lost
 from health.openshift.check import API_VERSION, KIND, MachineHealthCheck
 from health.openshift.events import announcements
 from health.openshift.machine import KIND as MACHINE
@@ -16,6 +17,7 @@ MACHINE_HEALTH_CHECK = CheckKind(
     parse=MachineHealthCheck.parse,
     status_patch=status_patch,
     announcements=announcements,
+    request_lost=request_lost,
     component="machinehealthcheck-controller",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,

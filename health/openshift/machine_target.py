@@ -41,6 +41,11 @@ class MachineTarget:
         return self.machine.node_name
 
     @property
+    def is_marked(self) -> bool:
+        """Whether it is annotated for external remediation."""
+        return self.machine.is_marked
+
+    @property
     def has_lost_its_node(self) -> bool:
         """Whether it was linked to a Node that is not there (any more)."""
         return bool(self.node_name) and self.node is None

@@ -1,6 +1,7 @@
 """Status of a MachineHealthCheck (A.1), as a pure function of what is seen.
 
-Of a paused check nothing is written; of one that cannot be read the numbers stay, since nobody knows others.
+Of a paused check nothing is written. Of one that cannot be read no number is left of those that were true
+once, and nothing is allowed.
 Conditions that are not ours stay as they are, where they are. A condition's lastTransitionTime moves when
 anything else in it does, as the reference has it, so an unchanged status is never written.
 """
@@ -32,7 +33,7 @@ def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, 
     """The merge patch that makes `stored` true; empty if it is."""
     if is_paused(sight):
         return {}
-    wanted = {**_numbers(sight), "conditions": _conditions(sight, stored, now)}
+    wanted = {**_numbers(sight, stored), "conditions": _conditions(sight, stored, now)}
     return {key: value for key, value in wanted.items() if stored.get(key) != value}
 
 
@@ -41,9 +42,11 @@ def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
     return next((one for one in _stored_conditions(stored) if one.get("type") == type_), {})
 
 
-def _numbers(sight: CheckSight) -> dict[str, int]:
+def _numbers(sight: CheckSight, stored: Status) -> dict[str, int | None]:
+    """The numbers as a merge patch has them: None takes one out."""
     if sight.allowance is None:
-        return {}
+        allowed = 0 if "remediationsAllowed" in stored else None
+        return {"expectedMachines": None, "currentHealthy": None, "remediationsAllowed": allowed}
     return {
         "expectedMachines": sight.allowance.total,
         "currentHealthy": sight.allowance.healthy,

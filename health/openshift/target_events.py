@@ -1,18 +1,20 @@
 """Events of a MachineHealthCheck about one Machine (A.1), once for each time that it fails.
 
 `DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
-what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. What
-waits for back-off has `RemediationRestricted`, which the reference tells of a whole check only (decision 14).
+what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. One
+that waits for back-off, or that somebody else has, is told as `RemediationRestricted`, which the reference
+tells of a whole check only (decisions 13 and 14).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from health.check_sight import TargetSight
-from health.observation import HoldReason
+from health.observation import Hold, HoldReason
 from health.references import CheckReference
 
 RESTRICTED = "RemediationRestricted"
+_TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
 
 
 @dataclass(frozen=True)
@@ -31,19 +33,32 @@ def machine_notes(
 ) -> Iterator[MachineNote]:
     """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
     name = f"Machine {check.namespace}/{check.name}/{after.name}/{after.node_name}"
-    if _has_timer(after) and not (before and _have_one_fact(before, after)):
+    if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
         message = f"{name} has unhealthy node {after.node_name}"
         yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
     if _is_skipped(after) and not (before and _is_skipped(before)):
         message = f"{name} has no controller owner, skipping remediation"
         yield MachineNote("SkippedNoController", message, "Remediate")
-    if after.begins_back_off(before):
-        message = f"{name} remediation restricted: {after.back_off}"
-        yield MachineNote(RESTRICTED, message, "Remediate", f"back-off {after.earlier_attempts}")
+    for hold, seed in _restrictions(before, after):
+        yield MachineNote(RESTRICTED, f"{name} remediation restricted: {hold}", "Remediate", seed)
+
+
+def _restrictions(before: TargetSight | None, after: TargetSight) -> Iterator[tuple[Hold, str]]:
+    """What begins to hold this Machine alone, and which of several times it is."""
+    if after.back_off is not None and after.begins_back_off(before):
+        yield after.back_off, f"back-off {after.earlier_attempts}"
+    known = before.hold.reason if before and before.hold else None
+    if after.hold is not None and after.hold.reason in _TAKEN and after.hold.reason is not known:
+        yield after.hold, after.hold.reason
 
 
 def _have_one_fact(before: TargetSight, after: TargetSight) -> bool:
     return before.verdict.fact is not None and before.verdict.fact.same_as(after.verdict.fact)
+
+
+def _is_known(target: TargetSight) -> bool:
+    """Whether the reference told of it already, and made a request."""
+    return any(request.is_unsigned for request in target.requests)
 
 
 def _has_timer(target: TargetSight) -> bool:

@@ -1,14 +1,26 @@
 """What the incident made before, and the detector does not see: never a second one."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from health.observation import HoldReason
 from health.references import RequestReference
 from health.remediation_request import TEMPLATE_NAME
+from kube.resource import EVENTS, NODE_HEALTH_CHECKS
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, NAMESPACE, World
 
 pytestmark = pytest.mark.cluster
+
+DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+async def told(world: World) -> list[tuple[str, str, str]]:
+    """Type, reason and message of the Events of the check."""
+    found = await world.client.list(EVENTS, "default")
+    mine = [event for event in found if event["involvedObject"].get("uid") == world.check_uid]
+    return [(event["type"], event["reason"], event["message"]) for event in mine]
 
 
 def other(world: World, **changes: str) -> RequestReference:
@@ -52,6 +64,69 @@ async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
 ) -> None:
     await world.make_request()
     assert (await hands.act(world.order(known=(other(world),)))).is_lost
+
+
+@pytest.mark.rule("decision 14", "decision 14/deleted request")
+async def test_request_whose_end_is_no_loss_is_followed_by_the_next_one_at_once(
+    world: World, hands: Hands
+) -> None:
+    known = other(world)
+    result = await hands.act(world.order(known=(known,), settled=(known.uid,), attempt=2))
+    assert not result.is_lost
+    assert result.request is not None
+    assert result.request.uid != known.uid
+    assert await world.request() is not None
+
+
+@pytest.mark.rule("decision 10", "decision 14/deleted request")
+async def test_request_whose_end_would_be_no_loss_is_the_answer_while_it_hangs(
+    world: World, hands: Hands
+) -> None:
+    known = await world.make_request()
+    result = await hands.act(world.order(known=(known,), settled=(known.uid,)))
+    assert result.request is not None
+    assert result.request.uid == known.uid
+
+
+@pytest.mark.rule("decision 14/deleted request")
+async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(world: World, hands: Hands) -> None:
+    known = (other(world), other(world, uid="ours"))
+    assert (await hands.act(world.order(known=known, settled=("ours",)))).is_lost
+    assert await world.request() is None
+
+
+@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
+    world: World, admin_hands: Hands
+) -> None:
+    order = world.order(known=(other(world),), due_after_loss=DUE)
+    words = (
+        f"[remediation] Skipped remediation of node: {world.name}, because of BackOff: "
+        "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
+    )
+    assert (await admin_hands.act(order)).is_lost
+    again = order.model_copy(update={"due_after_loss": DUE + timedelta(seconds=5)})
+    assert (await admin_hands.act(again)).is_lost
+    assert await told(world) == [("Warning", "RemediationSkipped", words)]
+
+    later = order.model_copy(update={"known": (other(world, uid="the next one"),)})
+    assert (await admin_hands.act(later)).is_lost
+    assert len(await told(world)) == 2
+
+
+@pytest.mark.rule("decision 14/event", "decision 14/limit")
+async def test_loss_after_which_nothing_waits_is_not_told(world: World, admin_hands: Hands) -> None:
+    assert (await admin_hands.act(world.order(known=(other(world),)))).is_lost
+    assert await told(world) == []
+
+
+@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+async def test_loss_counts_also_where_its_check_is_gone_and_nothing_can_be_told(
+    world: World, admin_hands: Hands
+) -> None:
+    await world.client.delete(NODE_HEALTH_CHECKS, world.name)
+    assert (await admin_hands.act(world.order(known=(other(world),), due_after_loss=DUE))).is_lost
+    assert await told(world) == []
 
 
 @pytest.mark.rule("decision 10/steps")

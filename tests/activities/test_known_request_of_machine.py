@@ -1,5 +1,7 @@
 """A Machine whose request of an earlier template is there is left to its remediator, whatever is ordered."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from health.references import Step
@@ -36,3 +38,24 @@ async def test_request_that_somebody_deleted_counts_before_anything_else_is_done
     assert (await hands.act(machine_world.order())).is_done
     found = await machine_world.client.get(MACHINES, machine_world.name, NAMESPACE)
     assert "deletionTimestamp" in found["metadata"]
+
+
+@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+async def test_loss_is_told_of_the_machine_with_the_time_of_what_is_next(
+    machine_world: MachineWorld, hands: Hands
+) -> None:
+    known = await machine_world.make_machine_request()
+    await machine_world.client.delete(REQUESTS, machine_world.name, NAMESPACE)
+    order = machine_world.order(known=(known,), due_after_loss=datetime(2026, 3, 1, 12, tzinfo=UTC))
+
+    assert (await hands.act(order)).is_lost
+    assert (await hands.act(order)).is_lost
+
+    (event,) = await machine_world.events()
+    name = f"{NAMESPACE}/{machine_world.name}/{machine_world.name}/{machine_world.name}"
+    assert (event["type"], event["reason"]) == ("Normal", "RemediationRestricted")
+    assert event["message"] == (
+        f"Machine {name} remediation restricted: BackOff: "
+        "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
+    )
+    assert event["involvedObject"]["uid"] == machine_world.machine_uid

@@ -18,7 +18,7 @@ REFUSALS = {
         "invalid value for '--simulate-nodes': '-1' is not a whole number from 0 on"
     ),
     "dev --dir x --machines --provisioning 0": (
-        "invalid value for '--provisioning': '0' is not a whole number from 1 on"
+        "invalid value for '--provisioning': '0' is not a whole number from 1 to 86400"
     ),
     "doctor -o yaml": "invalid value for '-o' / '--output': 'yaml' is not one of text, json",
 }

@@ -6,13 +6,14 @@ from typing import Any
 from detector.answers.glance import Glance, Sight
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions
+from detector.attempts.marked_targets import MarkedTargets
 from detector.picture.picture import Picture
 from detector.picture.records import CheckRecord
 from detector.watching.machine_join import MachineJoin
 from health.node import Node
 from health.observation import Observation
 from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.machine import Machine
+from health.openshift.machine import EXTERNAL_REMEDIATION, Machine
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import RemediationRequest
 from health.target import TargetName
@@ -33,15 +34,22 @@ class SmallMachines:
         self.picture = Picture("main-0a1b")
         self.told: list[str | None] = []
         self.now = NOW
-        self.attempts = Attempts(timedelta(minutes=30), self.picture.requests, lambda: self.now)
+        self.attempts = Attempts(timedelta(minutes=30), self.picture, lambda: self.now)
         self.attempts.unread = ""
         self._join = MachineJoin(self.picture)
         self.is_read = True
-        Deletions(self.picture, self.attempts, lambda _: self.is_read, lambda: self.now)
+        for witness in (Deletions, MarkedTargets):
+            witness(self.picture, self.attempts, lambda _: self.is_read, lambda: self.now)
         self.picture.subscribe(lambda _, target: self.told.append(target))
 
-    def check(self, annotations: dict[str, str] | None = None, **spec: Any) -> None:
+    def check(
+        self,
+        annotations: dict[str, str] | None = None,
+        status: dict[str, Any] | None = None,
+        **spec: Any,
+    ) -> None:
         body = check_object(annotations, **{"unhealthyConditions": [UNKNOWN], **spec})
+        body["status"] = status or {}
         self.picture.check_changed(MACHINE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
 
     def delete_check(self) -> None:
@@ -68,14 +76,17 @@ class SmallMachines:
         deleted: datetime | None = None,
         owners: tuple[dict[str, Any], ...] = (MACHINE_SET,),
         phase: str = "Running",
+        mark: str | None = None,
     ) -> None:
-        metadata = {
+        metadata: dict[str, Any] = {
             "name": name,
             "namespace": namespace,
             "uid": f"uid-{name}",
             "creationTimestamp": stamp(created),
             "ownerReferences": list(owners),
         }
+        if mark is not None:
+            metadata["annotations"] = {EXTERNAL_REMEDIATION: mark}
         if deleted is not None:
             metadata["deletionTimestamp"] = stamp(deleted)
         status: dict[str, Any] = {"phase": phase, "lastUpdated": stamp(created)}
@@ -88,6 +99,11 @@ class SmallMachines:
         """Turns it into what cannot be read, which is told as its end."""
         self.picture.targets.broken["Node"] = {Key("", name): problem}
         self.delete_node(name)
+
+    def break_machine(self, name: str, problem: str) -> None:
+        """The same of a Machine."""
+        self.picture.targets.broken["Machine"] = {Key(NAMESPACE, name): problem}
+        self.delete_machine(name)
 
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
         self._join.machine_changed(Key(namespace, name), None)

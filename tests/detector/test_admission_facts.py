@@ -9,6 +9,7 @@ from detector.webhook.admission_facts import AdmissionFacts
 from health.nodehealthcheck.admission_review import Change, Facts, Operation
 from health.remediation_request import MULTIPLE_TEMPLATES
 from health.template_validity import Template
+from kube.errors import Forbidden
 from kube.transport import Transport
 from tests.health.samples import check_object
 from tests.kube.api_server import NOT_SERVED, ApiServer, refused, said
@@ -117,3 +118,26 @@ async def test_templates_that_may_not_be_read_at_all_count_as_taking_one(
         server.answer("GET", path, refused(403, "Forbidden"))
 
     assert (await facts(server, transport, None))[0] == REFUSED
+
+
+async def test_what_keeps_the_cluster_from_being_asked_is_logged_once_until_it_ends(
+    server: ApiServer, transport: Transport, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    forbidden = refused(403, "Forbidden")
+    server.answer("GET", TOPOLOGY, forbidden, forbidden, NOT_SERVED, forbidden)
+    facts = AdmissionFacts(transport, lambda _: None)
+    check = check_object()
+    creation, deletion = Change(Operation.CREATE, new=check, old={}), Change(Operation.DELETE, {}, check)
+
+    for _ in range(2):
+        with pytest.raises(Forbidden) as caught:
+            await facts.of(creation)
+        await facts.of(deletion)
+    said = [(record.message, getattr(record, "problem", "")) for record in caplog.records]
+    assert said == [("every NodeHealthCheck is refused", caught.value.message)]
+    await facts.of(creation)
+    with pytest.raises(Forbidden):
+        await facts.of(creation)
+    messages = [record.message for record in caplog.records]
+    assert messages == ["every NodeHealthCheck is refused", "well again", "every NodeHealthCheck is refused"]

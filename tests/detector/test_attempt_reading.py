@@ -43,7 +43,7 @@ class Reader:
         self.cluster = f"main-{uuid4().hex[:4]}"
         self.problems = Problems()
         picture = Picture(self.cluster)
-        self.attempts = Attempts(limit, picture.requests, lambda: NOW)
+        self.attempts = Attempts(limit, picture, lambda: NOW)
         calls = IncidentCalls(client, self.cluster)
         self.reading = AttemptReading(calls, self.attempts, picture, self.problems)
         self._task: asyncio.Task[None] | None = None

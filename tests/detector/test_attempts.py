@@ -24,7 +24,7 @@ class Memory:
     def __init__(self, limit: timedelta = LIMIT) -> None:
         self.cluster = SmallCluster()
         self.cluster.check(minHealthy=0)
-        self.attempts = Attempts(limit, self.cluster.picture.requests, lambda: self.cluster.now)
+        self.attempts = Attempts(limit, self.cluster.picture, lambda: self.cluster.now)
         self.attempts.unread = ""
         self.cluster.picture.witness_requests(self.attempts.witness)
 
@@ -144,6 +144,19 @@ def test_request_that_is_lost_while_its_failure_goes_on_is_left_to_its_incident(
     assert seen.earlier_attempts == 0
 
 
+@pytest.mark.rule("decision 14")
+def test_target_that_fails_again_in_the_second_of_its_request_waits(memory: Memory) -> None:
+    memory.cluster.node("node-1", ready="Unknown", since=NOW - 6 * MINUTE)
+    memory.cluster.request("node-1")
+    memory.cluster.node("node-1", since=NOW)
+    memory.cluster.delete_request("node-1")
+    memory.fail("node-1", timedelta())
+
+    seen = memory.observe("node-1", 5 * MINUTE + SECOND)
+
+    assert seen.earlier_attempts == 1
+
+
 @pytest.mark.rule("decision 14/reset")
 def test_target_that_was_healthy_for_the_limit_begins_anew(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
@@ -196,6 +209,6 @@ def test_what_is_older_than_twice_the_limit_is_forgotten(memory: Memory) -> None
     latest = [memory.latest(name) for name in ("node-1", "node-2", "node-3")]
     assert latest == [
         None,
-        EndedAttempt(1, NOW + 2 * LIMIT, NOW + 2 * LIMIT - MINUTE),
-        EndedAttempt(1, NOW + 2 * LIMIT + SECOND, NOW + 2 * LIMIT + SECOND - MINUTE),
+        EndedAttempt(1, NOW + 2 * LIMIT),
+        EndedAttempt(1, NOW + 2 * LIMIT + SECOND),
     ]

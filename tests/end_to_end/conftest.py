@@ -42,8 +42,9 @@ class Paramedic:
         return self.detector.environment["PARAMEDIC_CLUSTER"]
 
     async def start(self) -> None:
-        """Start both and wait until they are ready."""
-        await asyncio.gather(self.detector.start_ready(), self.worker.start_ready())
+        """Start both, or that which is down, and wait until they are ready."""
+        down = [process for process in (self.detector, self.worker) if process.is_down]
+        await asyncio.gather(*(process.start_ready() for process in down))
 
 
 @pytest.fixture(scope="session")

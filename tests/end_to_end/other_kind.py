@@ -1,12 +1,16 @@
 """A second kind of remediation request, whose CRDs and rights a test installs when it wants."""
 
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
+from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from kube.client import Client
 from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.transport import Transport
 
 ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]
 """What remediators grant the reference operator."""
@@ -99,3 +103,13 @@ class OtherKind:
             "metadata": {"name": f"{resource.plural}.{self.group}"},
             "spec": {"group": self.group, "scope": "Namespaced", "names": names, "versions": [version]},
         }
+
+
+@asynccontextmanager
+async def installed_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
+    """A second kind with a template, which nobody gave us rights on, until the end of the block."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        kind = OtherKind(Client(transport, "end-to-end-test"))
+        await kind.install()
+        yield kind
+        await kind.uninstall()

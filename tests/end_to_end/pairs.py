@@ -25,11 +25,11 @@ class Pairs:
         self._running: Paramedic | None = None
 
     async def get(self, settings: Mapping[str, str]) -> Paramedic:
-        """Both, ready, with these settings."""
+        """Both, ready, with these settings; what a test left ended is started again."""
         if self._running is None or settings != self._settings:
             await self.stop()
             self._settings, self._running = settings, self._made(settings)
-            await self._running.start()
+        await self._running.start()
         return self._running
 
     async def stop(self) -> None:

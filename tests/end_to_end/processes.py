@@ -90,6 +90,11 @@ class OurProcess:
         self._running.send_signal(signal.SIGCONT)
 
     @property
+    def is_down(self) -> bool:
+        """Whether it was not started yet, or was ended by the test."""
+        return self._process is None
+
+    @property
     def has_died(self) -> bool:
         """Whether it was started, was not ended by the test, and ended all the same."""
         return self._process is not None and self._process.returncode is not None

@@ -1,12 +1,19 @@
-"""Fixtures of a folder whose tests share a detector and a worker; its conftest takes them over by name."""
+"""Fixtures of a folder whose tests share a detector and a worker; its conftest takes them over by name.
+
+A test leaves nothing behind: its check is deleted, its incidents end by themselves, and our processes run.
+"""
 
 from collections.abc import AsyncIterator
 
 import pytest
+from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
+from tests.end_to_end.conftest import Paramedic, watched_world
+from tests.end_to_end.other_kind import OtherKind, installed_kind
 from tests.end_to_end.pairs import Pairs
+from tests.end_to_end.world import World
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +30,28 @@ async def pairs(
     made = Pairs(control_plane, temporal_server, tmp_path_factory.mktemp("paramedic"))
     yield made
     await made.stop()
+
+
+@pytest.fixture
+async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+    """Detector and worker, ready; they run through all tests that want these settings."""
+    return await pairs.get(settings)
+
+
+@pytest.fixture(scope="module")
+async def other_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
+    """A second kind of request, with a template and our rights, for all tests of a file that ask for it."""
+    async with installed_kind(control_plane) as kind:
+        await kind.grant()
+        yield kind
+
+
+@pytest.fixture
+async def world(
+    control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
+) -> AsyncIterator[World]:
+    """One test's part of the cluster."""
+    async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
+        yield world
+        await world.remove()
+        await world.until_nothing_runs()

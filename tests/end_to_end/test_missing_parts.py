@@ -1,6 +1,8 @@
 """Servers, rights and set-up that are missing: a process says so, is not ready, and goes on by itself."""
 
-import re
+import asyncio
+import socket
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,19 +11,50 @@ from temporalio.client import Client as TemporalClient
 
 from devcluster import manifests
 from devcluster.control_plane import ControlPlane
+from devcluster.layout import lay_out
 from devcluster.polling import until
+from devcluster.ports import allocate
 from devcluster.temporal import TemporalServer, temporal_server
 from kube.client import Client
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from runtime import search_attributes
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.world import World
-from tests.ports import free_port
+from tests.kube.faults.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.cluster
 
-BOTH = pytest.mark.parametrize("name", ["detector", "worker"])
 CRD = "nodehealthchecks.remediation.medik8s.io"
+
+
+@pytest.fixture
+async def processes(
+    cluster_name: str, control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path: Path
+) -> AsyncIterator[dict[str, OurProcess]]:
+    """Detector and worker, not started yet."""
+    made = {
+        name: our_process(name, cluster_name, control_plane, temporal_server, tmp_path)
+        for name in ("detector", "worker")
+    }
+    yield made
+    await _stop_both(made)
+
+
+async def _start_both(processes: dict[str, OurProcess]) -> None:
+    for process in processes.values():
+        await process.start()
+
+
+async def _stop_both(processes: dict[str, OurProcess]) -> None:
+    await asyncio.gather(*(process.stop() for process in processes.values()))
+
+
+async def _until_both_are_ready(processes: dict[str, OurProcess]) -> None:
+    await asyncio.gather(*(process.ready() for process in processes.values()))
+
+
+async def _until_both_say(processes: dict[str, OurProcess], sentence: str) -> None:
+    await asyncio.gather(*(_until_it_says(process, sentence) for process in processes.values()))
 
 
 async def _until_it_says(process: OurProcess, sentence: str) -> None:
@@ -32,57 +65,44 @@ async def _until_it_says(process: OurProcess, sentence: str) -> None:
     await until(says, within=timedelta(seconds=20), otherwise=f"{process.name} never said {sentence!r}")
 
 
-@pytest.fixture
-def processes(
-    cluster_name: str, control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path: Path
-) -> dict[str, OurProcess]:
-    return {
-        name: our_process(name, cluster_name, control_plane, temporal_server, tmp_path)
-        for name in ("detector", "worker")
-    }
-
-
-@BOTH
-async def test_without_temporal_it_waits_and_goes_on_when_temporal_is_there(
-    processes: dict[str, OurProcess], name: str, tmp_path: Path
+async def test_without_temporal_both_wait_and_go_on_when_temporal_is_there(
+    processes: dict[str, OurProcess], tmp_path: Path
 ) -> None:
-    process = processes[name]
-    # The address of a server that is not there yet: the one of a directory is kept over restarts.
-    async with temporal_server(tmp_path / "temporal") as server:
-        address = server.address
-    process.environment |= {"TEMPORAL_ADDRESS": address}
-    await process.start()
-    await _until_it_says(process, "temporal: ")
+    directory = tmp_path / "temporal"
+    # A server that is not there yet has its address: the one of its directory.
+    address = lay_out(directory).address("temporal")
+    for process in processes.values():
+        process.environment |= {"TEMPORAL_ADDRESS": address}
+    await _start_both(processes)
+    await _until_both_say(processes, "temporal: ")
 
-    async with temporal_server(tmp_path / "temporal") as server:
-        await _until_it_says(process, "run `paramedic setup`")
+    async with temporal_server(directory) as server:
+        assert server.address == address
+        await _until_both_say(processes, "run `paramedic setup`")
         client = await TemporalClient.connect(server.address, namespace=server.namespace)
         await search_attributes.register(client, server.namespace)
-        await process.ready()
-        await process.stop()
+        await _until_both_are_ready(processes)
+        await _stop_both(processes)
 
 
-@BOTH
-async def test_without_an_api_server_it_waits_and_names_what_it_asked(
-    processes: dict[str, OurProcess], name: str, tmp_path: Path
+async def test_without_an_api_server_both_wait_name_what_they_asked_and_go_on_when_it_is_there(
+    processes: dict[str, OurProcess], control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    process = processes[name]
-    good = process.environment["KUBECONFIG"]
-    process.environment |= {"KUBECONFIG": _with_another_port(Path(good), tmp_path)}
-    await process.start()
-    await _until_it_says(process, "/api/v1/namespaces/kube-system")
+    way = TcpProxy(control_plane.server)
+    # No port that the kernel gives to whoever connects to something meanwhile.
+    port = allocate(tmp_path / "ports.json", ("way",))["way"]
+    await way.start(socket.create_server(("127.0.0.1", port)))
+    await way.stop()
+    for name, process in processes.items():
+        (tmp_path / name).mkdir()
+        kubeconfig = way.kubeconfig(Path(process.environment["KUBECONFIG"]), tmp_path / name)
+        process.environment |= {"KUBECONFIG": str(kubeconfig)}
+    await _start_both(processes)
+    await _until_both_say(processes, "/api/v1/namespaces/kube-system")
 
-    await process.stop()
-    process.environment |= {"KUBECONFIG": good}
-    await process.start_ready()
-    await process.stop()
-
-
-def _with_another_port(kubeconfig: Path, directory: Path) -> str:
-    """A copy of a kubeconfig whose server is not there."""
-    copy = directory / "kubeconfig"
-    copy.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{free_port()}", kubeconfig.read_text()))
-    return str(copy)
+    async with way:
+        await _until_both_are_ready(processes)
+        await _stop_both(processes)
 
 
 async def test_without_permission_the_detector_names_the_request_that_was_refused(
@@ -92,22 +112,18 @@ async def test_without_permission_the_detector_names_the_request_that_was_refuse
     detector.environment |= {"KUBECONFIG": processes["worker"].environment["KUBECONFIG"]}
     await detector.start()
     await _until_it_says(detector, "nodes is forbidden")
-    await detector.stop()
 
 
-@BOTH
-async def test_without_our_crd_it_waits_and_goes_on_when_it_is_installed(
-    processes: dict[str, OurProcess], name: str, world: World, control_plane: ControlPlane
+async def test_without_our_crd_both_wait_and_go_on_when_it_is_installed(
+    processes: dict[str, OurProcess], world: World, control_plane: ControlPlane
 ) -> None:
-    process = processes[name]
     await _remove_crd(world.client)
     try:
-        await process.start()
-        await _until_it_says(process, "NodeHealthCheck: ")
+        await _start_both(processes)
+        await _until_both_say(processes, "NodeHealthCheck: ")
     finally:
         await manifests.install(control_plane.kubeconfig)
-    await process.ready()
-    await process.stop()
+    await _until_both_are_ready(processes)
 
 
 async def _remove_crd(client: Client) -> None:

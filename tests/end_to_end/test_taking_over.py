@@ -82,6 +82,8 @@ async def test_classic_remediations_of_the_reference_are_gone_on_with(
     await world.until_clean(at_work, overdue, expected)
     await world.until_status(phase="Enabled", healthyNodes=3, unhealthyNodes=None)
     assert sum(world.requests.created(node) for node in (*nodes.values(), gone, expected)) == 5
+    # The reference told of those that it made; of their end we tell.
+    assert {event[1] for event in await events_of(world, world.name)} == {"RemediationRemoved"}
 
 
 async def _until_listed(world: World, *nodes: str) -> None:
@@ -167,6 +169,8 @@ async def _assert_reference_can_read(world: World, escalation: Escalation, node:
                 "controller": False,
             }
         ]
+        if "paramedic.dev/incident" in metadata["annotations"]:
+            assert metadata["generateName"] == f"{node}-"
         assert request["spec"] == {"powerOffSeconds": 7}
         entry = dict(listed[step])
         assert bool(entry.pop("timedOut", "")) == (step != "3") == bool(timed_out(request))

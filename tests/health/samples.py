@@ -138,4 +138,4 @@ def sight(
 
 
 NO_SUCH_KIND = CheckSurroundings(problem=not_found("No kind Reboot in example.com/v1."))
-INVALID = InvalidCheckError("spec.minHealthy", -1, "minHealthy must not be negative: -1")
+INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be negative: -1")

@@ -57,6 +57,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
     "NHC 2.1/12",
     "NHC 2.1/12/PermanentNodeDeletionExpected",
     "decision 10",
+    "decision 11/recreated",
     "decision 40",
 )
 @pytest.mark.parametrize(
@@ -175,6 +176,28 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
                 timedelta(days=7).total_seconds(),
             ),
             id="gone, and its remediator failed",
+        ),
+        pytest.param(
+            seen(EXPECTS, state=TargetState.GONE, is_replaced=True),
+            ACTED,
+            CleanUp("it is so"),
+            id="gone, as its remediator expects, and another of its name is there",
+        ),
+        pytest.param(
+            seen(
+                EXPECTS.model_copy(update={"is_being_deleted": True}),
+                state=TargetState.GONE,
+                is_replaced=True,
+            ),
+            ACTED,
+            CleanUp("it is so"),
+            id="the same, and a finalizer keeps its request",
+        ),
+        pytest.param(
+            seen(EXPECTS, state=TargetState.GONE, is_replaced=True, healthy_delay_seconds=-1),
+            ACTED,
+            CleanUp("it is so"),
+            id="another of its name is there: no delay, the one that went never recovered",
         ),
         pytest.param(seen(EXPECTS, state=TargetState.GONE), ALONE, CleanUp("it is so"), id="gone, alone"),
         pytest.param(

@@ -122,10 +122,20 @@ def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Obs
 @pytest.mark.rule("decision 14")
 def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     limit = {"back_off_limit_seconds": 1800.0}
-    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit)
+    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit | {"is_marked": True})
     unmarked = seen(TargetState.EXPIRED, Action.MARK).model_copy(update=limit)
     known = learned(learned(ORDERED, marked, NOW), unmarked, NOW)
     move = next_move(unmarked, known, NOW)
     assert isinstance(move, Rest)
     assert (move.phase, move.seconds) == (Phase.HELD, 60.0)
     assert isinstance(next_move(unmarked, known, NOW + timedelta(minutes=1)), Act)
+
+
+@pytest.mark.rule("decision 28", "decision 10")
+def test_machine_that_was_marked_is_deleted_at_once_when_that_is_what_its_check_does_now() -> None:
+    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
+    deleted = seen(TargetState.EXPIRED, Action.DELETE).model_copy(update={"is_marked": True})
+    known = learned(learned(ORDERED, marked, NOW), deleted, NOW)
+    assert known.lost == 0
+    assert is_news(marked, deleted)
+    assert isinstance(next_move(deleted, known, NOW), Act)

@@ -14,6 +14,7 @@ from health.remediation_request import (
     GREW_OLD,
     GREW_OLD_FLAG,
     HEALTHY_DELAY,
+    INCIDENT,
     TIMED_OUT,
     RemediationRequest,
 )
@@ -28,13 +29,14 @@ def mark(annotations: dict[str, str | None], uid: str = "request-uid") -> Reques
 
 
 def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSight:
-    """A request that carries these annotations, as it is read."""
+    """A request of ours that carries these annotations, as it is read."""
     metadata = {
         "name": "node-1",
         "namespace": "remediators",
         "uid": "request-uid",
         "creationTimestamp": stamp(NOW),
-        "annotations": {name: text for name, text in annotations.items() if text is not None},
+        "annotations": {INCIDENT: "of-it"}
+        | {name: text for name, text in annotations.items() if text is not None},
     }
     read = RemediationRequest.model_validate({"metadata": metadata}).sight("example.com/v1", "Reboot")
     return read.model_copy(update={"reference": request()})

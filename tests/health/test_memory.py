@@ -144,14 +144,29 @@ def test_each_loss_counts_as_an_attempt() -> None:
     memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
     assert memory.attempt == 2
     later = NOW + MINUTE
-    lost = memory.having_lost(references(AT_WORK), later)
-    assert (lost.requests, lost.lost, lost.lost_at) == ((), 1, later)
+    lost = memory.having_lost(references(AT_WORK), seen(earlier_attempts=1), later)
+    assert (lost.requests, lost.lost, lost.lost_at, lost.lost_attempt) == ((), 1, later, 2)
     assert lost.attempt_of(seen(earlier_attempts=1)) == 3
+
+
+@pytest.mark.rule("decision 14/deleted request")
+def test_loss_counts_also_once_the_detector_knows_no_earlier_remediation_but_that_one() -> None:
+    memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
+    lost = memory.having_lost(references(AT_WORK), seen(earlier_attempts=0), NOW)
+    assert lost.attempt_of(seen(earlier_attempts=0)) == 3
+
+
+@pytest.mark.rule("decision 14", "decision 14/deleted request")
+def test_loss_before_a_recovery_is_counted_by_the_detector_alone() -> None:
+    memory = Memory(attempt=1).having_lost((), seen(), NOW)
+    again = learned(memory, seen(AT_WORK), NOW)
+    assert again.attempt == 2
+    assert again.having_cleaned_up(()).attempt_of(seen(earlier_attempts=2)) == 3
 
 
 def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
     memory = learned(Memory(), seen(AT_WORK, request_of(SECOND)), NOW)
-    assert memory.having_lost(references(AT_WORK), NOW).requests == references(request_of(SECOND))
+    assert memory.having_lost(references(AT_WORK), seen(), NOW).requests == references(request_of(SECOND))
 
 
 def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
@@ -169,6 +184,49 @@ def test_what_a_finalizer_keeps_is_still_owned() -> None:
     assert memory.owns_something
     assert memory.may_hold_lease
     assert memory.spent == (REBOOT,)
+    assert not memory.having_cleaned_up(()).withdrawn
+
+
+GOING = request_of(FIRST, is_being_deleted=True)
+
+
+@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.parametrize(
+    ("before", "withdrawn"),
+    [
+        pytest.param((AT_WORK,), True, id="we deleted it"),
+        pytest.param((), True, id="nobody saw it"),
+        pytest.param((GOING,), False, id="somebody else had deleted it before"),
+    ],
+)
+def test_what_the_incident_deletes_itself_is_never_lost(
+    before: tuple[RequestSight, ...], *, withdrawn: bool
+) -> None:
+    known = references(AT_WORK)
+    memory = learned(ACTED, seen(AT_WORK), NOW).having_cleaned_up(known, before)
+    expected = ("reboot",) if withdrawn else ()
+    assert memory.settled(known, seen()) == expected
+    # It still hangs, and is deleted again.
+    assert memory.having_cleaned_up(known, (GOING,)).settled(known, seen()) == expected
+
+
+@pytest.mark.rule("decision 14", "decision 14/deleted request")
+@pytest.mark.parametrize(
+    ("attempt", "earlier", "is_settled"),
+    [
+        pytest.param(1, 0, False, id="the failure that it was made for goes on"),
+        pytest.param(1, 1, True, id="its target recovered and failed again"),
+        pytest.param(2, 1, False, id="after an earlier one, whose number it continues"),
+        pytest.param(2, 2, True, id="after an earlier one, and it recovered"),
+        pytest.param(0, 1, False, id="there was none"),
+    ],
+)
+def test_what_the_detector_counts_as_an_earlier_remediation_is_no_loss_too(
+    attempt: int, earlier: int, *, is_settled: bool
+) -> None:
+    memory = Memory(requests=references(AT_WORK, request_of(SECOND)), attempt=attempt)
+    known = references(AT_WORK)
+    assert memory.settled(known, seen(earlier_attempts=earlier)) == (("reboot",) if is_settled else ())
 
 
 def test_broken_off_act_is_owned_but_its_lease_is_not_surely_held() -> None:

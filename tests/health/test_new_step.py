@@ -19,8 +19,9 @@ ADMITTED = seen(back_off_limit_seconds=LIMIT.total_seconds())
 SOON = Hold(reason=HoldReason.BACK_OFF, message="due later", ask_again_seconds=40)
 
 
-def lost(times: int, at: datetime = NOW) -> Memory:
-    return Memory(lost=times, lost_at=at)
+def lost(number: int, at: datetime = NOW) -> Memory:
+    """What an incident knows that lost a request, which was the `number`th remediation in a row."""
+    return Memory(lost=1, lost_at=at, lost_attempt=number)
 
 
 def test_what_is_admitted_is_done() -> None:
@@ -44,18 +45,28 @@ def test_resume_skips_the_wait_between_two_attempts_and_nothing_else(reason: Hol
 
 @pytest.mark.rule("decision 14", "decision 14/deleted request")
 @pytest.mark.parametrize(
-    ("earlier", "times", "minutes"), [(0, 1, 1), (0, 2, 2), (0, 3, 4), (1, 1, 2), (2, 3, 16), (0, 9, 30)]
+    ("earlier", "number", "minutes"),
+    [
+        pytest.param(0, 1, 1, id="the first"),
+        pytest.param(0, 2, 2, id="the second"),
+        pytest.param(0, 3, 4, id="the third"),
+        pytest.param(0, 9, 30, id="no longer than the limit"),
+        pytest.param(1, 2, 2, id="after an earlier incident"),
+        pytest.param(2, 5, 16, id="after two"),
+        pytest.param(2, 2, 2, id="the detector knows of it too: it counts once"),
+        pytest.param(3, 1, 4, id="the detector knows of later ones"),
+    ],
 )
 def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
-    earlier: int, times: int, minutes: int
+    earlier: int, number: int, minutes: int
 ) -> None:
     observation = ADMITTED.model_copy(update={"earlier_attempts": earlier})
     due = NOW + minutes * MINUTE
-    result = new_step(0, observation, lost(times), NOW)
+    result = new_step(0, observation, lost(number), NOW)
     words = f"BackOff: its request was removed by somebody, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
     assert result == Rest(Phase.HELD, f"it is Expired; {words}", minutes * 60)
-    assert isinstance(new_step(0, observation, lost(times), due - timedelta(microseconds=1)), Rest)
-    assert isinstance(new_step(0, observation, lost(times), due), Act)
+    assert isinstance(new_step(0, observation, lost(number), due - timedelta(microseconds=1)), Rest)
+    assert isinstance(new_step(0, observation, lost(number), due), Act)
 
 
 @pytest.mark.rule("decision 14/limit")
@@ -70,11 +81,11 @@ def test_resume_skips_the_wait_after_a_loss() -> None:
     assert isinstance(new_step(0, ADMITTED.model_copy(update={"hold": SOON}), memory, NOW), Act)
 
 
-@given(times=st.integers(1, 10_000), earlier=st.integers(0, 10_000), limit=st.integers(0, 10**7))
-def test_wait_after_a_loss_has_an_end(times: int, earlier: int, limit: int) -> None:
+@given(number=st.integers(1, 20_000), earlier=st.integers(0, 10_000), limit=st.integers(0, 10**7))
+def test_wait_after_a_loss_has_an_end(number: int, earlier: int, limit: int) -> None:
     observation = seen(back_off_limit_seconds=limit, earlier_attempts=earlier)
-    result = new_step(0, observation, lost(times), NOW)
-    assert isinstance(new_step(0, observation, lost(times), NOW + timedelta(seconds=limit)), Act)
+    result = new_step(0, observation, lost(number), NOW)
+    assert isinstance(new_step(0, observation, lost(number), NOW + timedelta(seconds=limit)), Act)
     if isinstance(result, Rest):
         assert result.seconds is not None
         assert 0 < result.seconds <= min(limit, LONGEST_REST.total_seconds())

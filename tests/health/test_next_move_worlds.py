@@ -48,6 +48,8 @@ class World(RuleBasedStateMachine):
         self.hold: Hold | None = None
         self.requests: dict[str, RequestSight] = {}
         self.has_finalizers = False
+        self.taken: set[str] = set()
+        """What somebody else deleted."""
         self.has_lease = False
         self.has_forgotten = False
         self.made = 0
@@ -109,6 +111,7 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def somebody_deletes_the_requests(self) -> None:
+        self.taken |= {uid for uid, one in self.requests.items() if not one.is_being_deleted}
         self.delete(tuple(self.requests))
 
     @rule()
@@ -236,8 +239,11 @@ class World(RuleBasedStateMachine):
         plan = Plan(self.steps)
         unseen = [one for one in self.memory.requests if one.uid not in self.requests]
         known = tuple(one for one in unseen if plan.step_of(one) in (self.steps[number], None))
-        if known:
-            self.memory = self.memory.having_lost(known, self.now)
+        seen = self.look()
+        lost = {one.uid for one in known}.difference(self.memory.settled(known, seen))
+        if lost:
+            assert lost & self.taken or self.has_forgotten, self.log
+            self.memory = self.memory.having_lost(known, seen, self.now)
             return
         if is_refused:
             return
@@ -248,12 +254,12 @@ class World(RuleBasedStateMachine):
         self.memory = self.memory.having_acted(step, made, self.now, self.now)
 
     def clean_up(self) -> None:
-        known = {one.uid for one in self.memory.requests}
+        known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())
         self.delete(tuple(known))
         remaining = tuple(one.reference for uid, one in self.requests.items() if uid in known)
         if not remaining:
             self.has_lease = self.is_confirmed = False
-        self.memory = self.memory.having_cleaned_up(remaining)
+        self.memory = self.memory.having_cleaned_up(remaining, before)
 
     def delete(self, uids: tuple[str, ...]) -> None:
         for uid in uids:

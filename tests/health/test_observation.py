@@ -21,6 +21,7 @@ def seen(state: TargetState, **fields: Any) -> Observation:
 
 HEALTHY = seen(TargetState.HEALTHY)
 GONE = seen(TargetState.GONE)
+REPLACED = seen(TargetState.GONE, is_replaced=True)
 RELEASED = seen(TargetState.RELEASED)
 UNKNOWN = seen(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_SIGHT, message="old"))
 WAITING = seen(TargetState.WAITING)
@@ -46,6 +47,9 @@ KEPT = request_sight(is_being_deleted=True)
         pytest.param(HEALTHY, WAITING, True, id="unhealthy again"),
         pytest.param(HEALTHY, GONE, True, id="gone after it recovered"),
         pytest.param(GONE, RELEASED, True, id="check gone after the target"),
+        pytest.param(GONE, REPLACED, True, id="another of its name is there"),
+        pytest.param(REPLACED, REPLACED, False, id="another of its name is still there"),
+        pytest.param(REPLACED, GONE, True, id="the other of its name is gone as well"),
         pytest.param(WAITING, ADMITTED, False, id="the deadline passed: it has its own timer"),
         pytest.param(WAITING, HELD_BACK, False, id="the deadline passed, and it is held"),
         pytest.param(

@@ -24,6 +24,7 @@ from health.remediation_request import (
     request_name,
     template_contents,
 )
+from health.remediation_request import INCIDENT as INCIDENT_ANNOTATION
 from tests.health.samples import INCIDENT, check, node
 
 ATTEMPT = Attempt(incident=INCIDENT, run_id="run-1")
@@ -141,6 +142,20 @@ def test_request_is_named_after_its_node() -> None:
 
 
 @pytest.mark.rule("NHC 1.7/multiple-templates-support", "NHC 2.4/3/name")
+@pytest.mark.parametrize(
+    ("template", "prefix"),
+    [pytest.param(OBJECT, None, id="one request"), pytest.param(SEVERAL, "node-1-", id="several")],
+)
+def test_request_that_is_one_of_several_says_what_the_reference_generates_its_name_from(
+    template: dict[str, Any], prefix: str | None
+) -> None:
+    metadata = made(template=template)["metadata"]
+
+    assert metadata.get("generateName") == prefix
+    assert metadata["name"].startswith(prefix or "node-1")
+
+
+@pytest.mark.rule("NHC 1.7/multiple-templates-support", "NHC 2.4/3/name")
 def test_template_that_allows_several_requests_gives_each_a_name_of_its_own() -> None:
     name = request_name(ATTEMPT, SEVERAL)
 
@@ -226,6 +241,22 @@ def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
 def test_request_of_the_reference_does_not_say_for_which_individual_it_is() -> None:
     assert seen().target_uid == ""
     assert seen(annotations={TARGET_UID: "a"}).target_uid == "a"
+
+
+@pytest.mark.rule("decision 39")
+@pytest.mark.parametrize(
+    ("annotations", "is_unsigned"),
+    [
+        pytest.param({}, True, id="none"),
+        pytest.param({INCIDENT_ANNOTATION: ""}, True, id="an empty one"),
+        pytest.param({INCIDENT_ANNOTATION: INCIDENT.workflow_id}, False, id="one"),
+    ],
+)
+def test_request_that_names_no_incident_is_unsigned(
+    annotations: dict[str, str],
+    is_unsigned: bool,  # noqa: FBT001  a column of the table
+) -> None:
+    assert seen(annotations=annotations).sight("a/v1", "B").is_unsigned is is_unsigned
 
 
 def test_what_we_make_is_read_back_as_what_it_is() -> None:

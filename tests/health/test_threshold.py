@@ -114,8 +114,8 @@ def test_what_is_neither_a_number_nor_a_share_is_refused(raw: object) -> None:
 
 
 @pytest.mark.rule("NHC 1.1/webhook/negative threshold")
-def test_negative_number_is_refused_with_its_value() -> None:
-    with pytest.raises(ValueError, match="must not be negative: -3"):
+def test_negative_number_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^must not be negative$"):
         IntOrPercent.parse(-3)
 
 

@@ -179,7 +179,7 @@ class FakeCluster:
         for request in self.requests.values():
             if request.reference.template in ("", name):
                 return ActResult(request=request)
-        if asked.known:
+        if any(known.uid not in asked.settled for known in asked.known):
             return ActResult(is_lost=True)
         if any(one.timed_out_at is None and not one.succeeded for one in self.requests.values()):
             self.note("too early", when, template=name)

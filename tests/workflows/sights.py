@@ -68,7 +68,8 @@ def gone() -> Observation:
 
 
 def replaced() -> Observation:
-    return _ended(TargetState.GONE, "Node/node-1 is another individual now")
+    other = _ended(TargetState.GONE, "Node/node-1 is another individual now")
+    return other.model_copy(update={"is_replaced": True})
 
 
 def released() -> Observation:

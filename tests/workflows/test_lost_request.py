@@ -6,6 +6,7 @@ import pytest
 
 from health.moves import Outcome, Phase
 from health.observation import HoldReason, Observation
+from health.timestamps import stamp
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import fail_steps
 from tests.workflows.settling import pass_until, rests, settle
@@ -92,6 +93,73 @@ async def test_resume_skips_the_wait_for_an_earlier_incident_and_nothing_else(
     incident.cluster.sight = expired().model_copy(update={"hold": hold(HoldReason.BACK_OFF)})
     await incident.resume()
     await incident.happens("created")
+
+
+async def test_act_knows_when_the_next_one_is_due_and_the_incident_waits_until_just_then(
+    incident: IncidentDriver,
+) -> None:
+    await begin(incident, limited(expired()))
+    state = await lose(incident)
+    first, lost = incident.cluster.acts
+    assert first.due_after_loss is None
+    assert lost.due_after_loss is not None
+    assert state.memory.lost_at == lost.due_after_loss - MINUTE
+    assert f"due at {stamp(lost.due_after_loss)}" in state.details
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(1, id="its first"), pytest.param(2, id="after one that was lost")]
+)
+async def test_request_that_goes_after_its_node_failed_again_is_counted_once(
+    incident: IncidentDriver, number: int
+) -> None:
+    """It hung on a finalizer while the incident removed it: the detector sees its end, and holds the next."""
+    await begin(incident, limited(expired()))
+    if number > 1:
+        state = await lose(incident)
+        assert state.memory.lost_at is not None
+        await pass_until(incident, state.memory.lost_at + MINUTE + A_BIT)
+        await rests(incident, Phase.REMEDIATING)
+    incident.cluster.has_finalizer = True
+    await incident.sees(healthy())
+    await rests(incident, Phase.CLEANING_UP)
+    await incident.sees(limited(expired()))
+    await rests(incident, Phase.REMEDIATING)
+
+    incident.cluster.remove_finalizer()
+    again = limited(expired()).model_copy(update={"earlier_attempts": number})
+    due = await incident.now() + number * MINUTE
+    await incident.sees(again.model_copy(update={"hold": hold(HoldReason.BACK_OFF, number * MINUTE)}))
+    await rests(incident, Phase.HELD)
+    incident.cluster.sight = again
+    await pass_until(incident, due + A_BIT)
+
+    await incident.happens("created", number + 1)
+    state = await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.acts[-1].attempt == number + 1
+    assert state.memory.lost == number - 1
+
+
+@pytest.mark.parametrize("is_removed_before", [False, True])
+async def test_request_that_abort_removes_is_no_loss_unless_somebody_did_so_before(
+    incident: IncidentDriver, *, is_removed_before: bool
+) -> None:
+    await begin(incident, limited(expired()))
+    incident.cluster.has_finalizer = True
+    if is_removed_before:
+        incident.cluster.report("t", is_being_deleted=True)
+        await incident.look()
+        await rests(incident, Phase.REMEDIATING)
+    await incident.abort({"for_seconds": 30})
+    await rests(incident, Phase.CLEANING_UP)
+    incident.cluster.remove_finalizer()
+    await incident.pass_time(MINUTE)
+    if is_removed_before:
+        assert (await rests(incident, Phase.HELD)).memory.lost == 1
+        assert incident.cluster.count("created") == 1
+        return
+    await incident.happens("created", 2)
+    assert incident.cluster.acts[-1].attempt == 1
 
 
 async def test_lost_request_of_a_step_is_made_anew_in_that_step(incident: IncidentDriver) -> None:

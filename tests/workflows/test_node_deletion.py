@@ -9,7 +9,7 @@ from health.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.settling import rests
-from tests.workflows.sights import STEP, gone, healthy, released
+from tests.workflows.sights import STEP, gone, healthy, released, replaced
 
 pytestmark = pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected")
 
@@ -44,6 +44,17 @@ async def test_request_that_its_remediator_removes_itself_is_the_end_too(inciden
     await incident.cluster.lose_requests()
     await incident.look()
     assert await incident.outcome() is Outcome.GONE
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("decision 11/recreated")
+async def test_request_goes_when_another_node_of_that_name_is_there(incident: IncidentDriver) -> None:
+    await expect_the_end_of_the_node(incident)
+    await incident.sees(gone())
+    await incident.tells("its remediator expects that")
+    await incident.sees(replaced())
+    assert await incident.outcome() is Outcome.GONE
+    assert incident.cluster.count("deleted") == 1
     assert not incident.cluster.is_leased
 
 

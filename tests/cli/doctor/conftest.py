@@ -10,6 +10,7 @@ from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.transport import Transport
 from tests.cli.command import Command
+from tests.cli.doctor.status_writes import new_check
 
 KINDS = "nodehealthchecks.remediation.medik8s.io,machinehealthchecks.machine.openshift.io"
 CLUSTER = "doctored"
@@ -35,7 +36,20 @@ def as_user(temporal_server: TemporalServer) -> AsUser:
 
 
 @pytest.fixture
-async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
-    """An administrator of the shared control plane."""
+async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
+    """The shared control plane, as an administrator."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        yield Client(transport)
+        yield transport
+
+
+@pytest.fixture
+def client(transport: Transport) -> Client:
+    """An administrator of the shared control plane."""
+    return Client(transport)
+
+
+@pytest.fixture
+async def machine_check(transport: Transport) -> AsyncIterator[str]:
+    """The name of a MachineHealthCheck in the namespace default, whose status we have written."""
+    async with new_check(transport) as name:
+        yield name

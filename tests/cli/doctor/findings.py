@@ -7,8 +7,8 @@ from tests.cli.command import Command, Ran
 
 
 async def findings(doctor: Command, *arguments: str) -> list[Finding]:
-    """All findings, checked against the exit code."""
-    ran = await doctor(*arguments, "doctor", "-o", "json")
+    """All findings of one look, checked against the exit code."""
+    ran = await doctor(*arguments, "doctor", "-o", "json", "--watch-for", "0")
     found = listed(ran)
     assert ran.code == (1 if found else 0)
     return found

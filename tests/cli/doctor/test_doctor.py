@@ -1,6 +1,5 @@
 """What `paramedic doctor` finds on real servers, and how it ends."""
 
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -11,20 +10,18 @@ from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import RETENTION, TemporalServer
-from health.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease
-from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, Object, resource_of
+from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, Object
 from kube.transport import Transport
 from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser
 from tests.cli.doctor.findings import about, findings, listed, reasons
+from tests.cli.doctor.status_writes import THEIRS, spoilt_and_repaired_each_second, write_status
 from tests.ports import free_port
 
 pytestmark = pytest.mark.cluster
-
-MACHINE_CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 
 
 @pytest.fixture
@@ -32,45 +29,40 @@ def doctor(as_user: AsUser, control_plane: ControlPlane) -> Command:
     return as_user(control_plane.kubeconfig)
 
 
-@pytest.fixture
-async def machine_check(client: Client) -> AsyncIterator[str]:
-    """The name of a MachineHealthCheck in the namespace default."""
-    name = f"doctor-{uuid4().hex[:8]}"
-    condition = {"type": "Ready", "status": "False", "timeout": "300s"}
-    body: Object = {
-        "apiVersion": MACHINE_CHECKS.api_version,
-        "kind": MACHINE_CHECKS.kind,
-        "metadata": {"name": name},
-        "spec": {"unhealthyConditions": [condition], "selector": {"matchLabels": {"nobody": name}}},
-    }
-    await client.create(MACHINE_CHECKS, body, "default")
-    yield name
-    await client.delete(MACHINE_CHECKS, name, "default")
-
-
-async def write_status(control_plane: ControlPlane, manager: str, name: str, healthy: int) -> None:
-    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        status = {"status": {"currentHealthy": healthy, "expectedMachines": 3}}
-        await Client(transport, manager).merge_patch(MACHINE_CHECKS, name, status, "default", "status")
-
-
 async def test_other_controller_that_writes_the_status_of_a_check_is_found(
-    doctor: Command, control_plane: ControlPlane, machine_check: str
+    doctor: Command, transport: Transport, machine_check: str
 ) -> None:
-    await write_status(control_plane, "paramedic-detector", machine_check, healthy=3)
     assert about(await findings(doctor), machine_check) == []
 
-    await write_status(control_plane, "machine-healthcheck", machine_check, healthy=2)
+    await write_status(transport, THEIRS, machine_check, healthy=2)
     found = [one for one in await findings(doctor) if machine_check in one.what]
     assert [one.reason for one in found] == ["StatusWrittenByAnother"]
     assert found[0].what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
 
 
-async def test_check_of_a_kind_that_is_not_handled_is_nothing_to_look_at(
-    doctor: Command, control_plane: ControlPlane, machine_check: str
+async def test_other_controller_is_seen_though_its_writes_are_made_good_at_once(
+    doctor: Command, transport: Transport, machine_check: str
 ) -> None:
-    await write_status(control_plane, "machine-healthcheck", machine_check, healthy=2)
-    ran = await doctor("doctor", "-o", "json", "--check-kinds", "nodehealthchecks.remediation.medik8s.io")
+    async with spoilt_and_repaired_each_second(transport, machine_check):
+        ran = await doctor("doctor", "-o", "json")
+    (found,) = (one for one in listed(ran) if machine_check in one.what)
+    assert found.what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
+
+
+async def test_who_may_list_checks_but_not_watch_them_is_told_that_writers_cannot_be_seen(
+    as_user: AsUser, control_plane: ControlPlane, machine_check: str
+) -> None:
+    ran = await as_user(control_plane.worker_kubeconfig)("doctor", "-o", "json")
+    assert about(listed(ran), "who writes the status of MachineHealthChecks") == ["CannotLook"]
+    assert about(listed(ran), machine_check) == []
+
+
+async def test_check_of_a_kind_that_is_not_handled_is_nothing_to_look_at(
+    doctor: Command, transport: Transport, machine_check: str
+) -> None:
+    await write_status(transport, THEIRS, machine_check, healthy=2)
+    only_nodes = ("--check-kinds", "nodehealthchecks.remediation.medik8s.io")
+    ran = await doctor("doctor", "-o", "json", *only_nodes)
     assert about(listed(ran), machine_check) == []
 
 
@@ -128,7 +120,7 @@ async def test_process_has_its_own_rights_and_cannot_tell_those_of_the_other(
 
 
 async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: Command) -> None:
-    ran = await doctor("doctor", "-o", "json", PARAMEDIC_NAMESPACE="elsewhere")
+    ran = await doctor("doctor", "-o", "json", "--watch-for", "0", PARAMEDIC_NAMESPACE="elsewhere")
     missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
     assert "problem: the detector may not list, watch nodes: apply deploy/rbac" in missing
     assert (
@@ -188,3 +180,11 @@ async def test_setting_that_cannot_be_used_is_wrong_usage(
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"paramedic: {words}")
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("seconds", ["601", "-1", "6s", "1.5"])
+async def test_watch_that_cannot_be_so_long_is_wrong_usage(doctor: Command, seconds: str) -> None:
+    ran = await doctor("doctor", "--watch-for", seconds)
+    refused = f"invalid value for '--watch-for': '{seconds}' is not a whole number from 0 to 600"
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"paramedic: {refused} (see paramedic doctor --help)\n"

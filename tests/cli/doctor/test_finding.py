@@ -1,6 +1,6 @@
 import pytest
 
-from cli.doctor.finding import Finding, problem, summary, warning
+from cli.doctor.finding import Examined, Finding, problem, warning
 
 BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopped", "stopped", "lift it")
 
@@ -15,7 +15,11 @@ BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopp
     ],
 )
 def test_findings_are_counted(findings: list[Finding], words: str) -> None:
-    assert summary(findings) == words
+    assert Examined(cluster="prod-1a2b", findings=tuple(findings)).summary == f"cluster prod-1a2b: {words}"
+
+
+def test_cluster_that_does_not_answer_has_no_name() -> None:
+    assert Examined(cluster=None, findings=(BAD,)).summary == "1 problem"
 
 
 def test_finding_is_one_line_with_what_to_do() -> None:

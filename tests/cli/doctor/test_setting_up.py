@@ -36,14 +36,15 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
         await manifests.install(plane.kubeconfig)
         assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker"}
 
-        async with at_work(plane.kubeconfig, temporal_server):
-            ran = await doctor("doctor")
-    assert (ran.code, ran.out, ran.err) == (0, "", "nothing is wrong\n")
+        async with at_work(plane.kubeconfig, temporal_server) as identity:
+            both = await asyncio.gather(*(doctor("doctor", "--cluster", one) for one in (CLUSTER, identity)))
+    for ran in both:
+        assert (ran.code, ran.out, ran.err) == (0, "", f"cluster {identity}: nothing is wrong\n")
 
 
 @asynccontextmanager
-async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[None]:
-    """With a detector that leads, and a worker."""
+async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[str]:
+    """With a detector that leads, and a worker; yields the identity of the cluster."""
     temporal = await TemporalClient.connect(
         server.address, namespace=server.namespace, data_converter=pydantic_data_converter
     )
@@ -54,7 +55,7 @@ async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[Non
         leading = asyncio.create_task(election.run())
         async with fleet.at_work():
             await eventually(lambda: election.is_leader)
-            yield
+            yield fleet.cluster
         leading.cancel()
         with suppress(asyncio.CancelledError):
             await leading

@@ -16,6 +16,8 @@ from devcluster.simulation.kubelet import Pace
 from devcluster.simulation.kubelets import simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
+from health.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
+from health.openshift.machine import EXTERNAL_REMEDIATION
 from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.end_to_end.conftest import Paramedic
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.cluster
 
 PACE = Pace(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
 AT_ONCE = timedelta(milliseconds=1)
+BAREMETAL = {STRATEGY: EXTERNAL_BAREMETAL}
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
 
 Fail = Callable[[str], Awaitable[None]]
@@ -109,3 +112,43 @@ async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_n
     assert await machines.outcome(replacement) == "Remediated"
     assert not await machines.is_going(other)
     await due_of(machines, other, "2nd")
+
+
+@pytest.mark.rule("decision 14/controller", "decision 14/event")
+async def test_machine_that_nothing_keeps_is_followed_by_its_replacement_all_the_same(
+    machines: Machines,
+) -> None:
+    """It is gone before anybody sees it going."""
+    (first,) = await machines.add("first")
+    await machines.add_check()
+    await machines.set_status(first, phase="Failed")
+    assert await machines.outcome(first) == "Remediated"
+
+    (second,) = await machines.add("second")
+    await machines.set_status(second, phase="Failed")
+    await due_of(machines, second, "2nd")
+    event = await machines.until_told(second, "RemediationRestricted")
+    assert "BackOff: 2nd remediation in a row, due at " in event["message"]
+    await machines.resume(second)
+    assert await machines.outcome(second) == "Remediated"
+
+
+@pytest.mark.rule("decision 14", "decision 28", "decision 10")
+async def test_mark_is_not_set_again_at_once_and_does_not_keep_a_machine_that_is_to_be_deleted(
+    machines: Machines,
+) -> None:
+    (machine,) = await machines.add("machine")
+    check = await machines.add_check(annotations=BAREMETAL)
+    await machines.world.fail(machine)
+    await machines.until_told(machine, "ExternalAnnotationAdded")
+    await machines.world.recover(machine)
+    assert await machines.outcome(machine) == "Remediated"
+    await machines.set_metadata(machine, annotations={EXTERNAL_REMEDIATION: None})
+    await check.until_numbers(1, 1, 1)
+
+    await machines.world.fail(machine)
+    await due_of(machines, machine, "2nd")
+    await machines.resume(machine)
+    await machines.until_state(machine, lambda state: state.phase == "Remediating")
+    await machines.set_status(machine, phase="Failed")
+    assert await machines.outcome(machine) == "Remediated"

@@ -51,6 +51,11 @@ async def test_check_that_cannot_be_read_says_field_and_value_once_and_blinds_no
     await good.until_numbers(0, 0, 0)
     after = [await check.version() for check in bad.values()]
     assert [a == b for a, b in zip(versions, after, strict=True)] == [True, False, True, True]
+    await bad["negative"].until_numbers(0, 0, 1)
+    await bad["negative"].edit(maxUnhealthy=-1)
+    await bad["negative"].until_condition("RemediationAllowed", reason="InvalidSpec")
+    status = (await bad["negative"].get())["status"]
+    assert (set(status), status["remediationsAllowed"]) == ({"conditions", "remediationsAllowed"}, 0)
     assert deletions(control_plane.audit_log, machines.namespace, name) == [200]
 
 

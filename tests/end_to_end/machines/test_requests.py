@@ -220,7 +220,12 @@ async def test_second_check_over_a_machine_waits_for_the_first_and_says_for_whom
     await machines.until_state(name, lambda state: state.phase == "Remediating", "first")
     second = await machines.add_check("second", remediationTemplate=template)
 
-    await machines.until_held(name, f"Taken: MachineHealthCheck/{machines.namespace}/first has", "second")
+    taken = f"Taken: MachineHealthCheck/{machines.namespace}/first has"
+    await machines.until_held(name, taken, "second")
+    told = await machines.until_told(name, "RemediationRestricted")
+    assert told["type"] == "Normal"
+    assert f"/second/{name}/" in told["message"]
+    assert f" remediation restricted: {taken}" in told["message"]
     assert machines.world.requests.created(name) == 1
     await second.until_numbers(1, 0, 0)
     await machines.world.recover(name)

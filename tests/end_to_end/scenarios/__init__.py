@@ -1,1 +1,1 @@
-"""What Paramedic does, seen from the Kubernetes API; processes run through all tests of a file."""
+"""What Paramedic does, seen from the Kubernetes API; our processes run through the tests of all files."""

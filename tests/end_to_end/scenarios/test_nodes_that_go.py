@@ -71,6 +71,39 @@ async def test_request_that_expects_the_end_of_its_node_is_kept_until_it_has_suc
     await world.until_status(phase="Enabled", unhealthyNodes=None)
 
 
+@pytest.mark.rule(
+    "NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node recreated", "decision 11/recreated"
+)
+async def test_request_that_expects_the_end_of_its_node_goes_when_one_of_that_name_is_there_again(
+    world: World,
+) -> None:
+    sound, sick = (await world.add_named_nodes("sound", "sick")).values()
+    await world.add_check()
+    await world.fail(sound, sick)
+    await world.until_requested(sound, sick)
+    uid = (await world.request(sick))["metadata"]["uid"]
+    earlier = [await world.workflow(node) for node in (sound, sick)]
+    for node in (sound, sick):
+        await report(world, node, PermanentNodeDeletionExpected="True", Processing="True")
+        await world.delete_node(node)
+    await world.until_status(phase="Remediating", observedNodes=0, reason="NHC is remediating 2 nodes")
+
+    await world.recreate_node(sound, ready="True")
+    await world.recreate_node(sick, ready="Unknown")
+
+    await world.until_clean(sound)
+    await _until_another(world, sick, uid)
+    assert [await _outcome(workflow) for workflow in earlier] == ["Gone"] * 2
+    await world.until_phase(sick, "Remediating")
+    await world.until_status(phase="Remediating", observedNodes=2, healthyNodes=1)
+    (entry,) = (await world.status())["unhealthyNodes"]
+    assert entry["name"] == sick
+    assert not await world.has_incident(sound)
+    await world.recover(sick)
+    await world.until_clean(sick)
+    await world.until_status(phase="Enabled", healthyNodes=2, unhealthyNodes=None)
+
+
 @pytest.mark.rule("NHC 2.7/node recreated", "decision 11/recreated")
 async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_and_then_has_its_own(
     world: World,

@@ -1,28 +1,26 @@
-"""A control plane of this folder's own: what is around all checks disturbs every other test of a cluster."""
+"""A detector and a worker of this folder's own: what is around all checks disturbs whatever runs beside.
+
+A test takes away what it put there. Our processes need a while to see that a kind is served no more: they end
+before it goes.
+"""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from devcluster import assets, manifests
-from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
-from tests.end_to_end.surroundings.openshift import OpenShift
-from tests.end_to_end.world import World
+from tests.end_to_end import shared_processes
+from tests.end_to_end.pairs import Pairs
+from tests.end_to_end.surroundings.openshift import OpenShift, openshift_of
 
-
-@pytest.fixture(scope="session")
-async def control_plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
-    """The control plane of this folder."""
-    directory = tmp_path_factory.mktemp("around")
-    async with control_planes.control_plane(directory / "kubernetes", assets.find()) as running:
-        await manifests.install(running.kubeconfig)
-        yield running
+settings, pairs, paramedic = shared_processes.settings, shared_processes.pairs, shared_processes.paramedic
+other_kind, world = shared_processes.other_kind, shared_processes.world
 
 
 @pytest.fixture
-async def openshift(world: World) -> AsyncIterator[OpenShift]:
-    """What OpenShift has beside; nothing of it is there yet."""
-    made = OpenShift(world.client)
-    yield made
-    await made.remove()
+async def openshift(control_plane: ControlPlane, pairs: Pairs) -> AsyncIterator[OpenShift]:
+    """What OpenShift has beside, nothing yet; a test asks for it before the world, which goes first."""
+    async with openshift_of(control_plane) as made:
+        yield made
+        if made.serves_cluster_versions:
+            await pairs.stop()

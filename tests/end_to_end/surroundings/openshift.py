@@ -1,18 +1,22 @@
 """The objects of OpenShift that are around all checks, made and removed as a test wants."""
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
+from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from kube.client import Client
 from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.transport import Transport
 
 CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
 MACHINE_HEALTH_CHECKS = Resource(
     "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
 )
 CRD = "clusterversions.config.openshift.io"
+PATIENCE = timedelta(seconds=20)
 
 
 class OpenShift:
@@ -20,6 +24,7 @@ class OpenShift:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.serves_cluster_versions = False
 
     async def serve_cluster_versions(self) -> None:
         """Install the CRD; there is no ClusterVersion yet."""
@@ -40,15 +45,8 @@ class OpenShift:
         }
         body = _typed(CUSTOM_RESOURCE_DEFINITIONS, {"metadata": {"name": CRD}, "spec": spec})
         await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, body)
-
-        async def is_served() -> bool:
-            try:
-                await self._client.list(CLUSTER_VERSIONS)
-            except KubernetesError:
-                return False
-            return True
-
-        await until(is_served, within=timedelta(seconds=20), otherwise="the CRD is not served")
+        self.serves_cluster_versions = True
+        await until(self._is_served, within=PATIENCE, otherwise="the CRD is not served")
 
     async def set_progressing(self, status: str | None) -> datetime:
         """Let the ClusterVersion progress, or not, from now on (None: it does not say); answers the time."""
@@ -87,14 +85,30 @@ class OpenShift:
             await self.delete_machine_health_check(found["metadata"]["name"])
         with suppress(NotFound):
             await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, CRD)
-        await until(self._are_cluster_versions_gone, within=timedelta(seconds=20), otherwise="the CRD stays")
+        await until(self._is_not_served, within=PATIENCE, otherwise="the CRD is still served")
 
-    async def _are_cluster_versions_gone(self) -> bool:
+    async def _is_served(self) -> bool:
         try:
-            await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, CRD)
+            await self._client.list(CLUSTER_VERSIONS)
+        except KubernetesError:
+            return False
+        return True
+
+    async def _is_not_served(self) -> bool:
+        try:
+            await self._client.list(CLUSTER_VERSIONS)
         except NotFound:
             return True
         return False
+
+
+@asynccontextmanager
+async def openshift_of(control_plane: ControlPlane) -> AsyncIterator[OpenShift]:
+    """What OpenShift has beside, to be made in the block; nothing of it is left behind."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        made = OpenShift(Client(transport, "end-to-end-test"))
+        yield made
+        await made.remove()
 
 
 def _typed(resource: Resource, body: Object) -> Object:

@@ -62,7 +62,7 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
         ),
         pytest.param(
             sight(of=INVALID),
-            "Reason: InvalidSpec, Message: spec.minHealthy: minHealthy must not be negative: -1 (found -1)",
+            "Reason: InvalidSpec, Message: spec.minHealthy: minHealthy must not be negative: -1",
             id="cannot be read",
         ),
     ],

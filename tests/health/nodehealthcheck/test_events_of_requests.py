@@ -141,6 +141,31 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
     assert reporter.sees(there if restarting else after(there, made(request))) == told
 
 
+@pytest.mark.rule("decision 39", "decision 15", "NHC 1.5/RemediationCreated", "NHC 1.5/DetectedUnhealthy")
+def test_what_the_reference_told_of_its_own_requests_is_not_told_again() -> None:
+    theirs = request_sight("theirs", is_unsigned=True)
+    orphan = request_sight("orphan", is_unsigned=True)
+    taken_over, reporter = sight(expired("node-1", theirs), recovered("node-2", orphan)), Reporter()
+
+    assert [reason for _, reason, _ in reporter.sees(taken_over)] == ["Enabled"]
+    freed = after(sight(expired("node-1", theirs)), RequestChange("node-2", orphan, None))
+    assert reporter.sees(freed) == [REMOVED]
+    ours = request_sight("ours", template="second")
+    assert reporter.sees(after(sight(expired("node-1", theirs, ours)), made(ours))) == [CREATED]
+    reporter.restarts()
+    assert reporter.sees(sight(expired("node-1", theirs, ours))) == []
+
+
+@pytest.mark.rule("decision 39", "NHC 1.5/DetectedUnhealthy")
+def test_node_of_a_request_of_the_reference_that_fails_anew_is_told() -> None:
+    reporter = Reporter()
+    reporter.sees(sight(expired("node-1", request_sight(is_unsigned=True))))
+    reporter.sees(sight())
+
+    told = reporter.sees(sight(expired("node-1", since=NOW + timedelta(hours=1))))
+    assert [reason for _, reason, _ in told] == ["DetectedUnhealthy"]
+
+
 def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told(reporter: Reporter) -> None:
     reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
 

@@ -103,7 +103,7 @@ def test_status_of_a_remediation() -> None:
         pytest.param(
             sight(of=INVALID),
             "Disabled",
-            "NHC is disabled: InvalidSpec: spec.minHealthy: minHealthy must not be negative: -1 (found -1)",
+            "NHC is disabled: InvalidSpec: spec.minHealthy: minHealthy must not be negative: -1",
             id="disabled: cannot be read",
         ),
         pytest.param(

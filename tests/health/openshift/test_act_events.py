@@ -1,9 +1,13 @@
-"""What is told of a Machine that was deleted or marked."""
+"""What is told of a Machine that was deleted or marked, or whose request somebody deleted."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from health.announcement import Announcement, Severity
-from health.openshift.act_events import deleted, deletion_failed, marked, marking_failed
+from health.lost_request import LostRequest
+from health.openshift.act_events import deleted, deletion_failed, marked, marking_failed, request_lost
 from health.openshift.machine_target import MachineTarget
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import Attempt
@@ -66,3 +70,31 @@ def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
     assert deletion_failed(FIRST, TARGET, "no.").seed == deletion_failed(FIRST, TARGET, "never.").seed
     assert deleted(FIRST, TARGET).seed != deletion_failed(FIRST, TARGET, "no.").seed
     assert deleted(FIRST, TARGET).seed != deleted(SECOND, TARGET).seed
+
+
+LOST = LostRequest(
+    incident=INCIDENT,
+    run_id="run-1",
+    uids=("request-1",),
+    due=datetime(2026, 3, 1, 12, 0, 7, 900_000, tzinfo=UTC),
+    check_uid="check-uid",
+    node_name="node-1",
+)
+
+
+@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+def test_machine_whose_request_somebody_deleted_is_told_when_the_next_one_is_due() -> None:
+    told = request_lost(LOST)
+    assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
+    assert told.message == (
+        f"Machine {NAMED} remediation restricted: "
+        "BackOff: its request was removed by somebody, the next one is due at 2026-03-01T12:00:07Z"
+    )
+    assert told.subject is None, "it is of the Machine"
+
+
+@pytest.mark.rule("decision 14/event", "decision 15")
+def test_each_loss_is_told_once() -> None:
+    told, later = request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
+    assert request_lost(later).seed == told.seed, "the attempt that found it was made again"
+    assert request_lost(replace(LOST, uids=("request-2",))).seed != told.seed

@@ -7,6 +7,7 @@ import pytest
 
 from health.announcement import Severity, Subject
 from health.observation import Hold, HoldReason
+from health.openshift.kind import MACHINE_HEALTH_CHECK
 from health.verdict import Fact
 from tests.health.openshift.samples import (
     NAMESPACE,
@@ -24,7 +25,7 @@ from tests.health.openshift.told import (
     blocked,
 )
 from tests.health.reporter import Reporter
-from tests.health.samples import NOW
+from tests.health.samples import NOW, request_sight
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "MHC A.1/event/form")
@@ -88,9 +89,43 @@ def test_machine_that_nobody_would_replace_is_told_of_once_its_time_is_over(repo
 
 @pytest.mark.rule("MHC A.1/event/SkippedNoController")
 def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Reporter) -> None:
-    taken = Hold(reason=HoldReason.TAKEN, message="held by MachineHealthCheck-other")
+    earlier = Hold(reason=HoldReason.EARLIER_REQUEST, message="a request for an earlier one is still there")
 
-    assert reporter.sees(sight(expired(hold=taken))) == [DETECTED]
+    assert reporter.sees(sight(expired(hold=earlier))) == [DETECTED]
+
+
+@pytest.mark.rule("decision 13/Machine", "decision 15")
+def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(reporter: Reporter) -> None:
+    reporter.sees(sight(expired()))
+    for hold in (
+        Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease"),
+        Hold(reason=HoldReason.TAKEN_BY_REQUEST, message="another owner has the request Reboot/a/b for it"),
+    ):
+        (note,) = reporter.tells(sight(expired(hold=hold)))
+
+        words = f"Machine {NAMESPACE}/workers/machine-1/node-1 remediation restricted: {hold}"
+        assert (note.severity, note.reason, note.message) == (
+            Severity.NORMAL,
+            "RemediationRestricted",
+            words,
+        )
+        assert note.action == "Remediate"
+        assert note.subject is not None
+        assert note.subject.name == "machine-1"
+        assert reporter.sees(sight(expired(hold=hold))) == []
+        reporter.restarts()
+        assert reporter.sees(sight(expired(hold=hold))) == []
+
+
+@pytest.mark.rule("decision 39", "decision 15", "MHC A.1/event/DetectedUnhealthy")
+@pytest.mark.parametrize(("is_unsigned", "told"), [(True, []), (False, [DETECTED])])
+def test_machine_that_the_reference_made_a_request_for_was_told_of_by_it(
+    is_unsigned: bool,  # noqa: FBT001  a column of the table
+    told: list[object],
+) -> None:
+    requests = (request_sight(is_unsigned=is_unsigned),)
+
+    assert Reporter(MACHINE_HEALTH_CHECK).sees(sight(expired(requests=requests), of=FORTY)) == told
 
 
 @pytest.mark.rule("decision 14/event", "decision 15")

@@ -41,7 +41,8 @@ EXCEEDED = (
 
 def status(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
     """What the API server holds after the merge patch."""
-    return {**(stored or {}), **status_patch(of, stored or {}, now)}
+    merged = {**(stored or {}), **status_patch(of, stored or {}, now)}
+    return {key: value for key, value in merged.items() if value is not None}
 
 
 def condition(type_: str, of: Mapping[str, Any]) -> Any:
@@ -229,7 +230,7 @@ def test_check_whose_template_was_taken_away_says_nothing_of_one_any_more() -> N
 
 
 @pytest.mark.rule("MHC A.1/refused", "decision 8")
-def test_check_that_cannot_be_read_says_so_and_keeps_its_numbers() -> None:
+def test_check_that_cannot_be_read_any_more_says_so_and_has_no_numbers_of_before() -> None:
     stored = status(sight(expired(), of=WITH_TEMPLATE, healthy=4))
     result = status(sight(of=INVALID), stored, LATER)
 
@@ -238,11 +239,13 @@ def test_check_that_cannot_be_read_says_so_and_keeps_its_numbers() -> None:
         "status": "False",
         "severity": "Error",
         "reason": "InvalidSpec",
-        "message": "spec.maxUnhealthy: must not be negative: -1 (found -1)",
+        "message": "spec.maxUnhealthy: must not be negative (found -1)",
         "lastTransitionTime": stamp(LATER),
     }
-    for field in ("expectedMachines", "currentHealthy", "remediationsAllowed"):
-        assert result[field] == stored[field]
+    assert stored["remediationsAllowed"] == 1
+    assert result["remediationsAllowed"] == 0
+    assert set(result) == {"remediationsAllowed", "conditions"}
+    assert status_patch(sight(of=INVALID), result, LATER + timedelta(hours=1)) == {}
     for type_ in (TEMPLATE_AVAILABLE, REQUEST_AVAILABLE):
         assert condition(type_, result) == condition(type_, stored)
 

@@ -41,7 +41,7 @@ INVALID_EVENT = (
     "InvalidSpec",
     (
         "Remediation is not allowed, the check cannot be read: "
-        "spec.maxUnhealthy: must not be negative: -1 (found -1)"
+        "spec.maxUnhealthy: must not be negative (found -1)"
     ),
 )
 STOP = Stop(reason="maintenance", version="1")

@@ -15,14 +15,17 @@ LIMIT_SECONDS = 15
 """Shorter than the first wait, so that it is the wait."""
 
 
+@pytest.fixture(scope="module")
+def settings() -> dict[str, str]:
+    """A limit that a test can wait for."""
+    return {"PARAMEDIC_BACK_OFF_LIMIT_SECONDS": str(LIMIT_SECONDS)}
+
+
 @pytest.fixture
-async def healthy_node(world: World, paramedic: Paramedic) -> str:
+async def healthy_node(world: World) -> str:
     """A node that never failed."""
-    for process in (paramedic.detector, paramedic.worker):
-        process.environment["PARAMEDIC_BACK_OFF_LIMIT_SECONDS"] = str(LIMIT_SECONDS)
     (name,) = await world.add_nodes(1)
     await world.add_check(duration="1s")
-    await paramedic.start()
     return name
 
 
@@ -76,13 +79,13 @@ async def test_remediation_that_follows_another_waits_visibly_until_it_is_due(
     await world.fail(node)
     due = await until_held(world, node)
 
-    await world.until(lambda: is_told(world, node), "no Event told of it")
+    await world.until(lambda: is_told(world, second(node)), "no Event told of it")
     await paramedic.detector.kill()
     await paramedic.detector.start_ready()
 
     await world.until_requested(node)
     assert datetime.now(UTC) >= due
-    assert len(await told(world, node)) == 1
+    assert len(await told(world, second(node))) == 1
     assert world.requests.created(node) == 2
     assert await attempt(world, node) == "2"
 
@@ -101,7 +104,7 @@ async def test_a_detector_that_starts_anew_knows_what_ended_before(
     assert datetime.now(UTC) >= due
 
 
-@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.rule("decision 14/deleted request", "decision 14/event")
 async def test_request_that_somebody_deletes_while_its_node_is_unhealthy_counts(
     world: World, healthy_node: str
 ) -> None:
@@ -111,7 +114,11 @@ async def test_request_that_somebody_deletes_while_its_node_is_unhealthy_counts(
     await world.client.delete(REQUESTS, healthy_node, "default")
 
     await world.until_phase(healthy_node, "Held")
-    assert "BackOff: " in (await world.state(healthy_node)).details
+    details = (await world.state(healthy_node)).details
+    found = re.search(r"BackOff: its request was removed by somebody, the next one is due at \S+Z", details)
+    assert found is not None, details
+    words = f"[remediation] Skipped remediation of node: {healthy_node}, because of {found[0]}"
+    await world.until(lambda: is_told(world, words), "no Event told of it")
     await world.until_requested(healthy_node)
 
     assert datetime.now(UTC) >= deleted + timedelta(seconds=LIMIT_SECONDS)
@@ -131,14 +138,18 @@ async def test_node_that_was_healthy_for_the_limit_is_remediated_at_once(world: 
     assert await attempt(world, node) == ""
 
 
-async def told(world: World, node: str) -> list[str]:
-    """The Events that tell of back-off."""
-    words = f"Skipped remediation of node: {node}, because of BackOff: 2nd remediation in a row, due at "
+def second(node: str) -> str:
+    """What is told of a node that waits for its second remediation in a row."""
+    return f"Skipped remediation of node: {node}, because of BackOff: 2nd remediation in a row, due at "
+
+
+async def told(world: World, words: str) -> list[str]:
+    """The Events of the check that say so."""
     return [message for _, _, message in await world.events() if words in message]
 
 
-async def is_told(world: World, node: str) -> bool:
-    return bool(await told(world, node))
+async def is_told(world: World, words: str) -> bool:
+    return bool(await told(world, words))
 
 
 async def attempt(world: World, node: str) -> str:

@@ -17,7 +17,6 @@ async def test_a_worker_killed_while_the_timer_runs_changes_no_deadline(
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check(duration="4s")
-    await paramedic.start()
     await world.fail(node)
     await world.until_phase(node, "Waiting")
 
@@ -37,7 +36,6 @@ async def test_a_worker_killed_between_admission_and_create_leads_to_one_request
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     async with slow_create(world.client, node, tmp_path) as create:
         await world.fail(node)
         await create.until_in_flight()
@@ -59,7 +57,7 @@ async def test_a_failure_while_the_detector_is_down_is_remediated_when_it_is_bac
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
+    await world.until_status(phase="Enabled", healthyNodes=1)
     await paramedic.detector.kill()
 
     await world.fail(node)
@@ -74,7 +72,6 @@ async def test_a_recovery_while_the_detector_is_down_is_cleaned_up_when_it_is_ba
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     await world.fail(node)
     await world.until_phase(node, "Remediating")
     await paramedic.detector.kill()
@@ -93,7 +90,6 @@ async def test_a_recovery_while_everything_is_down_is_cleaned_up_when_it_is_back
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     await world.fail(node)
     await world.until_phase(node, "Remediating")
     await paramedic.detector.kill()
@@ -112,7 +108,6 @@ async def test_a_request_whose_workflow_was_lost_is_removed_when_its_node_is_hea
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     await world.fail(node)
     await world.until_phase(node, "Remediating")
     await paramedic.detector.stop()

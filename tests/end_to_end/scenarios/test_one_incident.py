@@ -1,5 +1,7 @@
 """The path of one incident, through a real Temporal server and a real kube-apiserver."""
 
+import asyncio
+
 import pytest
 
 from tests.end_to_end.conftest import Paramedic
@@ -23,12 +25,9 @@ pytestmark = pytest.mark.cluster
     "NHC 2.1/14",
     "NHC 2.4/3",
 )
-async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recovery(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recovery(world: World) -> None:
     (node, *_) = await world.add_nodes(3)
     await world.add_check(duration="2s", minHealthy="51%")
-    await paramedic.start()
     await world.until_status(observedNodes=3, healthyNodes=3, phase="Enabled")
 
     await world.fail(node)
@@ -101,12 +100,9 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     ]
 
 
-async def test_a_node_that_recovers_before_the_deadline_never_gets_a_request(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_a_node_that_recovers_before_the_deadline_never_gets_a_request(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check(duration="5m")
-    await paramedic.start()
 
     await world.fail(node)
     await world.until_phase(node, "Waiting")
@@ -121,6 +117,7 @@ async def test_a_node_that_recovers_before_the_deadline_never_gets_a_request(
 async def test_a_node_that_was_unhealthy_before_we_started_is_noticed(
     world: World, paramedic: Paramedic
 ) -> None:
+    await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())
     (node,) = await world.add_nodes(1, ready="Unknown")
     await world.add_check()
     await paramedic.start()
@@ -134,7 +131,6 @@ async def test_a_workflow_that_was_terminated_is_taken_up_again_with_its_request
 ) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
-    await paramedic.start()
     await world.fail(node)
     await world.until_requested(node)
     await (await world.workflow(node)).terminate("by mistake")

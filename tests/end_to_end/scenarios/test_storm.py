@@ -63,10 +63,9 @@ async def storm_events(world: World) -> list[tuple[str, str]]:
     "NHC 1.5/RemediationSkipped/storm",
     "decision 7",
 )
-async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World, paramedic: Paramedic) -> None:
+async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World) -> None:
     first, *others = (await world.add_nodes(5))[:3]
     await world.add_check(minHealthy=3, stormCooldownDuration="3s")
-    await paramedic.start()
     await world.fail(first)
     await world.until_requested(first)
     assert STORM not in await conditions(world)
@@ -106,12 +105,9 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World, 
 
 
 @pytest.mark.rule("decision 20", "NHC 2.1/16")
-async def test_storm_ends_after_the_cooldown_when_all_nodes_recover(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_storm_ends_after_the_cooldown_when_all_nodes_recover(world: World) -> None:
     nodes = await world.add_nodes(2)
     await world.add_check(minHealthy=2, stormCooldownDuration="2s")
-    await paramedic.start()
     await world.fail(*nodes)
     await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
 
@@ -130,10 +126,13 @@ async def test_storm_and_cooldown_keep_their_times_over_restarts_of_the_detector
 ) -> None:
     first, second, _ = await world.add_nodes(3)
     await world.add_check(minHealthy=2, stormCooldownDuration="8s")
-    await paramedic.start()
     await world.fail(first, second)
     storm = await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
 
+    async def is_told() -> bool:
+        return ("Warning", "StormRecoveryStarted") in await storm_events(world)
+
+    await world.until(is_told, "no Event told of the storm")
     await paramedic.detector.kill()
     await paramedic.detector.start_ready()
     await world.recover(first)
@@ -152,12 +151,9 @@ async def test_storm_and_cooldown_keep_their_times_over_restarts_of_the_detector
 
 
 @pytest.mark.rule("decision 20/removed")
-async def test_storm_is_over_at_once_when_the_cooldown_leaves_the_spec(
-    world: World, paramedic: Paramedic
-) -> None:
+async def test_storm_is_over_at_once_when_the_cooldown_leaves_the_spec(world: World) -> None:
     first, second, _ = await world.add_nodes(3)
     await world.add_check(minHealthy=2, stormCooldownDuration="1h")
-    await paramedic.start()
     await world.fail(first, second)
     await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
     await world.recover(first)

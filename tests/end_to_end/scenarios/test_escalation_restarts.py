@@ -18,7 +18,6 @@ async def test_escalation_goes_on_where_both_processes_were_killed(
     escalation = Escalation(world)
     at_work, failed = await world.add_nodes(2)
     await escalation.add("first", "second", "third")
-    await paramedic.start()
     await world.fail(at_work, failed)
     for node in (at_work, failed):
         await escalation.until_steps(node, "first")

@@ -1,0 +1,97 @@
+"""StatusWatch: follows the checks of one kind for some seconds, to see who writes their status.
+
+A watch tells each version of each check, also the one between a write of somebody else and ours that makes
+the status true again. It ends before its time when a writer is found for every check: no more can be found.
+"""
+
+import asyncio
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from cli.doctor.finding import Finding
+from cli.doctor.of_writers import writer_finding
+from cli.doctor.stored_check import STORED_CHECKS, StoredCheck, name_of
+from health.check_kind import CheckKind
+from health.status_writers import StatusWriters
+from kube.decoding import Seen, WatchError
+from kube.errors import Unreachable
+from kube.listing import Listed
+from kube.record import Key, key_of
+from kube.resource import resource_of
+from kube.status import from_status
+from kube.transport import Transport
+from kube.watching import Watching, watch
+
+_MARGIN = timedelta(seconds=30)  # for which the API server would go on: the end is ours to choose
+
+
+class StatusWatch:
+    """Who writes the status of each check of one kind; before `follow` by one look."""
+
+    def __init__(
+        self, kind: CheckKind, listed: Listed[StoredCheck], ours: Collection[str], now: datetime
+    ) -> None:
+        self.kind = kind
+        self._path = resource_of(kind).path()
+        self._resource_version = listed.resource_version
+        self._ours = ours
+        self._now = now
+        self._writers: dict[Key, StatusWriters] = {}
+        self._watched = timedelta()
+        for check in listed.records:
+            self._note(check)
+        self._unfound = {key for key in self._writers if not self._is_found(key)}
+
+    async def follow(self, transport: Transport, lasting: timedelta) -> None:
+        """Watch for so long, or until there is nothing more to find; 0 is not at all.
+
+        Raises:
+            KubernetesError: it could not be watched for so long; what was seen counts.
+
+        """
+        if not self._unfound or not lasting:
+            return
+        began = time.monotonic()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(lasting.total_seconds()):
+                    await self._watch(transport, lasting + _MARGIN)
+        finally:
+            self._watched = timedelta(seconds=time.monotonic() - began)
+
+    def findings(self) -> list[Finding]:
+        """Everybody but us who writes the status of a check."""
+        return [
+            writer_finding(name_of(self.kind, *key), writer, self._watched)
+            for key, writers in self._writers.items()
+            for writer in writers.others(self._ours, self._now)
+        ]
+
+    async def _watch(self, transport: Transport, longest: timedelta) -> None:
+        watching = Watching(shortest=longest, longest=longest, silence=longest)
+        async with watch(transport, self._path, "", self._resource_version, watching) as lines:
+            async for line in lines:
+                self._read(line)
+                if not self._unfound:
+                    return
+        raise Unreachable(f"The watch of {self._path} ended before its time.", path=self._path)
+
+    def _read(self, line: bytes) -> None:
+        match STORED_CHECKS.line(line):
+            case Seen(found=StoredCheck() as check):
+                key = self._note(check)
+                if self._is_found(key):
+                    self._unfound.discard(key)
+            case WatchError(status):
+                raise from_status(f"The watch of {self._path}", self._path, status.code, status)
+
+    def _note(self, check: StoredCheck) -> Key:
+        key, entries = key_of(check), check.metadata.managed_fields
+        before = self._writers.get(key)
+        self._writers[key] = StatusWriters.of(entries) if before is None else before.then(entries)
+        return key
+
+    def _is_found(self, key: Key) -> bool:
+        return any(not one.is_over for one in self._writers[key].others(self._ours, self._now))

@@ -1,0 +1,63 @@
+"""A MachineHealthCheck whose status is written: by us, and by somebody else."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from uuid import uuid4
+
+from health.openshift.kind import MACHINE_HEALTH_CHECK
+from kube.client import Client
+from kube.resource import Object, resource_of
+from kube.transport import Transport
+
+MACHINE_CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+OURS, THEIRS = "paramedic-detector", "machine-healthcheck"
+
+
+@asynccontextmanager
+async def new_check(transport: Transport) -> AsyncIterator[str]:
+    """The name of a check in the namespace default, whose status we have written.
+
+    Who writes a status first owns the status itself, and keeps an entry that nobody erases.
+    """
+    client = Client(transport)
+    name = f"doctor-{uuid4().hex[:8]}"
+    condition = {"type": "Ready", "status": "False", "timeout": "300s"}
+    body: Object = {
+        "apiVersion": MACHINE_CHECKS.api_version,
+        "kind": MACHINE_CHECKS.kind,
+        "metadata": {"name": name},
+        "spec": {"unhealthyConditions": [condition], "selector": {"matchLabels": {"nobody": name}}},
+    }
+    await client.create(MACHINE_CHECKS, body, "default")
+    await write_status(transport, OURS, name, healthy=3)
+    yield name
+    await client.delete(MACHINE_CHECKS, name, "default")
+
+
+async def write_status(transport: Transport, manager: str, name: str, healthy: int) -> None:
+    """As a controller of that name would."""
+    status = {"status": {"currentHealthy": healthy}}
+    await Client(transport, manager).merge_patch(MACHINE_CHECKS, name, status, "default", "status")
+
+
+async def spoil_and_repair(transport: Transport, name: str) -> None:
+    """One write of theirs, and at once one of ours, which erases theirs from managedFields."""
+    await write_status(transport, THEIRS, name, healthy=2)
+    await write_status(transport, OURS, name, healthy=3)
+
+
+@asynccontextmanager
+async def spoilt_and_repaired_each_second(transport: Transport, name: str) -> AsyncIterator[None]:
+    """While two controllers are at work on one check."""
+    at_work = asyncio.create_task(_spoil_and_repair_each_second(transport, name))
+    yield
+    at_work.cancel()
+    with suppress(asyncio.CancelledError):
+        await at_work
+
+
+async def _spoil_and_repair_each_second(transport: Transport, name: str) -> None:
+    while True:
+        await spoil_and_repair(transport, name)
+        await asyncio.sleep(1)

@@ -1,0 +1,51 @@
+"""The gauges of a MachineHealthCheck: as it is now, or as it was when it was paused (A.1)."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from detector.metrics.machine_check_metrics import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
+from health.openshift.conditions import REMEDIATION_ALLOWED
+from tests.detector.small_machines import CHECK, SmallMachines
+from tests.health.openshift.samples import PAUSED
+
+PUBLISHED = {
+    "expectedMachines": 1,
+    "conditions": [{"type": REMEDIATION_ALLOWED, "status": "False"}],
+}
+
+
+def gauges(cluster: SmallMachines) -> tuple[float | None, float | None]:
+    registry = CollectorRegistry()
+    registry.register(MachineCheckMetrics(cluster.picture, lambda: True))
+    labels = {"name": CHECK.name, "namespace": CHECK.namespace}
+    return registry.get_sample_value(COVERED, labels), registry.get_sample_value(SHORT_CIRCUIT, labels)
+
+
+@pytest.fixture
+def cluster() -> SmallMachines:
+    made = SmallMachines()
+    for name in ("machine-1", "machine-2"):
+        made.machine(name, phase="Failed")
+    return made
+
+
+@pytest.mark.rule(
+    "MHC A.1/metric/mapi_machinehealthcheck_nodes_covered",
+    "MHC A.1/metric/mapi_machinehealthcheck_short_circuit",
+)
+def test_gauges_are_what_is_so_now_and_end_with_the_check(cluster: SmallMachines) -> None:
+    cluster.check(maxUnhealthy=1)
+    assert gauges(cluster) == (2, 1)
+    cluster.delete_check()
+    assert gauges(cluster) == (None, None)
+    cluster.check(maxUnhealthy=2)
+    assert gauges(cluster) == (2, 0)
+
+
+@pytest.mark.rule("MHC A.1/annotation/paused")
+def test_gauges_of_a_paused_check_stay_as_they_were_published(cluster: SmallMachines) -> None:
+    cluster.check(PAUSED, maxUnhealthy=2)
+    assert gauges(cluster) == (None, None)
+    cluster.delete_check()
+    cluster.check(PAUSED, status=PUBLISHED, maxUnhealthy=2)
+    assert gauges(cluster) == (1, 1)

@@ -1,0 +1,125 @@
+"""Who has the name of a node that is gone, as the picture shows it to the incident of the one that went.
+
+A Machine is no Node: while its Node is away it is unhealthy, and not gone, whatever a remediator expects.
+"""
+
+from datetime import timedelta
+
+import pytest
+
+from detector.answers.glance import Glance, Sight
+from health.memory import Memory
+from health.moves import CleanUp, Move, Phase, phase_of
+from health.next_move import next_move
+from health.node import Node
+from health.observation import HoldReason, Observation, TargetState, is_news
+from health.references import IncidentReference, TargetReference
+from health.remediation_request import RemediationRequest
+from health.target import TargetName
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_machines import CHECK as MACHINE_CHECK
+from tests.detector.small_machines import REQUEST_KIND, SmallMachines
+from tests.health.openshift.samples import TEMPLATE
+from tests.health.samples import NOW, node_object
+
+LONG_AGO = NOW - timedelta(hours=1)
+FRESH = Sight(age=timedelta(0), limit=timedelta(seconds=60))
+EARLIER, OTHER = "uid-node-1", "uid-other"
+
+
+@pytest.fixture
+def cluster() -> SmallCluster:
+    """With a request for a node that is gone."""
+    one = SmallCluster()
+    one.check(minHealthy=0)
+    one.node("node-1", ready="Unknown", since=LONG_AGO)
+    one.request("node-1")
+    one.delete_node("node-1")
+    return one
+
+
+def seen(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
+    return Glance(cluster.picture, incident(uid), FRESH, cluster.now).observation()
+
+
+def incident(uid: str) -> IncidentReference:
+    target = TargetReference(kind="Node", name="node-1", uid=uid)
+    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+
+
+@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "decision 11/recreated")
+@pytest.mark.parametrize("ready", ["True", "Unknown"])
+def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_selected(
+    cluster: SmallCluster, ready: str
+) -> None:
+    gone = seen(cluster)
+    told: list[str | None] = []
+    cluster.picture.subscribe(lambda _, target: told.append(target))
+    cluster.node("node-1", ready=ready, since=LONG_AGO, uid=OTHER)
+    now = seen(cluster)
+
+    assert "node-1" in told
+    assert (gone.state, gone.is_replaced) == (TargetState.GONE, False)
+    assert (now.state, now.is_replaced) == (TargetState.GONE, True)
+    assert is_news(gone, now)
+    assert [one.uid for one in now.requests] == ["request-node-1"]
+
+
+@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected")
+def test_another_of_its_name_that_the_check_does_not_select_changes_nothing(cluster: SmallCluster) -> None:
+    gone = seen(cluster)
+    other = Node.model_validate(node_object(labels={}, name="node-1", uid=OTHER))
+    cluster.picture.target_changed(TargetName("Node", "", "node-1"), other)
+    now = seen(cluster)
+
+    assert (now.state, now.is_replaced) == (TargetState.GONE, False)
+    assert now.reason == "Node/node-1 is gone; another of its name is not selected"
+    assert not is_news(gone, now)
+
+
+@pytest.mark.rule("decision 11/recreated")
+def test_new_node_has_an_incident_of_its_own_that_waits_for_the_request_of_the_earlier_one(
+    cluster: SmallCluster,
+) -> None:
+    cluster.node("node-1", ready="Unknown", since=LONG_AGO, uid=OTHER)
+    held = seen(cluster, OTHER)
+
+    assert cluster.picture.wanted(CHECK, "node-1") == {incident(EARLIER), incident(OTHER)}
+    assert held.state is TargetState.EXPIRED
+    assert held.requests == ()
+    assert held.hold is not None
+    assert held.hold.reason is HoldReason.EARLIER_REQUEST
+
+    cluster.delete_request("node-1")
+    now = seen(cluster, OTHER)
+    assert now.is_admitted
+    assert is_news(held, now)
+
+
+@pytest.mark.rule("MHC A.2.3/3")
+def test_machine_whose_node_is_away_keeps_a_request_that_expects_that_until_its_node_is_back() -> None:
+    machines = SmallMachines()
+    machines.check(remediationTemplate=TEMPLATE)
+    machines.node("node-1")
+    machines.machine("machine-1", node="node-1")
+    machines.unsigned_request("machine-1")
+    _expect_the_end_of_its_node(machines)
+
+    machines.delete_node("node-1")
+    assert phase_of(_move(machines)) is Phase.REMEDIATING
+    machines.node("node-1")
+    assert isinstance(_move(machines), CleanUp)
+
+
+def _expect_the_end_of_its_node(machines: SmallMachines) -> None:
+    (entry,) = machines.picture.requests.of(MACHINE_CHECK, "machine-1")
+    status = {"conditions": [{"type": "PermanentNodeDeletionExpected", "status": "True"}]}
+    told = entry.request.model_dump(by_alias=True) | {"status": status}
+    machines.picture.request_changed(*REQUEST_KIND, RemediationRequest.model_validate(told), exists=True)
+
+
+def _move(machines: SmallMachines) -> Move:
+    seen = machines.observe("machine-1")
+    (request,) = seen.requests
+    assert request.is_node_deletion_expected
+    return next_move(seen, Memory(), machines.now)

@@ -1,0 +1,15 @@
+"""What holds an incident, as it says itself."""
+
+from tests.end_to_end.world import World
+
+
+async def until_held(world: World, node: str, *words: str) -> None:
+    """Return when the incident of a node is held, and says all these words."""
+
+    async def is_held() -> bool:
+        if not await world.has_incident(node):
+            return False
+        state = await world.state(node)
+        return state.phase == "Held" and all(word in state.details for word in words)
+
+    await world.until(is_held, f"{node} was never held with {words}")

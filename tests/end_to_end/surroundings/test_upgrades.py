@@ -1,0 +1,76 @@
+"""An upgrade of an OpenShift cluster holds everything new, and nothing that cleans up."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from tests.end_to_end.pairs import Pairs
+from tests.end_to_end.surroundings.openshift import OpenShift, openshift_of
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+DURATION = timedelta(seconds=4)
+POSTPONED = (
+    "Normal",
+    "RemediationSkipped",
+    "[remediation] Postponing potential remediations because of ongoing cluster upgrade",
+)
+
+
+@pytest.fixture(scope="module")
+async def openshift(control_plane: ControlPlane, pairs: Pairs) -> AsyncIterator[OpenShift]:
+    """ClusterVersions are served, from before our processes start until they have ended."""
+    await pairs.stop()
+    async with openshift_of(control_plane) as made:
+        await made.serve_cluster_versions()
+        yield made
+        await pairs.stop()
+
+
+@pytest.mark.rule(
+    "NHC 2.1/10",
+    "NHC 1.5/RemediationSkipped/upgrade",
+    "decision 17",
+    "decision 37",
+    "decision 6",
+    "decision 15",
+)
+async def test_nothing_new_is_done_during_an_upgrade_and_clocks_restart_at_its_end(
+    world: World, openshift: OpenShift
+) -> None:
+    await openshift.set_progressing("True")
+    first, second = await world.add_nodes(2)
+    await world.add_check(duration="4s")
+    await world.fail(first)
+
+    await world.until_phase(first, "Held")
+    assert "Upgrading: the cluster is being upgraded since" in (await world.state(first)).details
+    await world.until_status(phase="Enabled", observedNodes=2, healthyNodes=1)
+    assert world.requests.created(first) == 0
+    ended = await openshift.set_progressing("False")
+
+    await world.until_phase(first, "Waiting")
+    await world.until_requested(first)
+    made = datetime.fromisoformat((await world.request(first))["metadata"]["creationTimestamp"])
+    assert made >= ended + DURATION
+    assert (await world.events()).count(POSTPONED) == 1
+    assert world.requests.created(second) == 0
+
+
+@pytest.mark.rule("NHC 2.1/10", "decision 7/clean-up")
+async def test_a_node_that_recovers_during_an_upgrade_is_cleaned_up(
+    world: World, openshift: OpenShift
+) -> None:
+    await openshift.set_progressing("False")
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await world.until_phase(node, "Remediating")
+    await openshift.set_progressing("True")
+
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)

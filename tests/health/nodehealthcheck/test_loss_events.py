@@ -1,0 +1,50 @@
+"""What is told of a Node whose request somebody deleted, which the reference doesn't tell (decision 14)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from health.announcement import Announcement, Severity, Subject
+from health.lost_request import LostRequest
+from health.nodehealthcheck.loss_events import request_lost
+from health.references import CheckReference, IncidentReference, TargetReference
+
+INCIDENT = IncidentReference(
+    cluster="c",
+    check=CheckReference(kind="NodeHealthCheck", name="workers"),
+    target=TargetReference(kind="Node", name="node-1", uid="node-uid"),
+)
+LOST = LostRequest(
+    incident=INCIDENT,
+    run_id="run-1",
+    uids=("request-1",),
+    due=datetime(2026, 3, 1, 12, tzinfo=UTC),
+    check_uid="check-uid",
+    node_name="node-1",
+)
+
+
+@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
+    words = (
+        "[remediation] Skipped remediation of node: node-1, because of BackOff: "
+        "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
+    )
+    check = Subject("remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "", "workers", "check-uid")
+    seed = request_lost(LOST).seed
+    expected = Announcement(seed, Severity.WARNING, "RemediationSkipped", words, subject=check)
+    assert request_lost(LOST) == expected
+
+
+@pytest.mark.rule("decision 14/event", "decision 15")
+@pytest.mark.parametrize(
+    ("other", "is_told_too"),
+    [
+        pytest.param(replace(LOST, due=datetime(2026, 3, 1, 13, tzinfo=UTC)), False, id="looked for again"),
+        pytest.param(replace(LOST, uids=("request-2",)), True, id="the next request"),
+        pytest.param(replace(LOST, run_id="run-2"), True, id="another run"),
+    ],
+)
+def test_each_loss_is_told_once(other: LostRequest, *, is_told_too: bool) -> None:
+    assert (request_lost(other).seed != request_lost(LOST).seed) is is_told_too
