@@ -10,8 +10,10 @@ from devcluster.errors import NotReadyError
 INTERVAL = timedelta(milliseconds=100)
 
 
-async def until(true: Callable[[], Awaitable[bool]], *, within: timedelta, otherwise: str) -> None:
-    """Return as soon as `true` says so.
+async def until(
+    true: Callable[[], Awaitable[bool]], *, within: timedelta, otherwise: str, every: timedelta = INTERVAL
+) -> None:
+    """Return as soon as `true` says so; it is asked again `every` so often.
 
     Raises NotReadyError with the sentence `otherwise` when that takes longer than `within`.
     """
@@ -19,4 +21,4 @@ async def until(true: Callable[[], Awaitable[bool]], *, within: timedelta, other
     while not await true():
         if time.monotonic() > deadline:
             raise NotReadyError(otherwise)
-        await asyncio.sleep(INTERVAL.total_seconds())
+        await asyncio.sleep(every.total_seconds())

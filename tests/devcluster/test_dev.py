@@ -21,6 +21,7 @@ from tests.devcluster.processes import gone, runs
 
 PATIENCE = timedelta(seconds=60)
 MACHINES = "machines.machine.openshift.io"
+NODES = 12
 SCRIPT = (
     "import asyncio, sys; from datetime import timedelta; from pathlib import Path\n"
     "from devcluster.dev import DevSettings, run\n"
@@ -70,62 +71,76 @@ async def dev(
         await process.communicate()
 
 
+@pytest.fixture(scope="module")
+async def directory() -> AsyncIterator[Path]:
+    """Where all of it runs; pytest's own directory may be too long for a socket."""
+    with tempfile.TemporaryDirectory(prefix="dev-") as short:
+        yield Path(short)
+
+
+@pytest.fixture(scope="module")
+async def first(directory: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The first run on the directory, with simulated nodes; the last test of it kills it."""
+    async with dev(directory, simulate_nodes=NODES) as process:
+        yield process
+
+
 @pytest.mark.cluster
-async def test_it_describes_what_runs_mends_it_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    async with dev(tmp_path) as process:
-        content = description(tmp_path)
-        assert set(content["pids"]) == {"temporal", "etcd", "control_plane", "manager"}
-        assert content["cluster"].startswith("dev-")
-        assert content["audit_log"] == str(tmp_path / "logs" / "audit.log")
-        assert (await kubectl(Path(content["kubeconfig"]), "get", "nodes"))[0] == 0
+@pytest.mark.usefixtures("first")
+async def test_it_describes_what_runs_and_is_ready_when_every_simulated_node_is_there(
+    directory: Path,
+) -> None:
+    content = description(directory)
+    servers = {"temporal", "etcd", "control_plane", "manager"}
+    assert set(content["pids"]) == servers | {"kubelets", "remediator"}
+    assert content["cluster"].startswith("dev-")
+    assert content["audit_log"] == str(directory / "logs" / "audit.log")
+    nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
+    assert nodes[1].count("node/node-") == NODES
 
-        os.kill(content["pids"]["manager"], signal.SIGKILL)
 
-        async def mended() -> bool:
-            return bool(
-                description(tmp_path)["pids"].get("manager") not in {content["pids"]["manager"], None}
-            )
+@pytest.mark.cluster
+@pytest.mark.usefixtures("first")
+async def test_server_that_dies_is_started_again(directory: Path) -> None:
+    manager = description(directory)["pids"]["manager"]
+    os.kill(manager, signal.SIGKILL)
 
-        await until(mended, within=PATIENCE, otherwise="the manager is not started again")
-        pids = description(tmp_path)["pids"].values()
-        assert all(map(runs, pids))
+    async def mended() -> bool:
+        return description(directory)["pids"].get("manager") not in {manager, None}
+
+    await until(mended, within=PATIENCE, otherwise="the manager is not started again")
+    assert all(map(runs, description(directory)["pids"].values()))
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("first")
+async def test_second_one_on_the_same_directory_is_refused(directory: Path) -> None:
+    second = await start(directory)
+    _, complaint = await second.communicate()
+    assert second.returncode == 1
+    assert complaint.decode().count("\n") == 1
+    assert "is in use by another paramedic dev" in complaint.decode()
+
+
+@pytest.mark.cluster
+async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and_ends_in_order(
+    directory: Path, first: asyncio.subprocess.Process
+) -> None:
+    before = description(directory)
+    first.kill()
+    for pid in before["pids"].values():
+        await gone(pid)
+    (directory / "dev.json").unlink()
+    async with dev(directory, machines="0.1") as process:
+        again = description(directory)
+        assert {**again, "pids": {}} == {**before, "pids": {}}
+        assert "machine_set" in again["pids"]
+        await _machine_gets_a_node_that_fails_when_its_kubelet_is_told_to_stop(directory)
 
         process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE.total_seconds()) == 0
-        assert not any(map(runs, pids))
-        assert not description(tmp_path)
-
-
-@pytest.mark.cluster
-async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    async with dev(tmp_path) as process:
-        first = description(tmp_path)
-        second = await start(tmp_path)
-        _, complaint = await second.communicate()
-        assert second.returncode == 1
-        assert complaint.decode().count("\n") == 1
-        assert "is in use by another paramedic dev" in complaint.decode()
-
-        process.kill()
-        for pid in first["pids"].values():
-            await gone(pid)
-    (tmp_path / "dev.json").unlink()
-    async with dev(tmp_path):
-        again = description(tmp_path)
-    assert {**again, "pids": {}} == {**first, "pids": {}}
-
-
-@pytest.mark.cluster
-async def test_it_is_ready_when_every_simulated_node_is_there() -> None:
-    with tempfile.TemporaryDirectory(prefix="dev-") as short:  # pytest's own may be too long for a socket
-        async with dev(Path(short), simulate_nodes=12) as process:
-            content = description(Path(short))
-            nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
-            assert nodes[1].count("node/node-") == 12
-            assert {"kubelets", "remediator"} <= set(content["pids"])
-            assert "machine_set" not in content["pids"]
-            process.terminate()
-            assert await asyncio.wait_for(process.wait(), PATIENCE.total_seconds()) == 0
+        assert not any(map(runs, again["pids"].values()))
+        assert not description(directory)
 
 
 MACHINE_SET = {
@@ -136,28 +151,27 @@ MACHINE_SET = {
 }
 
 
-@pytest.mark.cluster
-async def test_machine_gets_a_node_that_fails_when_its_kubelet_is_told_to_stop() -> None:
-    with tempfile.TemporaryDirectory(prefix="dev-") as short:
-        directory = Path(short)
-        async with dev(directory, machines="0.1"):
-            kubeconfig = Path(description(directory)["kubeconfig"])
-            (directory / "set.json").write_text(json.dumps(MACHINE_SET))
-            assert (await kubectl(kubeconfig, "create", "-f", str(directory / "set.json")))[0] == 0
-            phase_and_node = "jsonpath={.items[*].status.phase} {.items[*].status.nodeRef.name}"
-            ready = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
+async def _machine_gets_a_node_that_fails_when_its_kubelet_is_told_to_stop(directory: Path) -> None:
+    kubeconfig = Path(description(directory)["kubeconfig"])
+    (directory / "set.json").write_text(json.dumps(MACHINE_SET))
+    assert (await kubectl(kubeconfig, "create", "-f", str(directory / "set.json")))[0] == 0
+    name_and_phase = "jsonpath={.items[*].status.nodeRef.name} {.items[*].status.phase}"
+    shown = ""
 
-            async def runs_on_its_node() -> bool:
-                shown = await kubectl(kubeconfig, "get", MACHINES, "-l", "pool=workers", "-o", phase_and_node)
-                return shown[1].startswith("Running node-")
+    async def runs_on_its_node() -> bool:
+        nonlocal shown
+        shown = (await kubectl(kubeconfig, "get", MACHINES, "-l", "pool=workers", "-o", name_and_phase))[1]
+        return shown.startswith("node-") and shown.endswith(" Running")
 
-            async def is_unknown() -> bool:
-                return (await kubectl(kubeconfig, "get", "nodes", "-o", ready))[1] == "Unknown"
+    await until(runs_on_its_node, within=PATIENCE, otherwise="the Machine never runs")
+    node = shown.split(maxsplit=1)[0]
+    ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
 
-            await until(runs_on_its_node, within=PATIENCE, otherwise="the Machine never runs")
-            (node,) = (await ask(directory / "kubelets.sock", {"list": True}))["nodes"]
-            await ask(directory / "kubelets.sock", {"stop": node["name"]})
-            await until(is_unknown, within=PATIENCE, otherwise="the node does not fail")
+    async def is_unknown() -> bool:
+        return (await kubectl(kubeconfig, "get", "node", node, "-o", ready))[1] == "Unknown"
+
+    await ask(directory / "kubelets.sock", {"stop": node})
+    await until(is_unknown, within=PATIENCE, otherwise="the node does not fail")
 
 
 @pytest.mark.parametrize(

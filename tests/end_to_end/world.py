@@ -25,6 +25,8 @@ REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
 TEMPLATES = Resource(GROUP, f"{KIND}Template", "powercycleremediationtemplates", namespaced=True)
 LEASE_NAMESPACE = "medik8s-leases"
 PATIENCE = timedelta(seconds=25)
+LOOK_AGAIN = timedelta(milliseconds=200)
+"""Each look is a question to the API server or to a workflow; all tests of a machine share its cores."""
 
 
 class World(Nodes):
@@ -221,7 +223,7 @@ class World(Nodes):
 
     async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
         """Return when something is true."""
-        await until(true, within=self.patience, otherwise=otherwise)
+        await until(true, within=self.patience, otherwise=otherwise, every=LOOK_AGAIN)
 
     async def remove(self) -> None:
         """Leave nothing of this test behind."""
