@@ -2,6 +2,7 @@
 
 import pytest
 
+from health.remediation_request import INCIDENT
 from kube.resource import EVENTS, NODE_HEALTH_CHECKS, Object
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import KIND, REQUESTS, World
@@ -57,7 +58,12 @@ async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
     body = {
         "apiVersion": REQUESTS.api_version,
         "kind": REQUESTS.kind,
-        "metadata": {"name": node, "namespace": "default", "ownerReferences": [owner]},
+        "metadata": {
+            "name": node,
+            "namespace": "default",
+            "ownerReferences": [owner],
+            "annotations": {INCIDENT: (await world.incident(node)).workflow_id},
+        },
         "spec": {},
     }
 
