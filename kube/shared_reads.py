@@ -12,7 +12,7 @@ from kube.client import Client
 from kube.resource import Object, Resource
 
 GATHER = timedelta(seconds=0.1)
-"""Where one read follows another, more callers may join it for so long: in a storm there are a third fewer."""
+"""Where one read follows another, more callers may join it for so long: a storm has a third fewer of them."""
 
 _Key = tuple[Resource, str, str]
 
