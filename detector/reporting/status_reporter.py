@@ -34,7 +34,9 @@ GATHER = timedelta(seconds=0.2)
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 8.0
 """Seconds between two writes that fail."""
 REST_FOR_WORK = 9
-"""How many times as long as a report took, the next one waits."""
+"""How many times as long as a report took, the next one waits: it may be large, and many watch it."""
+LONGEST_REST = timedelta(seconds=5)
+"""But what took so long may have been the API server, and people look at the status."""
 
 _log = logging.getLogger(__name__)
 
@@ -92,9 +94,8 @@ class StatusReporter:
             if sight is None:
                 return
             await self._report(sight)
-            took = time.monotonic() - began
-            between = (BETWEEN_WRITES - GATHER).total_seconds()
-            await asyncio.sleep(max(between, REST_FOR_WORK * took, self._back_off))
+            took = timedelta(seconds=time.monotonic() - began)
+            await asyncio.sleep(max(rest_after(took).total_seconds(), self._back_off))
             await self._wait(_next_deadline(sight))
 
     def _sight(self) -> CheckSight | None:
@@ -144,6 +145,11 @@ class StatusReporter:
                 await self.changed.wait()
         except TimeoutError:
             return
+
+
+def rest_after(took: timedelta) -> timedelta:
+    """How long to gather nothing after a report that took so long."""
+    return max(BETWEEN_WRITES - GATHER, min(REST_FOR_WORK * took, LONGEST_REST))
 
 
 def _next_deadline(sight: CheckSight) -> datetime | None:
