@@ -42,9 +42,8 @@ class BenchCluster:
 
     async def start(self, *names: str) -> None:
         """Start our processes and wait until they are ready."""
-        programs = {"detector": processes.detector, "worker": processes.worker}
         for name in names:
-            await self.supervisor.start(programs[name](self.layout, self.control_plane, self.server))
+            await self.supervisor.start(processes.ours(name, self.layout, self.control_plane, self.server))
         for name in names:
             await readiness.until_ready(self.supervisor, self.layout, name)
 

@@ -13,6 +13,7 @@ from health.remediation_request import RemediationRequest
 from kube.record import Change, ChangeKind, RecordT
 from kube.reflector import Reflector
 from kube.resource import NODE_HEALTH_CHECKS, NODES, Object, Resource
+from kube.timestamps import timestamp
 
 GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"
 REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
@@ -33,7 +34,7 @@ class Fleet:
         """When the request of a node came, by the monotonic clock."""
         self.went: dict[str, float] = {}
         self._limit = asyncio.Semaphore(AT_ONCE)
-        self._since = _time(datetime.now(UTC) - LONG_AGO)
+        self._since = timestamp(datetime.now(UTC) - LONG_AGO)
         """The transition time of every condition: a heartbeat must not move it."""
 
     async def add(self, count: int, padding: int = 0) -> None:
@@ -70,7 +71,7 @@ class Fleet:
             "type": "Ready",
             "status": status,
             "lastTransitionTime": self._since,
-            "lastHeartbeatTime": _time(datetime.now(UTC)),
+            "lastHeartbeatTime": timestamp(datetime.now(UTC)),
         }
         async with self._limit:
             await self.cluster.client.merge_patch(
@@ -140,7 +141,3 @@ async def running(watch: Reflector[RecordT]) -> AsyncIterator[None]:
 
 def _typed(resource: Resource, body: Object) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
-
-
-def _time(time_: datetime) -> str:
-    return time_.strftime("%Y-%m-%dT%H:%M:%SZ")

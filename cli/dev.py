@@ -11,8 +11,6 @@ from cli.choosing import at_least
 from cli.failing import UsageError, fail
 
 PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60
-BACK_OFF_SECONDS = 30 * 60
-
 
 Directory = Annotated[Path, typer.Option("--dir", help="Where data, logs and dev.json are kept.")]
 Nodes = Annotated[
@@ -31,11 +29,11 @@ Provisioning = Annotated[
     ),
 ]
 BackOffLimit = Annotated[
-    int,
+    int | None,
     typer.Option(
         parser=at_least(0, DAY_SECONDS),
         metavar="SECONDS",
-        help="The longest wait between two remediations in a row; 0: none.",
+        help="The longest wait between two remediations in a row; 0: none. By default, the detector's own.",
     ),
 ]
 
@@ -47,7 +45,7 @@ def dev(  # noqa: PLR0913  each is an option
     without: Without = "",
     machines: WithMachines = False,
     provisioning: Provisioning = PROVISIONING_SECONDS,
-    back_off_limit: BackOffLimit = BACK_OFF_SECONDS,
+    back_off_limit: BackOffLimit = None,
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
     # Here, because operation needs nothing of development, neither its packages nor its time.
@@ -56,7 +54,7 @@ def dev(  # noqa: PLR0913  each is an option
 
     left_out = frozenset(name.strip() for name in without.split(",") if name.strip())
     delay = timedelta(seconds=provisioning) if machines else None
-    limit = timedelta(seconds=back_off_limit)
+    limit = None if back_off_limit is None else timedelta(seconds=back_off_limit)
     try:
         asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, delay, limit)))
     except SettingsError as error:

@@ -13,8 +13,8 @@ from devcluster.control_plane import ControlPlane
 from devcluster.description import Description
 from devcluster.errors import SettingsError
 from devcluster.exclusive import exclusive
-from devcluster.keeper import Program
 from devcluster.layout import Layout, lay_out
+from devcluster.processes import OURS
 from devcluster.progress import say
 from devcluster.simulation.termination import run_until_told_to_end
 from devcluster.supervisor import Supervisor
@@ -24,8 +24,6 @@ from kube.resource import NAMESPACES
 from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
-
-OURS = ("detector", "worker")
 
 
 @dataclass(frozen=True)
@@ -111,16 +109,12 @@ class _Dev:
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
         names = [name for name in OURS if name not in self._settings.without]
         for name in names:
-            await self._supervisor.start(self._process(name, cluster, server))
+            limit = self._settings.back_off_limit
+            await self._supervisor.start(processes.ours(name, self._layout, cluster, server, limit))
         if self._settings.simulates:
             await self._start_simulation(cluster)
         for name in names:
             await readiness.until_ready(self._supervisor, self._layout, name)
-
-    def _process(self, name: str, cluster: ControlPlane, server: TemporalServer) -> Program:
-        if name == "worker":
-            return processes.worker(self._layout, cluster, server)
-        return processes.detector(self._layout, cluster, server, self._settings.back_off_limit)
 
     async def _start_simulation(self, cluster: ControlPlane) -> None:
         layout, count = self._layout, self._settings.simulate_nodes

@@ -13,25 +13,23 @@ from devcluster.temporal import TemporalServer
 from health.kinds import CHECK_KINDS
 from runtime.settings import CHECK_KINDS_VARIABLE
 
+OURS = ("detector", "worker")
 BACK_OFF_LIMIT = "PARAMEDIC_BACK_OFF_LIMIT_SECONDS"
 CLUSTER = "dev"
 """The configured name; the processes append the beginning of kube-system's uid."""
 
 
-def detector(
+def ours(
+    name: str,
     layout: Layout,
     control_plane: ControlPlane,
     temporal: TemporalServer,
     back_off_limit: timedelta | None = None,
 ) -> Program:
-    """The senses; None: its own limit."""
-    own = {} if back_off_limit is None else {BACK_OFF_LIMIT: f"{back_off_limit.total_seconds():g}"}
-    return _process("detector", layout, control_plane.detector_kubeconfig, temporal, own)
-
-
-def worker(layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
-    """The hands."""
-    return _process("worker", layout, control_plane.worker_kubeconfig, temporal, {})
+    """One of `OURS`; the limit None is that of the settings."""
+    kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
+    limit = {} if back_off_limit is None else {BACK_OFF_LIMIT: f"{back_off_limit.total_seconds():g}"}
+    return _process(name, layout, kubeconfigs[name], temporal, limit)
 
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:

@@ -63,9 +63,12 @@ class BackOff:
         is_another_failure = self.latest.requested is None or failed > self.latest.requested
         return self.latest.number if is_another_failure else 0
 
-    def hold(self, failed: datetime, now: datetime) -> Hold | None:
-        """Why that incident may not make its first request at `now`."""
-        if not self.limit:
+    def hold(self, failed: datetime, now: datetime, *, is_under_way: bool = False) -> Hold | None:
+        """Why that incident may not make its first request at `now`.
+
+        What has a request or a mark is under way: no new remediation, and its next step is none either.
+        """
+        if is_under_way or not self.limit:
             return None
         if self.unread:
             return _hold(self.unread, UNREAD_ASK_AGAIN_SECONDS)

@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from health.durations import in_words
 from health.observation import Hold, HoldReason
 from health.threshold import Allowance
+from health.timestamps import stamp
 
 PRECISION = timedelta(seconds=1)
 """Of the times in conditions."""
@@ -70,14 +71,14 @@ def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -
     """Why the storm allows nothing new; None where there is none."""
     if storm is None or not storm.is_active or cooldown is None:
         return None
-    since = f"storm recovery since {storm.turned:%Y-%m-%dT%H:%M:%SZ}"
+    since = f"storm recovery since {stamp(storm.turned)}"
     if not storm.is_cooling:
         message = f"{since}, until the threshold was held for {in_words(cooldown)}"
         return Hold(reason=HoldReason.STORM, message=message)
     ends = storm.ends(cooldown)
     return Hold(
         reason=HoldReason.STORM,
-        message=f"{since}, until {ends:%Y-%m-%dT%H:%M:%SZ} at the earliest",
+        message=f"{since}, until {stamp(ends)} at the earliest",
         ask_again_seconds=max(1.0, (ends - now).total_seconds() + _HAIR_SECONDS),
     )
 

@@ -19,6 +19,7 @@ from health.node import NodeCondition
 from health.object_metadata import ObjectMetadata
 from health.observation import Hold, HoldReason
 from health.target import Target
+from health.timestamps import stamp
 from health.upgrade_signal import UpgradeSignal
 
 UNKNOWN_ASK_AGAIN_SECONDS = 60.0
@@ -130,7 +131,7 @@ def upgrade_hold(known: Upgrade, reconfigured: Sequence[Target]) -> Hold | None:
                 ask_again_seconds=UNKNOWN_ASK_AGAIN_SECONDS,
             )
         case UpgradePhase.UNDER_WAY:
-            since = f" since {known.since:%Y-%m-%dT%H:%M:%SZ}" if known.since else ""
+            since = f" since {stamp(known.since)}" if known.since else ""
             message = f"the cluster is being upgraded{since}, says {known.sign}"
             return Hold(reason=HoldReason.UPGRADING, message=message)
         case UpgradePhase.OVER:

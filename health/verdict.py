@@ -14,6 +14,7 @@ from enum import StrEnum
 from health.durations import in_words
 from health.frozen import Frozen
 from health.node import Node, NodeCondition
+from health.timestamps import stamp
 
 
 class Health(StrEnum):
@@ -45,7 +46,7 @@ class Fact(Frozen):
         return self.since == other.since or self.is_moving or other.is_moving
 
     def __str__(self) -> str:
-        return f"{self.condition} is {self.status} since {self.since:%Y-%m-%dT%H:%M:%SZ}"
+        return f"{self.condition} is {self.status} since {stamp(self.since)}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class Verdict:
     reason: str
     fact: Fact | None = None
     deadline: datetime | None = None
+
+    def failed(self, now: datetime) -> datetime:
+        """Since when the target is unhealthy."""
+        return self.fact.since if self.fact else now
 
 
 HEALTHY = Verdict(Health.HEALTHY, "no unhealthy condition")
@@ -105,7 +110,7 @@ class Match:
     def words(self) -> str:
         """The fact for people, and since when it counts where that is later."""
         is_delayed = self.began != self.fact.since
-        return f"{self.fact}, counted since {self.began:%Y-%m-%dT%H:%M:%SZ}" if is_delayed else str(self.fact)
+        return f"{self.fact}, counted since {stamp(self.began)}" if is_delayed else str(self.fact)
 
     @property
     def deadline(self) -> datetime:

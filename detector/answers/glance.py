@@ -113,7 +113,7 @@ class Glance:
         verdict = check.verdict(target, self.now, self.picture.surroundings)
         if verdict.deadline is None:
             return self._healthy(check, target)
-        failed = verdict.fact.since if verdict.fact else self.now
+        failed = verdict.failed(self.now)
         return Observation(
             state=_STATES[verdict.health],
             reason=f"{self.incident.target}: {verdict.reason}",
@@ -141,8 +141,9 @@ class Glance:
             allowance=self.picture.checks[reference].allowance(check, checks_own),
             target=target_facts(self.picture, reference, target, self.now),
             storm=self.storm,
-            # What has a request or a mark is no new remediation, and its next step is none either.
-            back_off=None if self._requests or target.is_marked else self.back_off.hold(failed, self.now),
+            back_off=self.back_off.hold(
+                failed, self.now, is_under_way=bool(self._requests) or target.is_marked
+            ),
             around=check_surroundings(self.picture, reference, self.now),
             unread_templates=self.sight.unread_templates,
             unread_surroundings=self.sight.unread_surroundings,

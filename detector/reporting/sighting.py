@@ -52,7 +52,7 @@ class Sighting:
             return TargetSight(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
         course = Plan(check.steps).course(requests, now)
         back_off = self.before(place_of(reference).named(name), target)
-        failed = verdict.fact.since if verdict.fact else now
+        failed = verdict.failed(now)
         return TargetSight(
             name,
             target.metadata.uid,
@@ -64,7 +64,7 @@ class Sighting:
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
             node_name=target.node_name,
-            back_off=None if requests or target.is_marked else back_off.hold(failed, now),
+            back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
             earlier_attempts=back_off.earlier(failed),
             request_refusal=picture.refusals.of(reference, name),
         )

@@ -11,9 +11,9 @@ from devcluster.simulation.machine_decision import Report
 from devcluster.simulation.openshift_machine import FINALIZER, NODE_ANNOTATION, OpenShiftMachine
 from devcluster.simulation.openshift_machine_set import MachineSetStatus, OpenShiftMachineSet
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
-from devcluster.simulation.timestamps import to_seconds
 from kube.metadata import Metadata
 from kube.resource import Object
+from kube.timestamps import timestamp
 
 
 def new_machine(machine_set: OpenShiftMachineSet, suffix: str) -> Object:
@@ -61,7 +61,7 @@ def with_provider_id(machine: OpenShiftMachine) -> Object:
 
 def machine_status(machine: OpenShiftMachine, report: Report, now: datetime) -> Object:
     """Say how far a Machine is."""
-    status: Object = {"phase": report.phase, "lastUpdated": to_seconds(now)}
+    status: Object = {"phase": report.phase, "lastUpdated": timestamp(now)}
     if report.node is not None:
         status["nodeRef"] = {"kind": "Node", "name": report.node.name, "uid": report.node.uid}
     return {**_of_version(machine.metadata), "status": status}

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.timestamps import to_microseconds
+from kube.timestamps import micro_time
 
 NAMESPACE = "kube-node-lease"
 DURATION = timedelta(seconds=40)
@@ -22,11 +22,11 @@ def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
         "spec": {
             "holderIdentity": node_name,
             "leaseDurationSeconds": int(DURATION.total_seconds()),
-            "renewTime": to_microseconds(now),
+            "renewTime": micro_time(now),
         },
     }
 
 
 def renewal(now: datetime) -> dict[str, Any]:
     """Build the merge patch that renews a Lease."""
-    return {"spec": {"renewTime": to_microseconds(now)}}
+    return {"spec": {"renewTime": micro_time(now)}}

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from devcluster.simulation.machine import Machine, provider_id
-from devcluster.simulation.timestamps import to_seconds
+from kube.timestamps import timestamp
 
 KUBELET_VERSION = "v1.36.3"
 PODS = "110"
@@ -115,6 +115,6 @@ def _condition(opinion: Opinion, before: Mapping[str, Any] | None, now: datetime
         "status": opinion.status,
         "reason": opinion.reason,
         "message": opinion.message,
-        "lastHeartbeatTime": to_seconds(now),
-        "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else to_seconds(now),
+        "lastHeartbeatTime": timestamp(now),
+        "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else timestamp(now),
     }

@@ -11,7 +11,7 @@ from devcluster.simulation.remediation_request import (
     RemediationRequest,
     moved,
 )
-from devcluster.simulation.timestamps import to_seconds
+from kube.timestamps import timestamp
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ def _condition(type_: str, status: ConditionStatus, said: _Said, now: datetime) 
         status=status,
         reason=said.reason,
         message=said.message,
-        last_transition_time=to_seconds(now),
+        last_transition_time=timestamp(now),
     )

@@ -71,16 +71,10 @@ class Escalation:
 
     async def report(self, node: str, step: str, succeeded: str) -> None:
         """What the remediator of a step says: Succeeded is "True" or "False"."""
-        condition = {
-            "type": "Succeeded",
-            "status": succeeded,
-            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "reason": "Test",
-            "message": "",
-        }
         name = (await self.request(node, step))["metadata"]["name"]
-        patch = {"status": {"conditions": [condition]}}
-        await self._world.client.merge_patch(REQUESTS, name, patch, "default", subresource="status")
+        await self._world.client.merge_patch(
+            REQUESTS, name, reported(succeeded), "default", subresource="status"
+        )
 
     async def in_status(self, node: str) -> dict[str, Object]:
         """What the status of the check says of the requests of a node, by their steps."""
@@ -116,6 +110,18 @@ class Escalation:
 
     def _suffix(self, template: str) -> str:
         return template.removeprefix(f"{self._world.name}-")
+
+
+def reported(succeeded: str) -> Object:
+    """What a remediator writes on a request: its condition Succeeded is "True" or "False" since now."""
+    condition = {
+        "type": "Succeeded",
+        "status": succeeded,
+        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "reason": "Test",
+        "message": "",
+    }
+    return {"status": {"conditions": [condition]}}
 
 
 def created(request: Object) -> datetime:

@@ -32,6 +32,7 @@ MOVING = seen(TargetState.WAITING, fact=MOVED_FACT.model_copy(update={"since": N
 HELD_BACK = seen(TargetState.EXPIRED, hold=HELD)
 AT_WORK = seen(TargetState.EXPIRED, requests=(request_sight(),))
 STAMPED = seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=NOW),))
+DELAYED = STAMPED.model_copy(update={"healthy_delay_seconds": 3600.0})
 HOLDING = AT_WORK.model_copy(update={"lease_acquired_at": NOW})
 KEPT = request_sight(is_being_deleted=True)
 
@@ -106,6 +107,18 @@ KEPT = request_sight(is_being_deleted=True)
             HEALTHY,
             False,
             id="the request that it is removing went",
+        ),
+        pytest.param(
+            DELAYED,
+            DELAYED.model_copy(update={"requests": ()}),
+            True,
+            id="somebody deleted the request that is kept for the healthyDelay",
+        ),
+        pytest.param(
+            DELAYED.model_copy(update={"is_confirmed": True}),
+            DELAYED.model_copy(update={"is_confirmed": True, "requests": ()}),
+            False,
+            id="the request that it is removing because a person confirmed went",
         ),
         pytest.param(
             seen(TargetState.HEALTHY, requests=(KEPT,)),

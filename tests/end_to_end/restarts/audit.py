@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kube.resource import Resource
 from tests.end_to_end.world import REQUESTS
 
 OK, CREATED = 200, 201
@@ -14,12 +15,12 @@ ONE_OBJECT = "limit=1"
 """How a page is asked for that is no list: it tells whether the server answers, and its version."""
 
 
-def created_requests(audit_log: Path) -> list[str]:
-    """The name of each remediation request that was ever created, in order."""
+def created_requests(audit_log: Path, kind: Resource = REQUESTS) -> list[str]:
+    """The name of each remediation request of a kind that was ever created, in order."""
     return [
         event["objectRef"]["name"]
         for event in _events(audit_log, "create", CREATED)
-        if event["objectRef"]["resource"] == REQUESTS.plural
+        if event["objectRef"]["resource"] == kind.plural
     ]
 
 

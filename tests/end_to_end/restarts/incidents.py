@@ -14,6 +14,8 @@ from health.node import EXCLUDE_LABEL
 from kube.resource import NODES
 from tests.end_to_end.restarts.audit import created_requests
 from tests.end_to_end.restarts.crew import Crew
+from tests.end_to_end.restarts.escalations import COURSES as ESCALATIONS
+from tests.end_to_end.restarts.escalations import Escalations
 from tests.end_to_end.slow_create import SlowCreate, slow_create
 from tests.end_to_end.world import REQUESTS, World
 
@@ -63,6 +65,7 @@ class Incidents:
         self._audit_log = audit_log
         self._runs_out_in = runs_out_in
         self._waits_for = waits_for
+        self._escalations = Escalations(world, audit_log)
         self._nodes: dict[str, str] = {}
         self._failed_at: dict[str, datetime] = {}
 
@@ -70,6 +73,7 @@ class Incidents:
     async def begun(self, directory: Path) -> AsyncIterator[SlowCreate]:
         """Each incident is in its phase; the create of one is in flight until it is let go."""
         world = self._world
+        await self._escalations.begin()
         self._nodes = await world.add_named_nodes(*COURSES)
         await world.add_check(duration=f"{DURATION.total_seconds():g}s")
         await world.until_status(observedNodes=len(COURSES), healthyNodes=len(COURSES))
@@ -121,6 +125,7 @@ class Incidents:
         """Let the facts of every incident change that does not go on as it was."""
         world, nodes = self._world, self._nodes
         create.let_go()
+        await self._escalations.change()
         await world.recover(nodes["recovers"], nodes["is-mended"])
         await self._exclude("is-held", value=None)
         await world.set_finalizers(nodes["hangs"], None)
@@ -139,6 +144,7 @@ class Incidents:
             assert await world.lease(nodes[role]) is not None, role
         await self._times_must_be_kept()
         await self._status_must_be_true()
+        await self._escalations.must_have_gone_on()
 
     async def _requests_must_be(self, roles: Collection[str]) -> None:
         """These have a request and no others; and there were never more than there should be."""
@@ -190,6 +196,7 @@ class Incidents:
             assert await world.outcome(nodes[role]) == outcome, role
         await world.until_clean(*nodes.values())
         await world.until_status(healthyNodes=len(COURSES), phase="Enabled", unhealthyNodes=None)
+        await self._escalations.must_end_clean()
         await self._requests_must_be(())
         await self._workflows_must_be_one_for_each()
 
@@ -200,7 +207,7 @@ class Incidents:
             return (await temporal.count_workflows(f"{ours} AND ExecutionStatus = 'Running'")).count == 0
 
         await self._world.until(all_ended, "a workflow still runs")
-        assert (await temporal.count_workflows(ours)).count == len(COURSES)
+        assert (await temporal.count_workflows(ours)).count == len(COURSES) + len(ESCALATIONS)
 
 
 def _time(text: str) -> datetime:
