@@ -11,9 +11,9 @@ lives in another namespace: it runs out by itself.
 from datetime import datetime, timedelta
 
 from activities.held import ASK_AGAIN_SECONDS, Held
+from health.lease_holder import holder_of, turn_holder_of
 from health.observation import HoldReason
 from health.references import IncidentReference, TargetReference
-from health.remediation_request import holder_of, turn_holder_of
 from health.target import Target
 from kube.client import Client
 from kube.errors import LeaseTaken

@@ -45,13 +45,13 @@ class TargetSight:
         """Whether status lists it: a running timer alone is not published (semantics 2.1/17)."""
         return self.verdict.health is Health.EXPIRED or bool(self.requests)
 
-    def begins_back_off(self, before: "TargetSight | None") -> bool:
-        """Whether nothing but back-off holds it, and did not yet `before`, after as many remediations."""
-        if self.hold is not None or self.back_off is None:
-            return False
-        if before is None or before.back_off is None:
-            return True
-        return before.earlier_attempts != self.earlier_attempts
+    def new_back_off(self, before: "TargetSight | None") -> Hold | None:
+        """What holds it, if that is back-off alone, and was not yet `before`, after as many remediations."""
+        if self.hold is not None:
+            return None
+        if before is None or before.back_off is None or before.earlier_attempts != self.earlier_attempts:
+            return self.back_off
+        return None
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,6 @@ def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
 def _why(seen: Observation, memory: Memory) -> str:
     if seen.under_way:
         return seen.under_way
-    return (
-        "it was deleted, and is not gone yet"
-        if memory.has_deleted
-        else "but it does not count as healthy yet"
-    )
+    if memory.has_deleted:
+        return "it was deleted, and is not gone yet"
+    return "but it does not count as healthy yet"

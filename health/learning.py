@@ -32,9 +32,9 @@ def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memo
     if is_marked == memory.is_marked or seen.state is TargetState.UNKNOWN:
         return memory
     watched = memory.model_copy(update={"is_marked": is_marked})
-    return (
-        watched if is_marked or seen.state is not TargetState.EXPIRED else watched.having_lost((), seen, now)
-    )
+    if is_marked or seen.state is not TargetState.EXPIRED:
+        return watched
+    return watched.having_lost((), seen, now)
 
 
 def _adopting(memory: Memory, seen: Observation, now: datetime) -> Memory:

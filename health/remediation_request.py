@@ -14,7 +14,7 @@ from typing import Any
 from health.frozen import Frozen, FrozenObject
 from health.node import Node
 from health.object_metadata import ObjectMetadata, OwnerReference
-from health.references import CheckReference, IncidentReference, RequestReference, Step, TemplateReference
+from health.references import IncidentReference, RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
 
 NODE_NAME = "remediation.medik8s.io/node-name"
@@ -244,16 +244,3 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
         "metadata": metadata,
         "spec": template_contents(template, step),
     }
-
-
-def holder_of(check: CheckReference) -> str:
-    """How a check signs the Lease of a target (semantics 1.8), with its namespace where it is in one.
-
-    No name has a slash, so no two checks sign alike.
-    """
-    return f"{check.kind}-{check.namespace}/{check.name}" if check.namespace else f"{check.kind}-{check.name}"
-
-
-def turn_holder_of(check: CheckReference, target: str) -> str:
-    """How a check signs the control plane's turn for a target: it may have several nodes of it."""
-    return f"{holder_of(check)}/{target}"

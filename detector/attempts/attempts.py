@@ -88,8 +88,6 @@ class Attempts:
     def deleted(self, deletion: Deletion) -> None:
         """Note that an unhealthy target was deleted, which its owner replaces."""
         target, place = deletion.target, deletion.place
-        if not target.replaced_by:
-            return
         number = self.before(place.named(target.metadata.name), target).earlier(deletion.failed) + 1
         beside = self._beside(deletion) if deletion.is_witnessed else frozenset()
         attempt = EndedAttempt(number, deletion.ended, beside=beside)

@@ -59,6 +59,9 @@ class Deletions:
         if seen is None:
             self._see_gone(name)
             return
+        if not seen.replaced_by:
+            self._forget(name)  # nothing follows it, as nothing follows a Node
+            return
         # Of one that is not selected any more nothing is so by this check.
         verdict = self._verdict(judge.check, seen) if target in judge.unhealthy else HEALTHY
         if seen.metadata.deletion_timestamp is None:

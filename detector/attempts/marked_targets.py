@@ -43,7 +43,7 @@ class MarkedTargets:
         judge = self._picture.checks.get(check)
         if uid != seen.metadata.uid or judge is None or not self._sees(check):
             return
-        number = self._attempts.before(name, seen).earlier(marked) + 1
+        number, now = self._attempts.before(name, seen).earlier(marked) + 1, self._now()
         # In vain: then it is part of the incident, which waits by itself.
-        requested = self._now() if name.name in judge.unhealthy else None
-        self._attempts.note(name, EndedAttempt(number, self._now(), requested))
+        requested = now if name.name in judge.unhealthy else None
+        self._attempts.note(name, EndedAttempt(number, now, requested))

@@ -8,8 +8,8 @@ from detector.picture.target_leases import lease_of_its_node, own_lease
 from detector.picture.target_store import place_of
 from health.escalation import Plan
 from health.health_check import InvalidCheckError
+from health.lease_holder import holder_of, turn_holder_of
 from health.references import CheckReference, Step
-from health.remediation_request import holder_of, turn_holder_of
 from health.target import Target
 from health.target_hold import Rival, TargetFacts
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid

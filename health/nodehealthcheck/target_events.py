@@ -36,6 +36,11 @@ class TargetNote:
     seed: tuple[str, ...]
 
 
+def skipped_because_of(back_off: object, node: str) -> str:
+    """That a Node waits for its next remediation; the reference has no back-off (decision 14)."""
+    return f"Skipped remediation of node: {node}, because of {back_off}"
+
+
 def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
     """What became so of a Node that is unhealthy, or was just now."""
     yield from _skipped(before, after)
@@ -56,10 +61,10 @@ def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetN
 
 
 def _backed_off(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
-    """The reference has no back-off (decision 14)."""
-    if after.begins_back_off(before) and after.back_off is not None:
-        message = f"Skipped remediation of node: {after.name}, because of {after.back_off}"
-        yield _note(after, SKIPPED, message, HoldReason.BACK_OFF, str(after.earlier_attempts))
+    back_off = after.new_back_off(before)
+    if back_off is not None:
+        seed = (HoldReason.BACK_OFF, str(after.earlier_attempts))
+        yield _note(after, SKIPPED, skipped_because_of(back_off, after.name), *seed)
 
 
 def _mislabelled(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:

@@ -1,17 +1,15 @@
 """Events about a Machine that was deleted or marked, or could not be, or that waits for back-off.
 
-Texts are the reference's (A.1); `RemediationRestricted` it tells of a whole check only (decision 14).
+Texts are the reference's (A.1) where it has one.
 
 The seed names the incident and its run: an attempt that is made again tells nothing twice.
 """
 
 from health.announcement import Announcement, Severity
 from health.lost_request import LostRequest
+from health.openshift.event_words import REMEDIATE, RESTRICTED, path_of, restricted
 from health.openshift.machine_target import MachineTarget
-from health.openshift.target_events import RESTRICTED
 from health.remediation_request import Attempt
-
-_ACTION = "Remediate"
 
 
 def deleted(attempt: Attempt, target: MachineTarget) -> Announcement:
@@ -40,10 +38,9 @@ def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Announc
 
 def request_lost(lost: LostRequest) -> Announcement:
     """That it waits, since somebody deleted its request."""
-    check, machine = lost.incident.check, lost.incident.target.name
-    name = f"{check.namespace}/{check.name}/{machine}/{lost.node_name}"
-    message = f"Machine {name} remediation restricted: {lost.words}"
-    return Announcement(lost.seed, Severity.NORMAL, RESTRICTED, message, action=_ACTION)
+    path = path_of(lost.incident.check, lost.incident.target.name, lost.node_name)
+    message = restricted(path, lost.words)
+    return Announcement(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)
 
 
 def _requesting(attempt: Attempt, target: MachineTarget) -> str:
@@ -51,10 +48,9 @@ def _requesting(attempt: Attempt, target: MachineTarget) -> str:
 
 
 def _named(attempt: Attempt, target: MachineTarget) -> str:
-    check = attempt.incident.check
-    return f"{check.namespace}/{check.name}/{target.metadata.name}/{target.node_name}"
+    return path_of(attempt.incident.check, target.metadata.name, target.node_name)
 
 
 def _told(attempt: Attempt, severity: Severity, reason: str, message: str) -> Announcement:
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
-    return Announcement(seed, severity, reason, message, action=_ACTION)
+    return Announcement(seed, severity, reason, message, action=REMEDIATE)

@@ -16,13 +16,12 @@ from health.check_sight import CheckSight, TargetSight
 from health.health_check import HealthCheck, InvalidCheckError
 from health.openshift.check import MachineHealthCheck
 from health.openshift.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY, numbers
+from health.openshift.event_words import REMEDIATE, RESTRICTED
 from health.openshift.machine import API_VERSION as MACHINE_API
 from health.openshift.machine import KIND as MACHINE
 from health.openshift.pause import is_paused
 from health.openshift.status import stored_condition
-from health.openshift.target_events import RESTRICTED, MachineNote, machine_notes
-
-_REMEDIATE = "Remediate"
+from health.openshift.target_events import MachineNote, machine_notes
 
 
 def announcements(
@@ -111,7 +110,7 @@ def _of_check(sight: CheckSight, reason: str, message: str, *seed: str, again: s
         reason=reason,
         message=message,
         again=again,
-        action=_REMEDIATE,
+        action=REMEDIATE,
     )
 
 

@@ -2,8 +2,7 @@
 
 `DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
 what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. One
-that waits for back-off, or that somebody else has, is told as `RemediationRestricted`, which the reference
-tells of a whole check only (decisions 13 and 14).
+that waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
 """
 
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ from dataclasses import dataclass
 
 from health.check_sight import TargetSight
 from health.observation import Hold, HoldReason
+from health.openshift.event_words import REMEDIATE, RESTRICTED, path_of, restricted
 from health.references import CheckReference
 
-RESTRICTED = "RemediationRestricted"
 _TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
 
 
@@ -32,21 +31,22 @@ def machine_notes(
     check: CheckReference, before: TargetSight | None, after: TargetSight
 ) -> Iterator[MachineNote]:
     """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
-    name = f"Machine {check.namespace}/{check.name}/{after.name}/{after.node_name}"
+    path = path_of(check, after.name, after.node_name)
     if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
-        message = f"{name} has unhealthy node {after.node_name}"
+        message = f"Machine {path} has unhealthy node {after.node_name}"
         yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
     if _is_skipped(after) and not (before and _is_skipped(before)):
-        message = f"{name} has no controller owner, skipping remediation"
-        yield MachineNote("SkippedNoController", message, "Remediate")
+        message = f"Machine {path} has no controller owner, skipping remediation"
+        yield MachineNote("SkippedNoController", message, REMEDIATE)
     for hold, seed in _restrictions(before, after):
-        yield MachineNote(RESTRICTED, f"{name} remediation restricted: {hold}", "Remediate", seed)
+        yield MachineNote(RESTRICTED, restricted(path, hold), REMEDIATE, seed)
 
 
 def _restrictions(before: TargetSight | None, after: TargetSight) -> Iterator[tuple[Hold, str]]:
     """What begins to hold this Machine alone, and which of several times it is."""
-    if after.back_off is not None and after.begins_back_off(before):
-        yield after.back_off, f"back-off {after.earlier_attempts}"
+    back_off = after.new_back_off(before)
+    if back_off is not None:
+        yield back_off, f"back-off {after.earlier_attempts}"
     known = before.hold.reason if before and before.hold else None
     if after.hold is not None and after.hold.reason in _TAKEN and after.hold.reason is not known:
         yield after.hold, after.hold.reason

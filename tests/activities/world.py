@@ -4,6 +4,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from health.lease_holder import holder_of
 from health.references import (
     CheckReference,
     IncidentReference,
@@ -12,7 +13,6 @@ from health.references import (
     TargetReference,
     TemplateReference,
 )
-from health.remediation_request import holder_of
 from health.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.object_metadata import OwnerReference
-from health.references import CheckReference, RequestReference, Step, TemplateReference
+from health.references import RequestReference, Step, TemplateReference
 from health.remediation_request import (
     CONTROL_PLANE_LABEL,
     MULTIPLE_TEMPLATES,
@@ -19,7 +19,6 @@ from health.remediation_request import (
     Attempt,
     InvalidTemplateError,
     RemediationRequest,
-    holder_of,
     new_request,
     request_name,
     template_contents,
@@ -314,14 +313,3 @@ def test_request_that_is_being_deleted_says_so() -> None:
 def test_mark_of_a_request_that_timed_out(mark: str, time: datetime | None) -> None:
     assert seen(annotations={TIMED_OUT: mark}).sight("a/v1", "B").timed_out_at == time
     assert seen().sight("a/v1", "B").timed_out_at is None
-
-
-@pytest.mark.rule("NHC 1.8/holder", "decision 39")
-def test_check_signs_leases_as_the_reference_does() -> None:
-    assert holder_of(CheckReference(kind="NodeHealthCheck", name="workers")) == "NodeHealthCheck-workers"
-
-
-@pytest.mark.rule("decision 13/Machine")
-def test_checks_of_one_name_in_two_namespaces_sign_differently() -> None:
-    check = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")
-    assert holder_of(check) == "MachineHealthCheck-machines/workers"
