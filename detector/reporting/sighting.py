@@ -1,7 +1,7 @@
 """Sighting: what status and Events of one check are made from, read off the picture at one moment."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from detector.picture.check_surroundings import check_surroundings
@@ -48,25 +48,27 @@ class Sighting:
         if target is None or not check.selects(target):
             return TargetSight(name, "", HEALTHY, requests)
         verdict = check.verdict(target, now, picture.surroundings)
-        if verdict.health is not Health.EXPIRED:
-            return TargetSight(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
+        sight = TargetSight(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
+        return self._expired(check, target, sight, now) if verdict.health is Health.EXPIRED else sight
+
+    def _expired(self, check: HealthCheck, target: Target, sight: TargetSight, now: datetime) -> TargetSight:
+        """The sight of a target whose deadline is over, with what holds it and how far its steps are."""
+        picture, reference, requests = self.picture, check.reference, sight.requests
         course = Plan(check.steps).course(requests, now)
-        back_off = self.before(place_of(reference).named(name), target)
-        failed = verdict.failed(now)
-        return TargetSight(
-            name,
-            target.metadata.uid,
-            verdict,
-            requests,
+        back_off, failed = (
+            self.before(place_of(reference).named(sight.name), target),
+            sight.verdict.failed(now),
+        )
+        return replace(
+            sight,
             hold=target_hold(target_facts(picture, reference, target, now)),
             # A classic remediation that is overdue is not: it has no other step to try (semantics 2.5).
             is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
-            node_name=target.node_name,
             back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
             earlier_attempts=back_off.earlier(failed),
-            request_refusal=picture.refusals.of(reference, name),
+            request_refusal=picture.refusals.of(reference, sight.name),
         )
 
 
