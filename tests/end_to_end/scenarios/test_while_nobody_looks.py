@@ -1,4 +1,4 @@
-"""What changes while nobody looks: a failure, a recovery, a workflow that is gone. In each phase: restarts."""
+"""What changes while nobody looks: a failure, a recovery, a workflow that is gone. Each phase: restarts."""
 
 import pytest
 
