@@ -26,9 +26,9 @@ def delay(earlier: int, limit: timedelta) -> timedelta:
     return timedelta(seconds=min(FIRST.total_seconds() * 2**doublings, limit.total_seconds()))
 
 
-def after_a_loss(due: datetime) -> str:
-    """Why nothing is done until `due`, where somebody deleted the request of an unhealthy target."""
-    return f"{HoldReason.BACK_OFF}: its request was removed by somebody, the next one is due at {stamp(due)}"
+def after_a_loss(due: datetime, lost: str = "request") -> str:
+    """Why nothing is done until `due`, where somebody removed the request or mark of an unhealthy target."""
+    return f"{HoldReason.BACK_OFF}: its {lost} was removed by somebody, the next one is due at {stamp(due)}"
 
 
 @dataclass(frozen=True)

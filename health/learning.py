@@ -31,7 +31,7 @@ def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memo
     is_marked = seen.is_marked
     if is_marked == memory.is_marked or seen.state is TargetState.UNKNOWN:
         return memory
-    watched = memory.model_copy(update={"is_marked": is_marked})
+    watched = memory.model_copy(update={"is_marked": is_marked, "marked_at": None})
     if is_marked or seen.state is not TargetState.EXPIRED:
         return watched
     return watched.having_lost((), seen, now)

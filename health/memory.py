@@ -4,7 +4,7 @@ What a look at the cluster adds is `health.learning`.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Self
 
@@ -16,6 +16,8 @@ from health.observation import Observation
 from health.references import Action, RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
 
+SEEN_AFTER = timedelta(seconds=10)
+"""How long a change of ours may take to be seen by the detector before it counts as undone."""
 NOT_LEFT_ALONE = MappingProxyType({"left_alone": False, "left_alone_reason": "", "left_alone_until": None})
 NOT_HELD = MappingProxyType({"held": False, "held_reason": "", "held_until": None})
 """What a Memory knows once such an order has ended."""
@@ -50,6 +52,8 @@ class Memory(Frozen):
     """Whether the deletion of the target was ordered, and nobody knows what became of the order."""
     is_marked: bool = False
     """Whether the target was seen to be marked."""
+    marked_at: datetime | None = None
+    """When it marked the target, until that is seen, or should have been: whose sight is late, asks again."""
     deleted_at: datetime | None = None
     """When it deleted the target, which may not be gone yet."""
     is_exhausted: bool = False
@@ -123,12 +127,14 @@ class Memory(Frozen):
         return tuple(one.uid for one in known if one.uid in self.withdrawn)
 
     def at(self, now: datetime) -> Self:
-        """The same at `now`: an order for a time ends when the time is over."""
+        """The same at `now`: an order for a time ends when the time is over, and so does patience."""
         over: dict[str, object] = {}
         if self.left_alone_until is not None and now >= self.left_alone_until:
             over |= NOT_LEFT_ALONE
         if self.held_until is not None and now >= self.held_until:
             over |= NOT_HELD
+        if self.marked_at is not None and now >= self.marked_at + SEEN_AFTER:
+            over["marked_at"] = None
         return self.model_copy(update=over) if over else self
 
     def complete(self, seen: Observation) -> Observation:
@@ -167,6 +173,7 @@ class Memory(Frozen):
             "has_acted": True,
             "deleted_at": now if step.action is Action.DELETE else None,
             "may_have_deleted": False,
+            "marked_at": now if step.action is Action.MARK else None,
             "attempt": self.attempt_of(seen),
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,

@@ -1,8 +1,8 @@
 """NewStep: a step that makes a new request: only where the detector admits it, and not too soon after a loss.
 
-A request that somebody deleted while its target is unhealthy counts as an attempt (decision 14): the next one
-waits, as if the incident had ended with it. A person's `resume` skips that. What the incident deleted itself,
-or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
+A request or mark that somebody removed while its target is unhealthy counts as an attempt (decision 14): the
+next one waits, as if the incident had ended with it. A person's `resume` skips that. What the incident
+deleted itself, or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
 """
 
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from health.back_off import after_a_loss, delay
 from health.memory import Memory
 from health.moves import Act, Phase, Rest
 from health.observation import HoldReason, Observation
+from health.references import Action
 from health.resting import hold, rest, seconds_until
 
 
@@ -20,7 +21,8 @@ def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> A
         return hold(seen)
     due = due_after_a_loss(seen, memory)
     if due is not None and now < due:
-        return rest(Phase.HELD, f"{seen.reason}; {after_a_loss(due)}", seconds_until(due, now))
+        lost = "mark" if seen.steps[number].action is Action.MARK else "request"
+        return rest(Phase.HELD, f"{seen.reason}; {after_a_loss(due, lost)}", seconds_until(due, now))
     return Act(number, seen.reason)
 
 

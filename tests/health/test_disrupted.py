@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.learning import learned
-from health.memory import Memory
+from health.memory import SEEN_AFTER, Memory
 from health.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
 from health.next_move import next_move
 from health.observation import Observation, TargetState, is_news
@@ -72,6 +72,33 @@ def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
     assert next_move(marked, memory, NOW) == Rest(Phase.REMEDIATING, f"it is so; {MARKED}", 600.0)
     assert next_move(HEALTHY, memory.having_cleaned_up(()), NOW) == End(Outcome.REMEDIATED, "it is so")
+
+
+@pytest.mark.rule("decision 28")
+def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_time_is_over() -> None:
+    unmarked = seen(TargetState.EXPIRED, Action.MARK)
+    memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
+    soon = NOW + SEEN_AFTER - timedelta(seconds=1)
+    move = next_move(unmarked, memory.at(soon), soon)
+    assert move == Rest(Phase.REMEDIATING, "it is so; it was marked, and is not seen to be yet", 1.0)
+    assert isinstance(next_move(unmarked, memory.at(NOW + SEEN_AFTER), NOW + SEEN_AFTER), Act)
+
+
+@pytest.mark.rule("decision 28")
+def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_seen() -> None:
+    memory = ORDERED.having_disrupted(
+        Step(action=Action.MARK), seen(TargetState.EXPIRED, Action.MARK), NOW, NOW
+    )
+    assert next_move(EXPIRED, memory, NOW) == Act(0, "it is so")
+
+
+@pytest.mark.rule("decision 28")
+def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs_off() -> None:
+    unmarked = seen(TargetState.EXPIRED, Action.MARK)
+    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
+    memory = ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW)
+    memory = learned(learned(memory, marked, NOW), unmarked, NOW)
+    assert next_move(unmarked, memory, NOW) == Act(0, "it is so")
 
 
 @pytest.mark.rule("decision 28")

@@ -1,7 +1,7 @@
 """Recorded histories as files: what Temporal wrote down, made readable, without a trace of the machine.
 
-The JSON is Temporal's own but for two things: payloads that are JSON stand as JSON, and ids that mean
-something to one server only are left out.
+The JSON is Temporal's own but for two things: payloads that are JSON stand as JSON, and what is of one server
+or one machine only, as ids and stack traces, is left out.
 """
 
 import json
@@ -15,7 +15,7 @@ from temporalio.client import WorkflowHistory
 HERE = Path(__file__).parent
 RECORDER = "recorder"
 _JSON = b64encode(b"json/plain").decode()
-_LEFT_OUT = {"taskId", "requestId", "historySizeBytes", "workerVersion"}
+_LEFT_OUT = {"taskId", "requestId", "historySizeBytes", "workerVersion", "stackTrace"}
 
 
 def files_of(story: str) -> list[Path]:

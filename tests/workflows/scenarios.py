@@ -12,6 +12,7 @@ from health.moves import Phase
 from health.observation import HoldReason
 from tests.workflows import (
     scenarios_of_absence,
+    scenarios_of_machines,
     scenarios_of_orders,
     scenarios_of_requests,
     scenarios_of_steps,
@@ -205,6 +206,7 @@ SCENARIOS: dict[str, Scenario] = {
         released_while_held,
         released_while_remediating,
         carried_on_from_an_earlier_run,
+        *scenarios_of_machines.SCENARIOS,
         *scenarios_of_orders.SCENARIOS,
         *scenarios_of_requests.SCENARIOS,
         *scenarios_of_steps.SCENARIOS,

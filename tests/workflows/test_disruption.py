@@ -56,7 +56,8 @@ async def test_machine_is_deleted_once_over_a_restart_of_the_worker(bare_inciden
 @pytest.mark.rule("decision 28")
 async def test_mark_that_its_consumer_took_off_in_vain_is_set_again(incident: IncidentDriver) -> None:
     marked = escalating(expired(), MARK)
-    under_way = marked.model_copy(update={"under_way": "marked for external remediation"})
+    says = {"under_way": "marked for external remediation", "is_marked": True}
+    under_way = marked.model_copy(update=says)
     await incident.start(marked)
     await incident.happens("Mark of the target")
     await incident.sees(under_way)
