@@ -56,10 +56,13 @@ def _from_kubeconfig(files: str, context: str | None) -> Load:
         found = usable(files, context)
         try:
             await load_kube_config(  # type: ignore[no-untyped-call]  # the library has no types
-                config_file=found, context=context, client_configuration=configuration, persist_config=False
+                config_file=found.files,
+                context=found.context,
+                client_configuration=configuration,
+                persist_config=False,
             )
         except _UNREADABLE as error:
-            raise NotConfigured(f"The kubeconfig {found} cannot be used: {error}") from error
+            raise NotConfigured(f"The kubeconfig {found.files} cannot be used: {error}") from error
         _strip_token(configuration)
 
     return load

@@ -1,11 +1,13 @@
 """Kubeconfig: what is wrong with kubeconfig files, in one sentence, before the library reads them.
 
 What the library says of a file that is not there, or lacks a part, is an accident of its code, and names the
-file by chance. Of several files those that are not there are passed over, as kubectl does.
+file by chance. Of several files those that are not there are passed over, and the first that names a current
+context decides, as with kubectl; by the library's choice, the last one, we would act on another cluster.
 """
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,17 @@ from kube.errors import NotConfigured
 Content = Mapping[str, Any]
 
 
-def usable(files: str, context: str | None) -> str:
-    """Those of `files` (a list as $KUBECONFIG is one) that exist.
+@dataclass(frozen=True)
+class Usable:
+    """What the library is to read."""
+
+    files: str
+    """A list as $KUBECONFIG is one."""
+    context: str
+
+
+def usable(files: str, context: str | None) -> Usable:
+    """Those of `files` (a list as $KUBECONFIG is one) that exist, and the context that is meant.
 
     Raises:
         NotConfigured: none does, one of them is no kubeconfig, or together they do not say where the API
@@ -29,10 +40,12 @@ def usable(files: str, context: str | None) -> str:
     if not found:
         raise _unusable(files, "there is no such file")
     listed = os.pathsep.join(map(str, found))
-    why = _lacks([_read(path) for path in found], context)
+    contents = [_read(path) for path in found]
+    name = context or _current_context(contents)
+    why = _lacks(contents, name, is_current=not context)
     if why:
         raise _unusable(listed, why)
-    return listed
+    return Usable(listed, name)
 
 
 def _unusable(files: str | Path, why: str) -> NotConfigured:
@@ -58,15 +71,17 @@ def _read(path: Path) -> Content:
     return content
 
 
-def _lacks(contents: list[Content], context: str | None) -> str:
+def _current_context(contents: list[Content]) -> str:
+    return next((str(one["current-context"]) for one in contents if one.get("current-context")), "")
+
+
+def _lacks(contents: list[Content], name: str, *, is_current: bool) -> str:
     """What the files together do not say; "" if they say all that is needed."""
-    current = next((one["current-context"] for one in reversed(contents) if "current-context" in one), None)
-    name = context or current
     if not name:
         return "it has no current-context"
     entry = _named(contents, "context", name)
     if entry is None:
-        return f"it has no context {name!r}{'' if context else ', which its current-context names'}"
+        return f"it has no context {name!r}{', which its current-context names' if is_current else ''}"
     return _lacks_of_context(contents, name, entry)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kube.errors import NotConfigured
+from kube.errors import NotConfigured, Unreachable
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer
+from tests.kube.api_server import ApiServer, said
 
 Change = Callable[[dict[str, Any]], object]
 CONTENTS = [
@@ -100,6 +100,27 @@ async def test_only_kubeconfig_that_is_not_there_is_refused_and_one_of_several_i
     async with await Transport.connect(os.pathsep.join([str(nowhere), str(server.kubeconfig)])):
         pass
     assert not caplog.records  # the library would repeat at each attempt that it is not there
+
+
+async def test_first_file_that_names_a_current_context_decides_as_with_kubectl(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    content = json.loads(server.kubeconfig.read_text())
+    nameless, other = tmp_path / "nameless", tmp_path / "other"
+    nameless.write_text(json.dumps({"current-context": "", "clusters": []}))
+    for kind in ("cluster", "user", "context"):
+        content[f"{kind}s"][0]["name"] = "other"
+    content["contexts"][0]["context"] = {"cluster": "other", "user": "other"}
+    content["clusters"][0]["cluster"] = {"server": "http://127.0.0.1:1"}
+    other.write_text(json.dumps(content | {"current-context": "other"}))
+
+    server.answer("GET", "/version", said({}))
+    files = os.pathsep.join(map(str, (nameless, server.kubeconfig, other)))
+    async with await Transport.connect(files) as transport:
+        assert await transport.request("GET", "/version")
+    async with await Transport.connect(files, context="other") as transport:
+        with pytest.raises(Unreachable):
+            await transport.request("GET", "/version")
 
 
 async def test_certificate_that_is_none_is_refused(server: ApiServer) -> None:
