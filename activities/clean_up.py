@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from temporalio import activity
 
+from activities.asking_again import no_earlier_than_told
 from activities.holder import is_own
 from activities.target_lease import TargetLeases
 from health.node import CONFIRMED_HEALTHY
@@ -39,6 +40,7 @@ class CleanUp:
         self._leases = leases
 
     @activity.defn(name=CLEAN_UP.name)
+    @no_earlier_than_told
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         """Delete what the incident made; answer what a finalizer keeps."""
         remaining = tuple([request for request in asked.requests if not await self._is_gone(request, asked)])

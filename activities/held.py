@@ -4,7 +4,7 @@ from typing import Self
 
 from health.announcement import Announcement
 from health.observation import Hold, HoldReason, failed
-from kube.errors import Forbidden, Invalid, KubernetesError, NotFound
+from kube.errors import Forbidden, Invalid, KubernetesError, NotFound, told_wait
 
 ASK_AGAIN_SECONDS = 60.0
 """As the reference's requeue, for what people or other controllers must end."""
@@ -28,4 +28,4 @@ def hold_of(error: KubernetesError) -> Hold:
     """The answer after an error of the API server: a refusal, or an attempt that broke off."""
     if isinstance(error, (Forbidden, Invalid, NotFound)):
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=ASK_AGAIN_SECONDS)
-    return failed(error.message)
+    return failed(error.message, told_wait(error))

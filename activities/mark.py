@@ -6,6 +6,7 @@ server refuses is left as it is, too: a remediator that does not let us write mu
 
 from temporalio import activity
 
+from activities.asking_again import no_earlier_than_told
 from health.moves import RequestMark
 from kube.client import Client
 from kube.discovery import Discovery
@@ -21,6 +22,7 @@ class Mark:
         self._discovery = discovery
 
     @activity.defn(name=MARK.name)
+    @no_earlier_than_told
     async def mark(self, asked: MarkInput) -> None:
         """Write the marks; one that is there already is written again, which changes nothing."""
         for mark in asked.marks:

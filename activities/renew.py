@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
+from activities.asking_again import no_earlier_than_told
 from activities.target_lease import TargetLeases
 from workflows.contracts import RENEW, RenewInput, RenewResult
 
@@ -17,6 +18,7 @@ class Renew:
         self._now = now
 
     @activity.defn(name=RENEW.name)
+    @no_earlier_than_told
     async def renew(self, asked: RenewInput) -> RenewResult:
         """Renew the Lease if it is ours; one that is missing or foreign is left as it is (semantics 2.5)."""
         duration = timedelta(seconds=asked.duration_seconds)

@@ -1,7 +1,8 @@
 """Asking: what open incidents say of themselves and how closed ones ended, many at once, never for ever.
 
 A query needs a worker. Where as many as are asked at once go without an answer, the rest of that cluster is
-not asked any more: nobody works there.
+not asked any more: nobody works there. Temporal forgets its workers when nobody has needed them for half a
+minute, says at once that there may be none, and is reminded by the question: so it is asked again.
 """
 
 import asyncio
@@ -9,8 +10,9 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
-from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incident_sight import IncidentSight
@@ -20,6 +22,7 @@ from workflows.messages import State
 
 AT_ONCE = 20
 RPC_TIMEOUT = timedelta(seconds=3)
+AGAIN_SECONDS = 0.1
 NO_WORKER = "no worker answers"
 BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
 """It is in the middle of a change, or its worker has much to do: others answer."""
@@ -46,11 +49,11 @@ class Asking:
 
     async def _state(self, sight: IncidentSight) -> IncidentSight:
         cluster = sight.incident.cluster
-        if self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]:
+        if self._is_deserted(cluster):
             return dataclasses.replace(sight, problem=NO_WORKER)
         handle = self._client.get_workflow_handle(sight.incident.workflow_id, run_id=sight.run_id)
         try:
-            state = await handle.query("state", result_type=State, rpc_timeout=RPC_TIMEOUT)
+            state = await self._insist(handle, cluster)
         except WorkflowQueryFailedError as error:
             return dataclasses.replace(sight, problem=one_sentence(error))
         except RPCError as error:
@@ -59,6 +62,31 @@ class Asking:
             return dataclasses.replace(sight, problem=BUSY if is_busy else _problem(error))
         self._answered[cluster] += 1
         return dataclasses.replace(sight, state=state)
+
+    def _is_deserted(self, cluster: str) -> bool:
+        return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
+
+    async def _insist(self, handle: WorkflowHandle[Any, Any], cluster: str) -> State:
+        """Its answer; that Temporal knows of no worker is no answer before the time is up.
+
+        Raises:
+            RPCError: there is none.
+            WorkflowQueryFailedError: it refuses.
+
+        """
+        clock = asyncio.get_running_loop().time
+        end = clock() + RPC_TIMEOUT.total_seconds()
+        while True:
+            left = timedelta(seconds=end - clock())
+            try:
+                state: State = await handle.query("state", result_type=State, rpc_timeout=left)
+            except RPCError as error:
+                is_late = clock() + AGAIN_SECONDS >= end or self._is_deserted(cluster)
+                if is_late or error.status is not RPCStatusCode.FAILED_PRECONDITION:
+                    raise
+            else:
+                return state
+            await asyncio.sleep(AGAIN_SECONDS)
 
     async def _outcome(self, sight: IncidentSight) -> IncidentSight:
         if sight.status != "Completed":

@@ -1,4 +1,4 @@
-"""Choosing: options that take one of some words, or a number; a refusal names the value and what is allowed.
+"""Choosing: options that take one of some words, any word, or a number; a refusal says what is allowed.
 
 typer's own refusals are those of the library that it validates with, and speak of that library's types.
 """
@@ -29,6 +29,13 @@ def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
 def words(kind: type[StrEnum]) -> str:
     """What `--help` shows as the value of such an option."""
     return f"[{'|'.join(kind)}]"
+
+
+def filled(text: str) -> str:
+    """A parser that takes any words; none at all is mostly a variable of a script that is not set."""
+    if not text.strip():
+        raise typer.BadParameter("must not be empty")
+    return text
 
 
 def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:

@@ -4,18 +4,24 @@ An option is written into the environment that the configuration is read from, s
 its variable does.
 """
 
+import importlib.metadata
 import os
+import pwd
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
 from temporalio.client import Client
+from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.failing import CommandError, UnreachableError, UsageError
+from cli.failing import CommandError, UnreachableError, UsageError, wrong_setting
+from cli.plain_words import PLAIN_DATA, plain
+from runtime import search_attributes
 from runtime.insisting import one_sentence
+from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
@@ -31,6 +37,21 @@ _AWAY = {
 """What a call answers where Temporal is not there or lets us not in; NOT_FOUND is the namespace's."""
 
 
+_ADVICE = "if it is the right one, `paramedic setup` prepares it"
+_SEARCHED = {
+    key.name for key in (search_attributes.CLUSTER, search_attributes.CHECK, search_attributes.TARGET)
+}
+"""Without these nothing is found; others may be missing until `paramedic setup` has run after an upgrade."""
+_NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
+"""What a question answers that our role, or a proxy, does not let through."""
+
+
+def _tell_version(is_asked: bool) -> None:  # noqa: FBT001  typer calls it
+    if is_asked:
+        typer.echo(f"paramedic {importlib.metadata.version('paramedic')}")
+        raise typer.Exit
+
+
 def choose_temporal(
     context: typer.Context,
     profile: Annotated[
@@ -40,15 +61,38 @@ def choose_temporal(
         str | None, typer.Option(help="Where Temporal is, host:port, as TEMPORAL_ADDRESS.")
     ] = None,
     namespace: Annotated[str | None, typer.Option(help="Temporal namespace, as TEMPORAL_NAMESPACE.")] = None,
+    *,
+    version: Annotated[  # noqa: ARG001  its callback tells it
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the version.")
+    ] = False,
 ) -> None:
     """Durable remediation of unhealthy Kubernetes nodes and machines."""
-    given = {"TEMPORAL_PROFILE": profile, "TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": namespace}
-    context.obj = os.environ | {name: value for name, value in given.items() if value is not None}
+    given = {"profile": profile, "address": address, "namespace": namespace}
+    for option, value in given.items():
+        if value == "":
+            raise typer.BadParameter("must not be empty", param_hint=f"--{option}")
+    written = {f"TEMPORAL_{option.upper()}": value for option, value in given.items() if value is not None}
+    context.obj = os.environ | written
 
 
 @asynccontextmanager
 async def temporal(context: typer.Context) -> AsyncIterator[Client]:
-    """A connection to Temporal; what its calls raise in the block becomes a CommandError.
+    """A connection to a namespace of incidents; what its calls raise in the block becomes a CommandError.
+
+    Raises:
+        UsageError: the configuration cannot be used, or names a namespace that has no incidents of ours.
+        UnreachableError: Temporal is not there, or lets us not in.
+        CommandError: Temporal refuses a call.
+
+    """
+    async with any_namespace(context) as client:
+        await require_incidents(client)
+        yield client
+
+
+@asynccontextmanager
+async def any_namespace(context: typer.Context) -> AsyncIterator[Client]:
+    """The same to a namespace that may not be set up yet.
 
     Raises:
         UsageError: the configuration cannot be used.
@@ -58,28 +102,60 @@ async def temporal(context: typer.Context) -> AsyncIterator[Client]:
     """
     environment: dict[str, str] = context.obj
     try:
-        client = await connect(_identity(environment), environment)
+        client = await connect(identity_of(environment), environment, silent_core(), PLAIN_DATA)
     except SettingsError as error:
-        raise UsageError(str(error)) from error
+        raise wrong_setting(error, "TEMPORAL_", context.find_root().params) from error
     except TemporalUnreachable as error:
         raise UnreachableError(str(error)) from error
     try:
         yield client
     except RPCError as error:
-        raise because(error, address_of(client)) from error
+        raise because(error, client) from error
 
 
-def because(error: RPCError, address: str) -> CommandError:
+def silent_core() -> Runtime:
+    """The core of the SDK without its log, which goes to standard output, into the answer."""
+    return Runtime(telemetry=TelemetryConfig(logging=None))
+
+
+async def require_incidents(client: Client) -> None:
+    """See that the namespace can have incidents: in another one, none is found, which is no good news."""
+    try:
+        missing = await search_attributes.missing(client, client.namespace)
+    except SearchAttributeConflict as error:
+        raise CommandError(f"Temporal at {address_of(client)} is not fit: {error}") from error
+    except RPCError as error:
+        if error.status not in _NOT_FOR_US:
+            raise
+        return
+    if _SEARCHED.intersection(missing):
+        raise UsageError(f"{_namespace(client)} lacks the search attributes of Paramedic: {_ADVICE}")
+
+
+def _namespace(client: Client) -> str:
+    return f"the Temporal namespace {client.namespace} at {address_of(client)}"
+
+
+def because(error: RPCError, client: Client) -> CommandError:
     """What a refused call means to a person."""
+    address = address_of(client)
     if is_silence(error):
         return UnreachableError(str(silent(address)))
     if error.status in _AWAY:
         return UnreachableError(f"Temporal at {address} cannot be used: {one_sentence(error)}")
-    hint = ": run `paramedic setup`" if "search attribute" in str(error) else ""
-    return CommandError(f"Temporal at {address} refuses: {one_sentence(error)}{hint}")
+    if "search attribute" in str(error):
+        return CommandError(f"{_namespace(client)} refuses: {one_sentence(error)}: {_ADVICE}")
+    return CommandError(f"Temporal at {address} refuses: {one_sentence(error)}")
 
 
-def _identity(environment: dict[str, str]) -> str | None:
-    """Whom an order is from, in the history of the incident; None: a process, as Temporal says it."""
-    user = environment.get("USER") or environment.get("LOGNAME")
-    return f"{user}@{socket.gethostname()}" if user else None
+def identity_of(environment: Mapping[str, str]) -> str:
+    """Whom an order is from, in the history of the incident."""
+    user = environment.get("USER") or environment.get("LOGNAME") or _user_of_this_process()
+    return plain(f"{user}@{socket.gethostname()}").encode(errors="replace").decode()
+
+
+def _user_of_this_process() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # as in a Pod
+        return f"uid-{os.getuid()}"

@@ -1,18 +1,21 @@
 """Failing: how a command ends when it cannot do its work: one sentence on standard error, an exit code."""
 
 import asyncio
-from collections.abc import Coroutine
+import signal
+from collections.abc import Coroutine, Mapping
 from enum import IntEnum
 from typing import Any, TypeVar
 
 import typer
 from typer import TyperException
 
+from cli.plain_words import plain
+
 Result = TypeVar("Result")
 
 
 class ExitCode(IntEnum):
-    """What a shell is told; 130 is Ctrl-C."""
+    """What a shell is told; 130 is Ctrl-C, 143 is SIGTERM."""
 
     DONE = 0
     FAILED = 1
@@ -22,6 +25,8 @@ class ExitCode(IntEnum):
     """No incident of that name, or more than one."""
     UNREACHABLE = 4
     """Temporal is not there, or lets us not in."""
+    UNHEARD = 128 + signal.SIGPIPE
+    """Whoever read what the command says went away before its end."""
 
 
 class CommandError(Exception):
@@ -50,7 +55,7 @@ class UnreachableError(CommandError):
 
 def say(error: BaseException | str) -> None:
     """Say on standard error what went wrong, on one line."""
-    typer.secho(f"paramedic: {' '.join(str(error).split())}", fg="red", err=True)
+    typer.secho(f"paramedic: {' '.join(plain(str(error)).split())}", fg="red", err=True)
 
 
 def fail(error: BaseException) -> typer.Exit:
@@ -66,6 +71,16 @@ def say_usage(error: TyperException) -> ExitCode:
         hint = f" (see {context.command_path} --help)" if context else ""
         say(f"{message[0].lower()}{message[1:].removesuffix('.')}{hint}")
     return ExitCode.USAGE
+
+
+def wrong_setting(error: Exception, prefix: str, options: Mapping[str, object]) -> UsageError:
+    """A setting is wrong; its sentence names the option where one was given in place of the variable."""
+    sentence = str(error)
+    for option, value in options.items():
+        if value is not None:
+            variable = f"{prefix}{option.upper()}: "
+            sentence = sentence.replace(variable, f"--{option.replace('_', '-')}: ")
+    return UsageError(sentence)
 
 
 def carry_out(work: Coroutine[Any, Any, Result]) -> Result:

@@ -11,7 +11,10 @@ from cli.ages import short
 from cli.console import phase_text
 from cli.incident_sight import IncidentSight
 from cli.links import kubectl_lines
+from cli.possible_orders import PossibleOrders
+from cli.request_course import RequestCourse
 from cli.story import Episode
+from health.going_on import overdue
 from health.observation import Observation
 from workflows.messages import State
 
@@ -29,6 +32,10 @@ class Page:
     story: tuple[Episode, ...]
     ui_link: str
     now: datetime
+    name: str
+    """What the person who asks calls it."""
+    cluster: str = ""
+    """The cluster that was named with it."""
 
 
 def incident_page(page: Page) -> Table:
@@ -47,15 +54,17 @@ def _lines(page: Page) -> Iterator[Line]:
     yield "Target", f"{incident.target} (uid {incident.target.uid})"
     yield "Check", str(incident.check)
     yield "Cluster", incident.cluster
-    yield "Phase", phase_text(sight.phase, is_held=state is not None and state.memory.held)
+    yield "Phase", phase_text(sight.phase, is_held=sight.is_held)
     yield "Details", sight.details
     yield "Started", _ago(sight.started, now)
     if sight.closed is not None:
         yield "Ended", _ago(sight.closed, now)
     if state is not None:
-        yield from _timers(state, now)
+        yield from _timers(sight, state, now)
         yield "Goes on", _goes_on(sight, now)
-        yield from _requests(state)
+        yield from _requests(state, now)
+        if orders := PossibleOrders(state, page.name, page.cluster).line:
+            yield "You can", orders
         yield "Detector", _answer(state.observation, now)
     yield from _story(page)
     yield "Workflow", incident.workflow_id
@@ -64,27 +73,52 @@ def _lines(page: Page) -> Iterator[Line]:
     yield from zip(("Kubernetes", "", "", "", ""), kubectl_lines(sight), strict=False)
 
 
-def _timers(state: State, now: datetime) -> Iterator[Line]:
+def _timers(sight: IncidentSight, state: State, now: datetime) -> Iterator[Line]:
     memory = state.memory
     if memory.held:
         yield "Hold", _order(memory.held_reason, memory.held_until, now)
     if memory.left_alone:
         yield "Left alone", _order(memory.left_alone_reason, memory.left_alone_until, now)
     if memory.renew_at is not None and memory.renew_at > now:
-        yield "Lease", f"renewed {_in(memory.renew_at, now)}"
+        yield "Lease", f"is renewed {_in(memory.renew_at, now)}{_given_back(sight, now)}"
+
+
+def _given_back(sight: IncidentSight, now: datetime) -> str:
+    end = overdue(sight.resting) if sight.resting else None
+    return f"; is given back {_in(end, now)}, when the remediation is overdue" if end else ""
 
 
 def _goes_on(sight: IncidentSight, now: datetime) -> str:
-    if sight.goes_on_at is None:
-        return "when something changes, or by an order"
-    return f"{'asks again ' if sight.asks_again else ''}{_in(sight.goes_on_at, now)}"
+    going_on = sight.goes_on
+    if going_on is None:
+        return "when the detector has answered"
+    return going_on.words if going_on.at is None else f"{_in(going_on.at, now)}: {going_on.words}"
 
 
-def _requests(state: State) -> Iterator[Line]:
+def _requests(state: State, now: datetime) -> Iterator[Line]:
     for request in state.requests:
         yield "Request", f"{request} ({request.reference.api_version})"
+        yield "", _course(RequestCourse.of(request, state), now)
     if not state.requests:
         yield "Request", "none"
+
+
+def _course(course: RequestCourse, now: datetime) -> str:
+    request = course.request
+    template = f"template {request.reference.template}" if request.reference.template else ""
+    created = f"created {_ago(request.created, now)}"
+    return ", ".join(part for part in (course.place, template, created, _until(course, now)) if part)
+
+
+def _until(course: RequestCourse, now: datetime) -> str:
+    """Until when it has time; "" where it is over for another reason."""
+    if course.request.timed_out_at is not None:
+        return f"timed out {_ago(course.request.timed_out_at, now)}"
+    if course.request.succeeded is not None or course.request.is_being_deleted:
+        return ""
+    if course.times_out_at is None:
+        return "no time limit" if course.step else ""
+    return f"times out {_in(course.times_out_at, now)}"
 
 
 def _answer(seen: Observation | None, now: datetime) -> str:
@@ -100,7 +134,7 @@ def _story(page: Page) -> Iterator[Line]:
         yield "History", f"({len(page.story) - SHOWN} earlier)"
     for number, episode in enumerate(page.story[-SHOWN:]):
         label = "" if number or len(page.story) > SHOWN else "History"
-        words = episode.words.removeprefix(f"{page.sight.incident.target}: ")
+        words = episode.words.replace(f"{page.sight.incident.target}: ", "", 1)
         times = f" (x{episode.times})" if episode.times > 1 else ""
         moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
         yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.ages import short
-from health.going_on import Resting, goes_on_at
+from health.going_on import GoingOn, Resting, goes_on
 from health.moves import Outcome, Phase
 from health.references import IncidentReference
+from health.telling import told_first, told_last
 from workflows.messages import State
 
 _ASKS_AGAIN = re.compile(r" \(asks again in \w+\)$")
-"""What was true when the incident said it; how long that is from now is told beside its words."""
 
 
 @dataclass(frozen=True)
@@ -44,37 +44,70 @@ class IncidentSight:
         return self.state.phase if self.state else None
 
     @property
+    def is_held(self) -> bool:
+        """Whether a person holds it."""
+        return self.state is not None and self.state.memory.held
+
+    @property
     def details(self) -> str:
         """The reason in words, without the name of the target, which stands beside it."""
-        if self.problem:
-            return f"unknown: {self.problem}"
-        if self.closed is not None:
-            return f"{self.outcome or self.status} after {short(self.closed - self.started)}"
-        return self.words.removeprefix(f"{self.incident.target}: ")
+        return self._end or self._without_target(self.words)
+
+    @property
+    def brief(self) -> str:
+        """The same with what tells it from others first: a person's hold; last what all are, unhealthy."""
+        state = self.state
+        if self._end or state is None:
+            return self.details
+        words = told_last(self._without_target(self.words), ", ".join(map(str, state.requests)))
+        reason = state.observation.reason if state.observation else ""
+        words = told_last(words, self._without_target(reason))
+        hold = state.memory.hold_in_words
+        return (
+            told_first(words, hold).replace(hold, f"hold: {state.memory.held_reason}", 1) if hold else words
+        )
 
     @property
     def words(self) -> str:
         """The reason as the incident says it; "" where it says nothing."""
-        return _ASKS_AGAIN.sub("", self.state.details) if self.state else ""
+        return without_old_time(self.state.details) if self.state else ""
 
     def lasted(self, now: datetime) -> timedelta:
         """How long it lasted, or has lasted so far."""
         return (self.closed or now) - self.started
 
     @property
-    def goes_on_at(self) -> datetime | None:
-        """When it goes on by itself; None: unknown, or not before something changes, or an order comes."""
+    def resting(self) -> Resting | None:
+        """What it rests on; None: unknown, or the detector is being asked."""
         state = self.state
-        if state is None or state.wakes_at is None or state.observation is None:
+        if state is None or state.observation is None:
             return None
         seen = state.observation.model_copy(update={"requests": state.requests})
-        return goes_on_at(Resting(state.phase, seen, state.memory, state.wakes_at))
+        return Resting(state.phase, seen, state.memory, state.wakes_at)
 
     @property
-    def asks_again(self) -> bool:
-        """Whether all that it does then is to ask the detector once more."""
-        return self.phase is Phase.HELD and self.state is not None and not self.state.memory.held
+    def goes_on(self) -> GoingOn | None:
+        """When it goes on by itself, and with what; None as above."""
+        return goes_on(self.resting) if self.resting else None
 
     def goes_on_in(self, now: datetime) -> timedelta | None:
-        """How long until then."""
-        return None if self.goes_on_at is None else max(timedelta(), self.goes_on_at - now)
+        """How long until then; None: unknown, or not before something changes, or an order comes."""
+        at = self.goes_on.at if self.goes_on else None
+        return None if at is None else max(timedelta(), at - now)
+
+    @property
+    def _end(self) -> str:
+        """Words of what says nothing of itself: why, or how it ended."""
+        if self.problem:
+            return f"unknown: {self.problem}"
+        if self.closed is not None:
+            return f"{self.outcome or self.status} after {short(self.closed - self.started)}"
+        return ""
+
+    def _without_target(self, words: str) -> str:
+        return words.removeprefix(f"{self.incident.target}: ")
+
+
+def without_old_time(words: str) -> str:
+    """`words` without what was true when they were said; how long it is from now is told beside them."""
+    return _ASKS_AGAIN.sub("", words)

@@ -9,22 +9,27 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.ages import short
+from cli.column_widths import GAP, column_widths
 from cli.console import phase_text
 from cli.incident_sight import IncidentSight
 from health.moves import Phase
 
-_CUT = ("TARGET", "CHECK", "DETAILS")
-"""Columns that give way where a terminal is narrow; a number or a phase that is cut says nothing."""
+_CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
+"""Columns that give way where a terminal is narrow."""
 
 
-def incident_table(sights: Sequence[IncidentSight], now: datetime, *, is_wide: bool) -> Table:
-    """A table of `sights` at `now`; the cluster has a column where there is more than one."""
+def incident_table(sights: Sequence[IncidentSight], now: datetime, *, width: int, is_wide: bool) -> Table:
+    """A table of `sights` at `now`, `width` wide; the cluster has a column where there is more than one."""
     has_cluster = is_wide or len({sight.incident.cluster for sight in sights}) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in _columns(has_cluster=has_cluster, is_wide=is_wide):
-        table.add_column(name, no_wrap=name not in _CUT, overflow="ellipsis")
-    for sight in sorted(sights, key=_order):
-        table.add_row(*_row(sight, now, has_cluster=has_cluster, is_wide=is_wide))
+    names = _columns(has_cluster=has_cluster, is_wide=is_wide)
+    rows = [_row(sight, now) for sight in sorted(sights, key=_order)]
+    natural = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in names}
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    widths = column_widths(natural, width)
+    for name, wide in widths.items():
+        table.add_column(name, no_wrap=True, overflow="ellipsis" if name in _CUT else "crop", width=wide)
+    for row in rows:
+        table.add_row(*(row[name] for name in widths))
     return table
 
 
@@ -49,24 +54,20 @@ def _columns(*, has_cluster: bool, is_wide: bool) -> list[str]:
     ]
 
 
-def _row(sight: IncidentSight, now: datetime, *, has_cluster: bool, is_wide: bool) -> list[str | Text]:
+def _row(sight: IncidentSight, now: datetime) -> dict[str, Text]:
     incident, next_ = sight.incident, sight.goes_on_in(now)
     requests = sight.state.requests if sight.state else ()
-    wide = [", ".join(map(str, requests)) or "-", incident.workflow_id] if is_wide else []
-    return [
-        *([incident.cluster] if has_cluster else []),
-        _cut(incident.target.name),
-        _cut(incident.check.name),
-        phase_text(sight.phase, is_held=sight.state is not None and sight.state.memory.held),
-        short(now - sight.started),
-        "-" if next_ is None else short(next_),
-        *wide,
-        _cut(" ".join(sight.details.split())),
-    ]
-
-
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    return {
+        "CLUSTER": Text(incident.cluster),
+        "TARGET": Text(incident.target.name),
+        "CHECK": Text(incident.check.name),
+        "PHASE": phase_text(sight.phase, is_held=sight.is_held),
+        "AGE": Text(short(now - sight.started)),
+        "NEXT": Text("-" if next_ is None else short(next_)),
+        "REQUESTS": Text(", ".join(map(str, requests)) or "-"),
+        "WORKFLOW": Text(incident.workflow_id),
+        "DETAILS": Text(" ".join(sight.brief.split())),
+    }
 
 
 def _order(sight: IncidentSight) -> tuple[object, ...]:

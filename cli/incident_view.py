@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Self
 
 from cli.incident_sight import IncidentSight
+from cli.request_course import RequestCourse
 from health.frozen import Frozen
 from health.memory import Memory
 from health.moves import Outcome, Phase
-from health.request_sight import RequestSight
+from workflows.messages import State
 
 
 class OrderView(Frozen):
@@ -31,16 +32,23 @@ class RequestView(Frozen):
     created_at: datetime
     timed_out_at: datetime | None
     succeeded: bool | None
+    step: int | None
+    steps: int
+    times_out_at: datetime | None
 
     @classmethod
-    def of(cls, request: RequestSight) -> Self:
+    def of(cls, course: RequestCourse) -> Self:
         """The view of a request."""
+        request = course.request
         return cls(
             **request.reference.model_dump(),
             is_being_deleted=request.is_being_deleted,
             created_at=request.created,
             timed_out_at=request.timed_out_at,
             succeeded=request.succeeded,
+            step=course.step,
+            steps=course.steps,
+            times_out_at=course.times_out_at,
         )
 
 
@@ -63,6 +71,7 @@ class IncidentView(Frozen):
     lasted_seconds: float
     goes_on_at: datetime | None
     goes_on_in_seconds: float | None
+    goes_on_with: str | None
     held: OrderView | None
     left_alone: OrderView | None
     requests: tuple[RequestView, ...]
@@ -71,6 +80,7 @@ class IncidentView(Frozen):
     def of(cls, sight: IncidentSight, now: datetime) -> Self:
         """The view of what was seen at `now`."""
         incident, state, in_time = sight.incident, sight.state, sight.goes_on_in(now)
+        going_on = sight.goes_on
         memory = state.memory if state else Memory()
         return cls(
             workflow_id=incident.workflow_id,
@@ -87,12 +97,17 @@ class IncidentView(Frozen):
             started_at=sight.started,
             closed_at=sight.closed,
             lasted_seconds=sight.lasted(now).total_seconds(),
-            goes_on_at=sight.goes_on_at,
+            goes_on_at=going_on.at if going_on else None,
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
+            goes_on_with=going_on.words if going_on else None,
             held=_held(memory, now),
             left_alone=_left_alone(memory, now),
-            requests=tuple(map(RequestView.of, state.requests)) if state else (),
+            requests=_requests(state) if state else (),
         )
+
+
+def _requests(state: State) -> tuple[RequestView, ...]:
+    return tuple(RequestView.of(RequestCourse.of(request, state)) for request in state.requests)
 
 
 def _held(memory: Memory, now: datetime) -> OrderView | None:

@@ -1,10 +1,28 @@
 """Links: where else to look at an incident: the Temporal UI, if we are told where it is, and kubectl."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+
+import typer
 
 from cli.incident_sight import IncidentSight
 from health.kinds import CHECK_KINDS
 from health.references import RequestReference
+
+
+def http_address(text: str) -> str:
+    """A parser of the address of the Temporal UI.
+
+    Raises:
+        BadParameter: it is no address of a page.
+
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:  # "[" without "]"
+        raise typer.BadParameter(f"{text!r} is no address: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, text)):
+        raise typer.BadParameter(f"{text!r} must be an address such as http://127.0.0.1:8233")
+    return text
 
 
 def ui_link(ui: str, namespace: str, sight: IncidentSight) -> str:

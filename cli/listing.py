@@ -10,7 +10,7 @@ import typer
 from temporalio.client import Client
 
 from cli.asking import Asking
-from cli.choosing import at_least, one_of, words
+from cli.choosing import at_least, filled, one_of, words
 from cli.connection import temporal
 from cli.console import console
 from cli.failing import carry_out
@@ -18,6 +18,8 @@ from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_sight import IncidentSight
 from cli.incident_table import incident_table, summary
 from cli.incident_view import IncidentView
+from cli.naming import object_name
+from cli.printing import print_trimmed
 from cli.watching import Picture, watch
 from health.frozen import Frozen
 from health.moves import Phase
@@ -31,11 +33,25 @@ class Output(StrEnum):
     JSON = "json"
 
 
+OfCheck = Annotated[
+    str | None,
+    typer.Option(parser=object_name, metavar="NAME", help="Of this check: NAME, KIND/NAME, NAMESPACE/NAME."),
+]
+OfTarget = Annotated[
+    str | None,
+    typer.Option(parser=object_name, metavar="NAME", help="Of this node or Machine, in the same forms."),
+]
 OfPhase = Annotated[
-    Phase | None,
+    list[Phase] | None,
     typer.Option(
-        parser=one_of(Phase), metavar=words(Phase), help="In this phase; unknown ones are shown too."
+        parser=one_of(Phase),
+        metavar=words(Phase),
+        help="In this phase, or in one of several; unknown ones are shown too.",
     ),
+]
+OfCluster = Annotated[
+    str | None,
+    typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster; all of the namespace by default."),
 ]
 Limit = Annotated[
     int,
@@ -52,7 +68,8 @@ class Wanted:
     """Which incidents are to be listed."""
 
     filter: Filter
-    phase: Phase | None
+    phases: frozenset[Phase]
+    """In one of these; empty: in any."""
     closed: int
     """How many that have ended, at most."""
 
@@ -77,18 +94,19 @@ class IncidentListView(Frozen):
 def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     context: typer.Context,
     *,
-    check: Annotated[str, typer.Option(help="Of this check: NAME, KIND/NAME, NAMESPACE/NAME.")] = "",
-    target: Annotated[str, typer.Option(help="Of this node or Machine, in the same forms.")] = "",
+    check: OfCheck = None,
+    target: OfTarget = None,
     phase: OfPhase = None,
-    cluster: Annotated[str, typer.Option(help="Of this cluster; all of the namespace by default.")] = "",
+    cluster: OfCluster = None,
     is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
     limit: Limit = 100,
     output: PrintedAs = Output.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
 ) -> None:
     """List incidents and where each stands."""
-    closed = limit if is_all or phase is Phase.ENDED else 0
-    wanted = Wanted(Filter(check=check, target=target, cluster=cluster), phase, closed)
+    phases = frozenset(phase or ())
+    closed = limit if is_all or Phase.ENDED in phases else 0
+    wanted = Wanted(Filter(check=check or "", target=target or "", cluster=cluster or ""), phases, closed)
     if is_live:
         _refuse_to_watch(output)
         carry_out(_watch(context, wanted))
@@ -112,10 +130,10 @@ async def look(client: Client, wanted: Wanted) -> Listed:
         RPCError: Temporal cannot be asked.
 
     """
-    found = [] if wanted.phase is Phase.ENDED else await open_incidents(client, wanted.filter)
+    found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
     asked = await Asking(client).all([*found, *closed[: wanted.closed]])
-    sights = [sight for sight in asked if wanted.phase in (None, sight.phase) or sight.phase is None]
+    sights = [sight for sight in asked if not wanted.phases or sight.phase in {*wanted.phases, None}]
     return Listed(sights, len(closed) > wanted.closed > 0, datetime.now(UTC))
 
 
@@ -126,12 +144,14 @@ async def _watch(context: typer.Context, wanted: Wanted) -> None:
 
 async def _picture(client: Client, wanted: Wanted) -> Picture:
     listed = await look(client, wanted)
-    return _headline(listed), incident_table(listed.sights, listed.now, is_wide=False)
+    table = incident_table(listed.sights, listed.now, width=console().width, is_wide=False)
+    return _headline(listed), table
 
 
 def _print(listed: Listed, *, is_wide: bool) -> None:
     if listed.sights:
-        console(is_cut=not is_wide).print(incident_table(listed.sights, listed.now, is_wide=is_wide))
+        out = console(is_cut=not is_wide)
+        print_trimmed(incident_table(listed.sights, listed.now, width=out.width, is_wide=is_wide), out)
     typer.echo(_headline(listed), err=True)
 
 

@@ -1,5 +1,7 @@
 """The `paramedic` command: one file a subcommand; errors are one sentence, exit codes are in docs/cli.md."""
 
+import os
+import sys
 from typing import NoReturn
 
 import typer
@@ -9,35 +11,57 @@ from cli.connection import choose_temporal
 from cli.demo import demo
 from cli.dev import dev
 from cli.doctor.command import doctor
-from cli.failing import say_usage
+from cli.failing import ExitCode, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
+from cli.output import Output, in_foreground
 from cli.setup import setup
 from cli.show import show
 from runtime.leaving import leave
+from runtime.utf8 import in_utf8
 
 app = typer.Typer(
-    name="paramedic", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    name="paramedic",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(choose_temporal)
 app.command("list")(list_incidents)
-for command in (show, abort, hold, resume, doctor, setup, dev, demo):
+for command in (show, abort, hold, resume, doctor, setup):
     app.command()(command)
+app.command()(in_foreground(dev))
+app.command()(in_foreground(demo))
 
 
 def run() -> NoReturn:
     """Entry point of the command."""
-    leave(_run())
+    output = Output()
+    leave(output.ends_with(_run(output)))
 
 
-def _run() -> int:
+def _run(output: Output) -> int:
     try:
+        sys.argv[1:] = map(_argument, sys.argv[1:])
         code = app(standalone_mode=False)  # else typer draws a box around what is wrong
     except TyperException as error:
         return say_usage(error)
     except SystemExit as error:
         code = error.code
+    except OSError as error:
+        if error is not output.trouble:
+            raise
+        code = ExitCode.FAILED
     return code if isinstance(code, int) else int(bool(code))
+
+
+def _argument(text: str) -> str:
+    try:
+        return in_utf8(text)
+    except UnicodeError as error:
+        shown = os.fsencode(text).decode(errors="backslashreplace")
+        raise typer.BadParameter(f"argument '{shown}' is not UTF-8") from error
 
 
 if __name__ == "__main__":

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 
+import typer
 from temporalio.client import Client
 
 from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_sight import IncidentSight
-from cli.name_filter import forms
-from health.references import IncidentReference
+from cli.name_filter import forms, with_kind
+from health.kinds import CHECK_KINDS
+from health.references import IncidentReference, check_of
 
 NEWEST = 100
 """Closed incidents of one target that are looked through."""
-PREFIX = "remediation/"
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
 
 
@@ -26,6 +27,40 @@ def names(incident: IncidentReference) -> frozenset[str]:
             *(f"{form}/{target.name}" for form in forms(check)),
         }
     )
+
+
+def is_named(name: str, incident: IncidentReference) -> bool:
+    """Whether that is one of its names; a kind may be written in any case."""
+    check, target = incident.check, incident.target
+    return bool({name, with_kind(name, check.kind), with_kind(name, target.kind)} & names(incident))
+
+
+def incident_name(text: str) -> str:
+    """A parser of NAME, which refuses what cannot be one."""
+    if check_of(text) or _is_name(text, longest=4):
+        return text
+    raise typer.BadParameter(f"{text!r} is no name of an incident: {NAME_HELP}")
+
+
+def object_name(text: str) -> str:
+    """A parser of the name of a check, or of its target."""
+    if _is_name(text, longest=3):
+        return text
+    raise typer.BadParameter(f"{text!r} must be NAME, KIND/NAME, NAMESPACE/NAME or KIND/NAMESPACE/NAME")
+
+
+def _is_name(text: str, longest: int) -> bool:
+    """Whether it has so many parts at most, none is empty, and the longest begins with a kind."""
+    parts = text.split("/")
+    if not all(part.strip() for part in parts) or len(parts) > longest:
+        return False
+    return len(parts) < longest or _is_kind(parts[0])
+
+
+def _is_kind(text: str) -> bool:
+    """Whether objects of that kind are in namespaces."""
+    kinds = (kind for kind in CHECK_KINDS.values() if kind.is_namespaced)
+    return text.casefold() in {name.casefold() for kind in kinds for name in (kind.kind, kind.target_kind)}
 
 
 def only_one(name: str, found: Sequence[IncidentSight], what: str) -> IncidentSight:
@@ -68,17 +103,17 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSight:
     found = await _open(client, name, cluster)
     if not found:
         closed = await closed_incidents(client, _filter(name, cluster), NEWEST)
-        found = _newest_of_each([sight for sight in closed if name in names(sight.incident)])
+        found = _newest_of_each([sight for sight in closed if is_named(name, sight.incident)])
     return only_one(name, found, "incident")
 
 
 async def _open(client: Client, name: str, cluster: str) -> list[IncidentSight]:
     found = await open_incidents(client, _filter(name, cluster))
-    return [sight for sight in found if name in names(sight.incident)]
+    return [sight for sight in found if is_named(name, sight.incident)]
 
 
 def _filter(name: str, cluster: str) -> Filter:
-    if name.startswith(PREFIX):
+    if check_of(name):
         return Filter(workflow_id=name, cluster=cluster)
     return Filter(target=name.rpartition("/")[2], cluster=cluster)
 

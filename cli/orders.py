@@ -7,8 +7,8 @@ it, and the incident obeys as soon as a worker runs.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, TypeVar
 
 import typer
 from temporalio.client import (
@@ -20,21 +20,48 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.choosing import filled
 from cli.connection import temporal
 from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
-from cli.naming import NAME_HELP, find_open
+from cli.naming import NAME_HELP, find_open, incident_name
 from cli.order_time import OrderTime
-from health.frozen import Frozen
+from health.durations import in_words
+from health.timestamps import stamp
 from runtime.insisting import one_sentence
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 RPC_TIMEOUT = timedelta(seconds=5)
+Message = TypeVar("Message", AbortOrder, HoldOrder, ResumeOrder)
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=NAME_HELP)]
-Reason = Annotated[str | None, typer.Option(help="Why; it is shown wherever the incident is.")]
-Cluster = Annotated[str, typer.Option(help="Of this cluster, where several have one of that name.")]
+LONGEST_REASON = 1000
+"""Characters; each row of a list has it, so what is longer belongs into a ticket."""
 
-Step = Annotated[str, typer.Option(help="Delete all requests and begin anew with the step of this template.")]
+
+def _parse_reason(text: str) -> str:
+    if len(text) > LONGEST_REASON:
+        raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
+    return filled(text)
+
+
+Names = Annotated[list[str], typer.Argument(parser=incident_name, metavar="NAME...", help=NAME_HELP)]
+Reason = Annotated[
+    str | None,
+    typer.Option(parser=_parse_reason, metavar="WORDS", help="Why; it is shown wherever the incident is."),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        parser=filled, metavar="CLUSTER", help="Of this cluster, where several have one of that name."
+    ),
+]
+Step = Annotated[
+    str | None,
+    typer.Option(
+        parser=filled,
+        metavar="TEMPLATE",
+        help="Delete all requests and begin anew with the step of this template.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -42,7 +69,7 @@ class Order:
     """One order, to whichever incidents."""
 
     name: str
-    message: Frozen
+    message: AbortOrder | HoldOrder | ResumeOrder
     cluster: str
 
 
@@ -52,10 +79,10 @@ def abort(
     *,
     reason: Reason = None,
     duration: OrderTime = None,
-    cluster: Cluster = "",
+    cluster: Cluster = None,
 ) -> None:
     """Clean up, and leave the node or Machine alone: until it has recovered, for a time, or until resume."""
-    _give(context, names, Order("abort", _message(AbortOrder, reason, duration), cluster))
+    _give(context, names, Order("abort", _message(AbortOrder, reason, duration), cluster or ""))
 
 
 def hold(
@@ -64,24 +91,29 @@ def hold(
     *,
     reason: Reason = None,
     duration: OrderTime = None,
-    cluster: Cluster = "",
+    cluster: Cluster = None,
 ) -> None:
     """Do nothing new for the node or Machine, for a time or until resume, and keep a request that exists."""
-    _give(context, names, Order("hold", _message(HoldOrder, reason, duration), cluster))
+    _give(context, names, Order("hold", _message(HoldOrder, reason, duration), cluster or ""))
 
 
 def resume(
-    context: typer.Context, names: Names, *, reason: Reason = None, step: Step = "", cluster: Cluster = ""
+    context: typer.Context,
+    names: Names,
+    *,
+    reason: Reason = None,
+    step: Step = None,
+    cluster: Cluster = None,
 ) -> None:
     """Take care of the node or Machine again, at once: ends abort, hold and a wait between two attempts.
 
     An escalation that has tried all its steps begins anew.
     """
-    message = _message(ResumeOrder, reason, None).model_copy(update={"step": step})
-    _give(context, names, Order("resume", message, cluster))
+    message = _message(ResumeOrder, reason, None).model_copy(update={"step": step or ""})
+    _give(context, names, Order("resume", message, cluster or ""))
 
 
-def _message(kind: type[Frozen], reason: str | None, duration: timedelta | None) -> Frozen:
+def _message(kind: type[Message], reason: str | None, duration: timedelta | None) -> Message:
     given = {"reason": reason, "for_seconds": duration.total_seconds() if duration else None}
     return kind.model_validate({name: value for name, value in given.items() if value is not None})
 
@@ -127,7 +159,17 @@ async def _send(handle: WorkflowHandle[object, object], order: Order) -> str:
         raise _ended(handle, error) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         return await _leave_behind(handle, order)
-    return answer
+    return f"{answer}{standing(order.message, datetime.now(UTC))}"
+
+
+def standing(order: AbortOrder | HoldOrder | ResumeOrder, now: datetime) -> str:
+    """Until when an order stands that was given at `now`; "" for one that does not."""
+    if isinstance(order, ResumeOrder):
+        return ""
+    if order.for_seconds is None:
+        return "; until resume"
+    duration = timedelta(seconds=order.for_seconds)
+    return f"; until {stamp(now + duration)} (in {in_words(duration)})"
 
 
 def _reason(error: WorkflowUpdateFailedError) -> str:
@@ -142,7 +184,19 @@ async def _leave_behind(handle: WorkflowHandle[object, object], order: Order) ->
         await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
     except RPCError as error:
         raise _ended(handle, error) from error
-    return f"no worker answers; Temporal keeps the {order.name}, and it is obeyed as soon as a worker runs"
+    return (
+        f"no worker answers; Temporal keeps the {order.name}, and it is obeyed as soon as a worker runs"
+        f"{_standing_later(order.message)}"
+    )
+
+
+def _standing_later(order: AbortOrder | HoldOrder | ResumeOrder) -> str:
+    """Until when an order stands whose time begins when it is obeyed."""
+    if isinstance(order, ResumeOrder):
+        return ""
+    if order.for_seconds is None:
+        return ", until resume"
+    return f", for {in_words(timedelta(seconds=order.for_seconds))}"
 
 
 def _ended(handle: WorkflowHandle[object, object], error: RPCError) -> Exception:

@@ -6,6 +6,7 @@ from typing import Self
 from cli.incident_page import Page
 from cli.incident_view import IncidentView
 from cli.links import kubectl_lines
+from cli.possible_orders import PossibleOrders
 from health.frozen import Frozen
 from health.observation import Observation
 
@@ -23,10 +24,13 @@ class PageView(IncidentView):
     """All that is known of one incident."""
 
     lease_renewed_at: datetime | None = None
+    """In the future: when it is renewed next."""
     observation: Observation | None = None
     history: tuple[EpisodeView, ...] = ()
     ui_url: str = ""
     kubectl: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
+    """Command lines of what a person can order now."""
 
     @classmethod
     def of_page(cls, page: Page) -> Self:
@@ -42,4 +46,5 @@ class PageView(IncidentView):
             ),
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.sight)),
+            orders=tuple(PossibleOrders(state, page.name, page.cluster).commands) if state else (),
         )

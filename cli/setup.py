@@ -2,7 +2,7 @@
 
 import typer
 
-from cli.connection import temporal
+from cli.connection import any_namespace
 from cli.failing import CommandError, carry_out
 from runtime import search_attributes
 from runtime.search_attributes import SearchAttributeConflict
@@ -15,7 +15,7 @@ def setup(context: typer.Context) -> None:
 
 
 async def _register(context: typer.Context) -> tuple[str, tuple[str, ...]]:
-    async with temporal(context) as client:
+    async with any_namespace(context) as client:
         try:
             return client.namespace, await search_attributes.register(client, client.namespace)
         except SearchAttributeConflict as error:

@@ -7,14 +7,15 @@ from typing import Annotated
 import typer
 
 from cli.asking import Asking
-from cli.choosing import one_of, words
+from cli.choosing import filled, one_of, words
 from cli.connection import temporal
 from cli.console import console
 from cli.failing import carry_out
 from cli.incident_page import Page, incident_page
-from cli.links import ui_link
-from cli.naming import NAME_HELP, find_any
+from cli.links import http_address, ui_link
+from cli.naming import NAME_HELP, find_any, incident_name
 from cli.page_view import PageView
+from cli.printing import print_trimmed
 from cli.story import read_story
 
 
@@ -27,9 +28,11 @@ class PageOutput(StrEnum):
 
 def show(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP)],
+    name: Annotated[str, typer.Argument(parser=incident_name, metavar="NAME", help=NAME_HELP)],
     *,
-    cluster: Annotated[str, typer.Option(help="Of this cluster.")] = "",
+    cluster: Annotated[
+        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster.")
+    ] = None,
     output: Annotated[
         PageOutput,
         typer.Option(
@@ -37,15 +40,22 @@ def show(
         ),
     ] = PageOutput.TEXT,
     ui: Annotated[
-        str, typer.Option("--ui", envvar="TEMPORAL_UI_URL", help="Address of the Temporal UI, for a link.")
-    ] = "",
+        str | None,
+        typer.Option(
+            "--ui",
+            envvar="TEMPORAL_UI_URL",
+            parser=http_address,
+            metavar="URL",
+            help="Address of the Temporal UI, for a link.",
+        ),
+    ] = None,
 ) -> None:
     """Show one incident: phase, timers, reasons, requests, and history; the last one if none is open."""
-    page = carry_out(_read(context, name, cluster, ui))
+    page = carry_out(_read(context, name, cluster or "", ui or ""))
     if output is PageOutput.JSON:
         typer.echo(PageView.of_page(page).model_dump_json(indent=2))
     else:
-        console().print(incident_page(page))
+        print_trimmed(incident_page(page), console())
 
 
 async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Page:
@@ -53,4 +63,4 @@ async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Pag
         sight = await Asking(client).one(await find_any(client, name, cluster))
         story = await read_story(client, sight.incident.workflow_id, sight.run_id)
         link = ui_link(ui, client.namespace, sight) if ui else ""
-        return Page(sight, tuple(story), link, datetime.now(UTC))
+        return Page(sight, tuple(story), link, datetime.now(UTC), name, cluster)

@@ -1,23 +1,29 @@
 """Story: what happened to an incident, read from the history of its workflow.
 
-Timers and activities, local ones too, carry their reason as a summary; orders are there by name. What repeats
-itself (a Lease renewed for hours, the same hold asked again) is told once, with how often.
+Timers and activities, local ones too, carry their reason as a summary; orders are there with what was sent.
+What repeats itself (a Lease renewed for hours, the same hold asked again) is told once, with how often.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
+from temporalio.converter import PayloadConverter
 
+from cli.incident_sight import without_old_time
+from health.durations import in_words
 from health.moves import Phase
 from workflows.contracts import ACT, CLEAN_UP, RENEW
+from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
+Order = AbortOrder | HoldOrder | ResumeOrder
 _PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP, RENEW.name: Phase.REMEDIATING}
-_ORDERS = ("abort", "hold", "resume")
+_ORDERS: dict[str, type[Order]] = {"abort": AbortOrder, "hold": HoldOrder, "resume": ResumeOrder}
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,12 @@ async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Epis
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     decode = client.data_converter.payload_converter
     events = [event async for event in handle.fetch_history_events()]
-    told = (
-        _episode(event, decode.from_payload(event.user_metadata.summary, str))
-        if event.user_metadata.HasField("summary")
-        else _episode(event, "")
-        for event in events
-    )
+    return story(events, decode)
+
+
+def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Episode]:
+    """What these events tell."""
+    told = (_episode(event, decode) for event in events)
     return together(episode for episode in told if episode is not None)
 
 
@@ -60,8 +66,8 @@ def together(episodes: Iterable[Episode]) -> list[Episode]:
     return found
 
 
-def _episode(event: HistoryEvent, summary: str) -> Episode | None:
-    when = event.event_time.ToDatetime(tzinfo=UTC)
+def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
+    when, summary = event.event_time.ToDatetime(tzinfo=UTC), _summary(event, decode)
     match event.event_type:
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
             return Episode(when, "started", "")
@@ -75,7 +81,13 @@ def _episode(event: HistoryEvent, summary: str) -> Episode | None:
             name = _local_activity(event)
             return Episode(when, _PHASES[name], summary) if name in _PHASES else None
         case _:
-            return _order(event, when) or _end(event, when)
+            return _order(event, when, decode) or _end(event, when)
+
+
+def _summary(event: HistoryEvent, decode: PayloadConverter) -> str:
+    if not event.user_metadata.HasField("summary"):
+        return ""
+    return without_old_time(str(decode.from_payload(event.user_metadata.summary, str)))
 
 
 def _local_activity(event: HistoryEvent) -> str:
@@ -85,12 +97,39 @@ def _local_activity(event: HistoryEvent) -> str:
     return str(recorded.get("activity_type", "")) if isinstance(recorded, dict) else ""
 
 
-def _order(event: HistoryEvent, when: datetime) -> Episode | None:
+def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Episode | None:
     signal = event.workflow_execution_signaled_event_attributes
     update = event.workflow_execution_update_accepted_event_attributes.accepted_request
     name = signal.signal_name or update.input.name
-    who = signal.identity or update.meta.identity
-    return Episode(when, name, f"ordered by {who}") if name in _ORDERS else None
+    if name not in _ORDERS:
+        return None
+    sent = decoded(_ORDERS[name], [*signal.input.payloads, *update.input.args.payloads], decode)
+    return Episode(when, name, f"ordered by {signal.identity or update.meta.identity}{_arguments(sent)}")
+
+
+def decoded(kind: type[Order], payloads: Sequence[Payload], decode: PayloadConverter) -> Order | None:
+    """The order that was sent, with the defaults where nothing was; None for what cannot be read."""
+    if not payloads:
+        return kind()
+    try:
+        sent: Order | None = decode.from_payload(payloads[0], kind)
+    except (ValueError, KeyError, RuntimeError):
+        return None
+    return sent or kind()
+
+
+def _arguments(order: Order | None) -> str:
+    """How long, with which step and why, as far as the person said it."""
+    if order is None:
+        return ""
+    lasts = "" if isinstance(order, ResumeOrder) else _lasts(order.for_seconds)
+    step = f", step {order.step}" if isinstance(order, ResumeOrder) and order.step else ""
+    reason = "" if order.reason == type(order)().reason else f": {order.reason}"
+    return f"{lasts}{step}{reason}"
+
+
+def _lasts(seconds: float | None) -> str:
+    return ", until resume" if seconds is None else f", for {in_words(timedelta(seconds=seconds))}"
 
 
 def _end(event: HistoryEvent, when: datetime) -> Episode | None:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry
+from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.answers.answering import Answering
@@ -41,10 +42,10 @@ from health.references import CheckReference, IncidentReference
 from health.target import TargetName
 from health.template_validity import Template
 from kube.leader import LeaderElection
+from kube.reflector_settings import PATIENT
 from runtime.connections import Connections, connected
 from runtime.process_names import DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
-from runtime.temporal import watch_temporal
 
 REPORT_EVERY_SECONDS = 1.0
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
@@ -92,7 +93,8 @@ class Detector:
 
     def _made_sources(self) -> Sources:
         settings, connections = self._settings, self._connections
-        scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds)
+        reflectors = PATIENT.proving_life_within(settings.sight_limit)
+        scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, reflectors)
         return Sources(connections.transport, self._picture, scope, connections.problems)
 
     def _made_election(self) -> LeaderElection:
@@ -146,7 +148,7 @@ class Detector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sources.run())
             tasks.create_task(self._election.run())
-            tasks.create_task(watch_temporal(self._connections.temporal, self._connections.problems))
+            tasks.create_task(self._connections.temporal.hold())
             tasks.create_task(self._report_election())
             while True:
                 await self._leads.wait()
@@ -189,7 +191,7 @@ class Detector:
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())
-            tasks.create_task(self._eyes().run())
+            tasks.create_task(self._connections.temporal.work(self._eyes))
 
     async def _report_election(self) -> None:
         """Report for ever what keeps us from standing for election; a standby is ready."""
@@ -197,8 +199,8 @@ class Detector:
             self._connections.problems.report("leader Lease", self._election.problem)
             await asyncio.sleep(REPORT_EVERY_SECONDS)
 
-    def _eyes(self) -> Worker:
-        return self._answering.worker(self._connections.temporal, self._connections.cluster)
+    def _eyes(self, temporal: Client) -> Worker:
+        return self._answering.worker(temporal, self._connections.cluster)
 
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows."""

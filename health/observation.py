@@ -91,10 +91,11 @@ def refusal(hold: Hold | None) -> str:
 FAILED_ASK_AGAIN_SECONDS = 5.0
 
 
-def failed(problem: str) -> Hold:
-    """After an attempt that broke off: ask anew, what admitted it is old by then."""
+def failed(problem: str, told_wait: timedelta = timedelta()) -> Hold:
+    """After an attempt that broke off: ask anew, what admitted it is old by then; no earlier than told."""
     message = f"the attempt to act failed: {problem}"
-    return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=FAILED_ASK_AGAIN_SECONDS)
+    again = max(FAILED_ASK_AGAIN_SECONDS, told_wait.total_seconds())
+    return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=again)
 
 
 class Observation(Frozen):

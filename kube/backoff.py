@@ -1,4 +1,4 @@
-"""How long a reflector waits after a failure: longer each time, at random, and as long as it is told to.
+"""How long is waited after a failure: longer each time, at random, and as long as we are told to.
 
 The waits are drawn between nothing and a growing limit ("full jitter"), so that many clients that lost
 their watches at the same moment do not come back at the same moment. The first limit of 2 s keeps the
@@ -13,12 +13,18 @@ import random
 from dataclasses import dataclass
 from datetime import timedelta
 
-from kube.errors import Expired, Forbidden, KubernetesError, NotFound
+from kube.errors import Expired, Forbidden, KubernetesError, NotFound, told_wait
+
+
+def draw(first: timedelta, longest: timedelta, failures: int) -> timedelta:
+    """Return a wait below `first`, doubled with each failure in a row, and below `longest`."""
+    doublings: int = 2 ** min(failures, 30)  # 2**30 seconds are beyond any `longest`
+    return min(first * doublings, longest) * random.random()  # noqa: S311  no secret
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Limits of the waits."""
+    """Limits of the waits of a reflector."""
 
     first: timedelta = timedelta(seconds=2)
     """The limit of the first wait; it doubles with every further failure."""
@@ -50,12 +56,9 @@ class Backoff:
         if isinstance(error, Expired | Forbidden) and type(error) is not self._last:
             self._failures = 0
         self._last = type(error)
-        drawn = self._draw(self._waits.absent if isinstance(error, NotFound) else self._waits.longest)
+        longest = self._waits.absent if isinstance(error, NotFound) else self._waits.longest
+        drawn = draw(self._waits.first, longest, self._failures)
         self._failures += 1
         if isinstance(error, Forbidden) and self._failures > self._waits.starting:
             return self._waits.forbidden
-        return drawn if error.retry_after is None else error.retry_after + drawn
-
-    def _draw(self, longest: timedelta) -> timedelta:
-        doublings: int = 2 ** min(self._failures, 30)  # 2**30 seconds are beyond any `longest`
-        return min(self._waits.first * doublings, longest) * random.random()  # noqa: S311  no secret
+        return told_wait(error) + drawn

@@ -197,8 +197,9 @@ def _status(item: dict[str, Any]) -> Status:
 
 def _first(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False)[0]
-    field = ".".join(str(part) for part in problem["loc"]) or "it"
+    field = ".".join(str(part) for part in problem["loc"])
     value = repr(problem["input"])
     if len(value) > _LONGEST_VALUE:
         value = value[: _LONGEST_VALUE - 1] + "…"
-    return f"{field}: {problem['msg']}, not {value}"
+    where = f"{field}: " if field else ""  # nothing is named where the whole is no JSON, or no object
+    return f"{where}{problem['msg']}, not {value}"

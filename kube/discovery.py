@@ -16,6 +16,11 @@ class KindName:
     api_version: str
     kind: str
 
+    @property
+    def full_name(self) -> str:
+        """As of Resource; the plural is yet to be found: "ClusterVersion (config.openshift.io/v1)"."""
+        return f"{self.kind} ({self.api_version})"
+
 
 class _ApiResource(BaseModel):
     model_config = ConfigDict(frozen=True)

@@ -48,6 +48,12 @@ class KubernetesError(Exception):
         """How long the server asks us to wait, where it says so."""
 
 
+def told_wait(error: BaseException) -> timedelta:
+    """Return how long to wait, as the server asks, before the same request; nothing where it does not."""
+    told = error.retry_after if isinstance(error, KubernetesError) else None
+    return told or timedelta()
+
+
 class NotConfigured(KubernetesError):
     """No kubeconfig and no service account, or one that cannot be read."""
 

@@ -184,8 +184,15 @@ class LeaderElection:
     async def _give_back(self) -> None:
         try:
             async with asyncio.timeout(self._retry_period):
-                lease = await self._find()
-                if lease is not None and lease.spec.holder_identity == self._identity:
-                    await self._write(given_back(lease, self._now()))
+                try:
+                    await self._give_back_if_ours()
+                except Conflict:
+                    # The renewal that was cut short arrived after our look.
+                    await self._give_back_if_ours()
         except (KubernetesError, TimeoutError) as error:
             _logger.info("The Lease of the leader ends by itself, it could not be given back: %s", error)
+
+    async def _give_back_if_ours(self) -> None:
+        lease = await self._find()
+        if lease is not None and lease.spec.holder_identity == self._identity:
+            await self._write(given_back(lease, self._now()))

@@ -16,6 +16,7 @@ What the end of a request leads to:
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
@@ -45,7 +46,7 @@ from kube.resource import Resource
 from kube.sight import Sight, State
 from kube.status import from_status
 from kube.transport import Transport
-from kube.watching import watch
+from kube.watching import in_words, watch
 
 __all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
 
@@ -85,7 +86,8 @@ class Reflector(Generic[RecordT]):
         self._clock = clock
         self._settings = settings
         self._mirror: Mirror[RecordT] = Mirror(resource.kind, on_broken)
-        self._sight = Sight(resource.plural if isinstance(resource, Resource) else resource.kind, clock)
+        self.name = in_words(resource.full_name, namespace, label_selector)
+        self._sight = Sight(self.name, clock)
         self._backoff = Backoff(settings.waits)
         self._resource_version = ""  # "" when it must list
         self._list_due = 0.0
@@ -129,7 +131,7 @@ class Reflector(Generic[RecordT]):
 
     @property
     def problem(self) -> str:
-        """One sentence about the last failure; "" while a watch is open."""
+        """One sentence about the last failure; "" while a watch is open, or only its version is too old."""
         return self._sight.problem
 
     def age(self) -> timedelta | None:
@@ -200,9 +202,8 @@ class Reflector(Generic[RecordT]):
             accepted = self._clock()
             self._sight.accepted()
             try:
-                await self._follow(lines)
-            except Silent:
-                pass  # an end like any other
+                with contextlib.suppress(Silent):  # an end like any other
+                    await self._follow(lines)
             finally:
                 lasted = timedelta(seconds=self._clock() - accepted)
                 if lasted >= self._settings.steady:
@@ -235,8 +236,9 @@ class Reflector(Generic[RecordT]):
         # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
         if isinstance(error, NotFound) and self._missed >= (2 if self._mirror.records else 1):
             self._become_absent(error)
-        elif not isinstance(error, Expired):
-            # Expired is how the watch of a quiet kind ends: it lists again, and nothing is wrong.
+        elif isinstance(error, Expired):
+            self._sight.expired()  # so the watch of a quiet kind ends: it lists again, and nothing is wrong
+        else:
             self._sight.waiting(error)
 
     def _become_absent(self, error: NotFound) -> None:

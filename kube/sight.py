@@ -29,8 +29,8 @@ class State(StrEnum):
 class Sight:
     """State of one reflector; logs each problem once, when it begins and when it ends."""
 
-    def __init__(self, kind: str, clock: Callable[[], float]) -> None:
-        self._kind = kind
+    def __init__(self, name: str, clock: Callable[[], float]) -> None:
+        self._name = name
         self._clock = clock
         self._alive_at: float | None = None
         self._accepted_at: float | None = None  # of a watch that has said nothing yet
@@ -77,7 +77,13 @@ class Sight:
         self.is_forbidden = False
         if self._logged:
             self._logged = ""
-            _logger.info("Watching %s again.", self._kind)
+            _logger.info("Watching %s again.", self._name)
+
+    def expired(self) -> None:
+        """Note that the server forgot a resourceVersion: it answers, and what was wrong before is over."""
+        self._settle()
+        self._accepted_at = None
+        self.problem = ""
 
     def absent(self, error: KubernetesError) -> None:
         """Note that the kind is not served."""
@@ -101,4 +107,4 @@ class Sight:
         sort = f"{state} {type(error).__name__}"
         if sort != self._logged:
             self._logged = sort
-            _logger.warning("Not watching %s: %s", self._kind, error.message)
+            _logger.warning("Not watching %s: %s", self._name, error.message)

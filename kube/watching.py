@@ -23,6 +23,13 @@ class Watching:
     older than 60 s cannot wait for them, but an accepted watch proves as much."""
 
 
+def in_words(full_name: str, namespace: str, label_selector: str) -> str:
+    """Return what is watched, as people are told of it."""
+    within = f" in {namespace}" if namespace else ""
+    selected = f" with {label_selector}" if label_selector else ""
+    return f"{full_name}{within}{selected}"
+
+
 @asynccontextmanager
 async def watch(
     transport: Transport, path: str, label_selector: str, resource_version: str, watching: Watching

@@ -1,7 +1,7 @@
 """Connections: what both processes need before their work: Kubernetes, the cluster's identity, Temporal.
 
-Each is waited for as long as it takes, with its reason at /readyz, which is served from the first moment,
-as /metrics is.
+The first two are waited for as long as it takes, with the reason at /readyz, which is served from the first
+moment, as /metrics is. Temporal is tried once: what can be done without it does not wait for it.
 """
 
 from collections.abc import AsyncIterator
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry, ProcessCollector
-from temporalio.client import Client as TemporalClient
 
 from kube.client import Client
 from kube.errors import KubernetesError
@@ -22,8 +21,8 @@ from runtime.problems import Problems
 from runtime.readiness import readiness_routes
 from runtime.serving import serve
 from runtime.settings import Settings
-from runtime.temporal import connect_insisting
-from runtime.temporal_metrics import serve_temporal_metrics
+from runtime.temporal_core import temporal_core
+from runtime.temporal_link import TemporalLink
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Connections:
     kubernetes: Client
     cluster: str
     """The identity of the cluster."""
-    temporal: TemporalClient
+    temporal: TemporalLink
     problems: Problems
     metrics: CollectorRegistry
     """What GET /metrics shows: each part of the process registers its own."""
@@ -47,13 +46,14 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     problems.report("start", "connecting")
     metrics = CollectorRegistry()
     ProcessCollector(registry=metrics)
-    temporal_runtime = serve_temporal_metrics(settings.temporal_metrics_address)
+    temporal_runtime = temporal_core(settings.temporal_metrics_address)
     async with serve(settings.ready_address, [*readiness_routes(problems), metrics_route(metrics)]):
         transport = await insist("kubernetes", Transport.connect, (KubernetesError,), problems)
         async with transport:
             client = Client(transport, field_manager)
             read_identity = partial(read_cluster_identity, client, settings.cluster)
             cluster = await insist("cluster", read_identity, (KubernetesError,), problems)
-            temporal = await connect_insisting(settings.identity, problems, temporal_runtime)
+            temporal = TemporalLink(settings.identity, problems, temporal_runtime)
+            await temporal.try_once()
             problems.report("start", "")
             yield Connections(transport, client, cluster, temporal, problems, metrics)

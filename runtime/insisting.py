@@ -1,4 +1,7 @@
-"""Insisting: try until it works, with back-off, and say once per transition why it does not."""
+"""Insisting: try until it works, with back-off, and say once per transition why it does not.
+
+A server that says how long it wants to be left alone is left alone for that long.
+"""
 
 import asyncio
 import logging
@@ -6,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from kube.errors import told_wait
 from runtime.problems import Problems
 from runtime.temporal_trouble import SILENCE, is_silence
 
@@ -32,7 +36,8 @@ async def insist(
         except errors as error:
             problems.report(part, one_sentence(error))
             _log.debug("attempt failed", exc_info=error, extra={"part": part})
-            await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311  spreads retries, hides no secret
+            spread = wait * random.uniform(0.5, 1.0)  # noqa: S311  spreads retries, hides no secret
+            await asyncio.sleep(told_wait(error).total_seconds() + spread)
             wait = min(wait * 2, longest_seconds)
         else:
             problems.report(part, "")

@@ -14,6 +14,8 @@ def leave(code: int) -> NoReturn:
     down. `atexit` and `finally` of what still runs are skipped: call it when nothing is left to do.
     """
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BrokenPipeError):  # nobody reads it any more
+        if stream is None:  # it was closed when the process began
+            continue
+        with contextlib.suppress(OSError):  # nobody reads it any more, or its disk is full
             stream.flush()
     os._exit(code)

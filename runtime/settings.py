@@ -5,6 +5,7 @@ the service account of the Pod.
 """
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
@@ -23,7 +24,19 @@ from runtime.address import LARGEST_PORT, Address
 PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
 CHECK_KINDS_VARIABLE = f"{PREFIX}CHECK_KINDS"
-NAMESPACE = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+LONGEST_CLUSTER, LONGEST_NAMESPACE = 52, 63
+
+
+def _a_label(longest: int) -> AfterValidator:
+    """As Kubernetes names namespaces."""
+
+    def check(text: str) -> str:
+        if len(text) <= longest and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", text):
+            return text
+        sentence = f"must be 1 to {longest} of a-z, 0-9 and -, with no - at either end"
+        raise PydanticCustomError("label", "{sentence}", {"sentence": sentence})
+
+    return AfterValidator(check)
 
 
 def _an_address(text: str) -> str:
@@ -67,11 +80,11 @@ class SettingsError(Exception):
 class Settings(Frozen):
     """What both processes are told."""
 
-    cluster: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$")
+    cluster: Annotated[str, _a_label(LONGEST_CLUSTER)]
     """PARAMEDIC_CLUSTER: a name for this cluster, part of workflow ids and task queues."""
-    namespace: str = Field(default="paramedic-system", pattern=NAMESPACE)
+    namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = "paramedic-system"
     """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
-    lease_namespace: str = Field(default="medik8s-leases", pattern=NAMESPACE)
+    lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = "medik8s-leases"
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = "0.0.0.0:8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics."""
@@ -86,10 +99,7 @@ class Settings(Frozen):
     log_level: Literal["info", "debug"] = "info"
     """PARAMEDIC_LOG_LEVEL: with debug, each attempt that failed is logged with its whole cause."""
     sight_limit_seconds: float = Field(default=60, gt=0)
-    """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a picture without a sign of life for so long.
-
-    Longer than the 40 s after which a silent watch is opened anew: a quiet cluster is not a stale one.
-    """
+    """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a picture without a sign of life for so long."""
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from temporalio.client import Client as TemporalClient
 from temporalio.worker import PollerBehaviorAutoscaling, UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Act, steps
@@ -25,7 +26,6 @@ from runtime.connections import Connections, connected
 from runtime.insisting import insist
 from runtime.process_names import WORKER
 from runtime.settings import Settings
-from runtime.temporal import watch_temporal
 from worker.counting import Counting
 from worker.tally import Tally
 from workflows.contracts import ACT, hands_queue
@@ -42,19 +42,19 @@ LOOK_AT_KUBERNETES_SECONDS = 10.0
 async def run(settings: Settings) -> None:
     """Work until cancelled."""
     async with connected(settings, WORKER) as connections, asyncio.TaskGroup() as tasks:
-        tasks.create_task(watch_temporal(connections.temporal, connections.problems))
+        tasks.create_task(connections.temporal.hold())
         tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
-        await _worker(settings, connections).run()
+        await connections.temporal.work(partial(_worker, settings, connections))
 
 
-def _worker(settings: Settings, connections: Connections) -> Worker:
+def _worker(settings: Settings, connections: Connections, temporal: TemporalClient) -> Worker:
     client, discovery = connections.kubernetes, Discovery(connections.transport)
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=_wall_clock, monotonic=time.monotonic)
     second_look = SecondLook(client, SharedReads(client), settings.lease_namespace)
     telling = Telling(client, settings.identity, _wall_clock)
     return Worker(
-        connections.temporal,
+        temporal,
         task_queue=hands_queue(connections.cluster),
         workflows=[Remediation],
         activities=[
@@ -81,7 +81,7 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
     while True:
         for kind in kinds:
             resource = resource_of(kind)
-            await insist(kind.kind, partial(client.list, resource), (KubernetesError,), problems)
+            await insist(kind.resource_name, partial(client.list, resource), (KubernetesError,), problems)
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
 
 

@@ -9,18 +9,19 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, FailureError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 with workflow.unsafe.imports_passed_through():
     from health.frozen import Frozen
     from health.observation import Observation
     from health.references import IncidentReference
+    from health.telling import cut_to_bytes
     from workflows.contracts import OBSERVE, ONCE, Contract, ObserveInput, eyes_queue
 
 Result = TypeVar("Result")
 
-SUMMARY = 200
-"""Characters of a summary in the Temporal UI; the server takes 400 bytes."""
+SUMMARY_BYTES = 350
+"""Of the JSON of a summary in the Temporal UI; the server takes 400, with what is written around it."""
 LAST_CHANGE = "last_change"
 """The memo that says what an incident ordered last of what changes the cluster."""
 
@@ -37,7 +38,7 @@ def ask(
         schedule_to_start_timeout=longest,
         start_to_close_timeout=OBSERVE.start_to_close,
         retry_policy=OBSERVE.retry,
-        summary=summary[:SUMMARY],
+        summary=in_summary(summary),
     )
     asking.add_done_callback(_take_note)
     return asking
@@ -60,7 +61,7 @@ def queue(
         task_queue=workflow.info().task_queue,
         start_to_close_timeout=contract.start_to_close,
         retry_policy=contract.retry,
-        summary=summary[:SUMMARY],
+        summary=in_summary(summary),
     )
 
 
@@ -80,7 +81,7 @@ async def once(contract: Contract, argument: Frozen, result: type[Result] | None
         result_type=result,
         start_to_close_timeout=contract.start_to_close,
         retry_policy=ONCE,
-        summary=summary[:SUMMARY],
+        summary=in_summary(summary),
     )
     return answer
 
@@ -91,11 +92,31 @@ async def until_done(
     """`once`, and what fails is left to Temporal, to be tried for as long as it takes."""
     try:
         return await once(contract, argument, result, summary=summary)
-    except FailureError:
+    except FailureError as error:
+        wait = _told_wait(error)
+        if wait:
+            # So Temporal waits before all attempts but the first of a queue.
+            await workflow.sleep(wait, summary=in_summary(summary))
         answer: Result = await queue(contract, argument, result, summary=summary)
         return answer
 
 
+def _told_wait(error: FailureError) -> timedelta | None:
+    """How long the attempt itself said to wait before the next one; the same in a replay."""
+    failure = _failure(error)
+    return failure.next_retry_delay if isinstance(failure, ApplicationError) else None
+
+
+def in_summary(words: str) -> str:
+    """`words` as short as a summary must be."""
+    return cut_to_bytes(words, SUMMARY_BYTES)
+
+
 def in_words(error: FailureError) -> str:
     """What broke an attempt off; the same in a replay."""
-    return str(error.cause if isinstance(error, ActivityError) and error.cause else error)
+    return str(_failure(error))
+
+
+def _failure(error: FailureError) -> BaseException:
+    """What the activity raised: a replay wraps it, and the first run does not (seen with 1.35)."""
+    return error.cause if isinstance(error, ActivityError) and error.cause else error

@@ -1,9 +1,10 @@
 """Contracts of the activities: what goes in and out, and, in one table, every timeout and retry.
 
-Retried: whatever an activity raises, without a limit on attempts, with back-off; an incident never fails
-because the API server is away. `act` alone is never repeated as it is: what admitted it grows old, so an act
-that fails is a hold, and the incident asks the detector anew. What trying again cannot mend (a template that
-is not there, a request that the API server refuses) is answered as a hold too, for people to read.
+Retried: whatever an activity raises, without a limit on attempts, with back-off, and no earlier than the API
+server tells us (Retry-After); an incident never fails because the API server is away. `act` alone is never
+repeated as it is: what admitted it grows old, so an act that fails is a hold, and the incident asks the
+detector anew. What trying again cannot mend (a template that is not there, a request that the API server
+refuses) is answered as a hold too, for people to read.
 Worker, detector and tests all implement these contracts; nothing else knows the names.
 """
 
@@ -114,7 +115,8 @@ class Contract:
     retry: RetryPolicy
 
 
-_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
+FIRST_RETRY, LONGEST_RETRY = timedelta(milliseconds=500), timedelta(seconds=10)
+_RETRY = RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=LONGEST_RETRY)
 
 ONCE = RetryPolicy(maximum_attempts=1)
 

@@ -31,7 +31,8 @@ with workflow.unsafe.imports_passed_through():
     from health.next_move import next_move
     from health.observation import Observation, TargetState
     from health.references import Action
-    from workflows.calls import SUMMARY, ask
+    from health.telling import told_first
+    from workflows.calls import ask, in_summary
     from workflows.contracts import FRESH, eyes_queue
     from workflows.messages import LOOK, WORKFLOW, RemediationInput, State
 
@@ -157,10 +158,10 @@ class Remediation(Changes):
         self._begin_a_new_run_if_due()
         timeout = None if rest.seconds is None else timedelta(seconds=self._spread(rest.phase, rest.seconds))
         self._wakes_at = None if timeout is None else workflow.now() + timeout
+        # What may be cut stands behind the reason of a hold.
+        words = f"{rest.phase}: {told_first(rest.details, self._memory.hold_in_words)}"
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(
-                self._is_woken, timeout=timeout, timeout_summary=f"{rest.phase}: {rest.details}"[:SUMMARY]
-            )
+            await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=in_summary(words))
         self._seen = self._wakes_at = None
 
     def _begin_a_new_run_if_due(self) -> None:

@@ -10,8 +10,9 @@ from rich.text import Text
 from cli.choosing import at_least, one_of, words
 from cli.console import console
 from cli.doctor.finding import Examined, Severity
-from cli.failing import ExitCode, UsageError, carry_out, fail
-from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, Settings, SettingsError
+from cli.failing import ExitCode, carry_out, fail, wrong_setting
+from cli.plain_words import plain
+from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
 """Who writes a status every few seconds is met within six."""
@@ -65,17 +66,17 @@ def doctor(
         name: value for name, value in given.items() if value is not None
     }
     watch_for = timedelta(seconds=watched)
-    examined = carry_out(examine(_settings(environment), environment, watch_for))
+    examined = carry_out(examine(_settings(environment, context), environment, watch_for))
     _print(examined, output)
     if examined.findings:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _settings(environment: dict[str, str]) -> Settings:
+def _settings(environment: dict[str, str], context: typer.Context) -> Settings:
     try:
         return Settings.from_environment(environment)
     except SettingsError as error:
-        raise fail(UsageError(str(error))) from error
+        raise fail(wrong_setting(error, PREFIX, context.params)) from error
 
 
 def _print(examined: Examined, output: FindingsOutput) -> None:
@@ -83,7 +84,7 @@ def _print(examined: Examined, output: FindingsOutput) -> None:
         typer.echo(examined.model_dump_json(indent=2))
         return
     for finding in examined.findings:
-        line = Text(str(finding))
+        line = Text(plain(str(finding)))
         line.stylize(_STYLES[finding.severity], 0, len(finding.severity))
         console(is_cut=False).print(line)
     typer.echo(examined.summary, err=True)

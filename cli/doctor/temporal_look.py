@@ -9,6 +9,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, Describe
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.connection import silent_core
 from cli.doctor.cluster_name import configured_name
 from cli.doctor.finding import Finding, problem
 from runtime import search_attributes
@@ -32,7 +33,7 @@ async def temporal_findings(environment: Mapping[str, str], cluster: Sequence[st
 
     """
     try:
-        client = await connect(environment=environment)
+        client = await connect(environment=environment, runtime=silent_core())
     except TemporalUnreachable as error:
         advice = "start it, or correct TEMPORAL_ADDRESS and the credentials; until then nothing new is done"
         return [problem("TemporalUnreachable", str(error), advice)]

@@ -1,5 +1,6 @@
 """IncidentCalls: the calls to Temporal by which incidents are started, woken and listed."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
@@ -27,13 +28,14 @@ RPC_TIMEOUT = timedelta(seconds=5)
 class IncidentCalls:
     """Calls of one detector; each raises RPCError."""
 
-    def __init__(self, client: Client, cluster: str) -> None:
+    def __init__(self, client: Callable[[], Client], cluster: str) -> None:
+        """`client` is asked for each call, and raises RPCError while there is no connection."""
         self._client = client
         self._cluster = cluster
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:
         """Start the incident with what is seen of it, or wake it if it is open: one call, no race."""
-        await self._client.start_workflow(
+        await self._client().start_workflow(
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation),
             id=incident.workflow_id,
@@ -50,7 +52,7 @@ class IncidentCalls:
 
     async def look(self, incident: IncidentReference) -> None:
         """Wake an open incident; NOT_FOUND if it has ended."""
-        handle = self._client.get_workflow_handle(incident.workflow_id)
+        handle = self._client().get_workflow_handle(incident.workflow_id)
         await handle.signal(LOOK, rpc_timeout=RPC_TIMEOUT)
 
     async def running(self) -> list[IncidentReference]:
@@ -61,7 +63,7 @@ class IncidentCalls:
         )
         return [
             await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
-            async for execution in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+            async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         ]
 
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
@@ -74,7 +76,7 @@ class IncidentCalls:
             f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
         )
         found = []
-        async for execution in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+        async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
             incident = await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
             number = execution.typed_search_attributes.get(ATTEMPT, 1)
             ended = execution.typed_search_attributes[ATTEMPT_ENDED]

@@ -14,7 +14,7 @@ from health.announcement import Announcement, Subject
 from health.kinds import CHECK_KINDS
 from health.references import CheckReference
 from kube.client import Client
-from kube.errors import KubernetesError
+from kube.errors import KubernetesError, told_wait
 from kube.events import EventNote, Events, ObjectReference
 
 TRY_AGAIN_SECONDS = 1.0
@@ -63,7 +63,7 @@ class Announcer:
             await self._events.write(self._untold[seed], self._now())
         except KubernetesError as error:
             _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
-            await asyncio.sleep(TRY_AGAIN_SECONDS)
+            await asyncio.sleep(told_wait(error).total_seconds() + TRY_AGAIN_SECONDS)
         else:
             del self._untold[seed]
 

@@ -25,14 +25,14 @@ from health.references import CheckReference
 from health.request_change import RequestChange
 from health.verdict import Health
 from kube.client import Client
-from kube.errors import KubernetesError, NotFound
+from kube.errors import Conflict, KubernetesError, NotFound, told_wait
 from kube.resource import resource_of
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
 """Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
-FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 8.0
-"""Seconds between two writes that fail."""
+FIRST_BACK_OFF, LONGEST_BACK_OFF = timedelta(seconds=0.5), timedelta(seconds=8)
+"""Between two writes that fail."""
 REST_FOR_WORK = 9
 """How many times as long as a report took, the next one waits: it may be large, and many watch it."""
 LONGEST_REST = timedelta(seconds=5)
@@ -67,8 +67,8 @@ class StatusReporter:
         self._before: CheckSight | None = None
         self._request_changes: list[RequestChange] = []
         """Since the last sight."""
-        self._back_off = 0.0
-        """Seconds, after a write that failed."""
+        self._back_off = self._told_wait = timedelta()
+        """After a write that failed: how long we wait by ourselves, and how long more as we are told to."""
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
 
@@ -95,7 +95,7 @@ class StatusReporter:
                 return
             await self._report(sight)
             took = timedelta(seconds=time.monotonic() - began)
-            await asyncio.sleep(max(rest_after(took).total_seconds(), self._back_off))
+            await asyncio.sleep(max(rest_after(took), self._told_wait + self._back_off).total_seconds())
             await self._wait(_next_deadline(sight))
 
     def _sight(self) -> CheckSight | None:
@@ -118,13 +118,16 @@ class StatusReporter:
             patch = self._kind.status_patch(sight, stored.status, now)
             if patch:
                 await self._write(patch, stored.metadata.resource_version)
-            self._back_off = 0.0
+            self._back_off = self._told_wait = timedelta()
         except NotFound:
             return
         except KubernetesError as error:
             # In an outage the stored status is behind for as long as the watch is: each write is a conflict.
-            _log.warning("status not written yet", extra={"check": self._reference, "reason": error.message})
+            level = logging.DEBUG if isinstance(error, Conflict) else logging.WARNING
+            about = {"check": self._reference, "reason": error.message}
+            _log.log(level, "status not written yet", extra=about)
             self._back_off = min(max(FIRST_BACK_OFF, 2 * self._back_off), LONGEST_BACK_OFF)
+            self._told_wait = told_wait(error)
             self.changed.set()
 
     async def _write(self, status: dict[str, object], resource_version: str) -> None:

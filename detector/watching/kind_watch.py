@@ -7,17 +7,16 @@ else may stand in; the list is tried again then whenever that reads.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
-from kube.backoff import Waits
 from kube.discovery import Discovery
-from kube.errors import Forbidden, KindUnknown, KubernetesError
+from kube.errors import Forbidden, KindUnknown, KubernetesError, told_wait
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
-from kube.reflector_settings import ReflectorSettings
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
 from kube.transport import Transport
 from runtime.insisting import insist
@@ -28,7 +27,7 @@ Kind = tuple[str, str]
 
 NOT_YET = "they were not read completely yet"
 LOOK_AGAIN_SECONDS = 1.0
-EAGER = ReflectorSettings(waits=Waits(absent=timedelta(seconds=1.5)))
+SOON = timedelta(seconds=1.5)
 """What is installed is noticed within two seconds."""
 
 
@@ -60,6 +59,13 @@ class Subject(Generic[RecordT]):
     problems: Problems
     """Of kinds, and not of the process: what is wrong with one concerns the checks that name it, no other."""
     stand_in: StandIn | None = None
+    reflectors: ReflectorSettings = PATIENT
+
+    @property
+    def eager(self) -> ReflectorSettings:
+        """As `reflectors`, but what is not served is looked for soon."""
+        waits = self.reflectors.waits
+        return replace(self.reflectors, waits=replace(waits, absent=min(waits.absent, SOON)))
 
     def part(self, kind: Kind) -> str:
         """The kind, for people."""
@@ -128,10 +134,12 @@ class KindWatch(Generic[RecordT]):
             self._open,
             (KubernetesError,),
             subject.problems,
-            EAGER.waits.absent.total_seconds(),
+            SOON.total_seconds(),
         )
         notify = partial(subject.notify, self._kind)
-        self.source = Reflector(subject.transport, resource, subject.record, notify=notify, settings=EAGER)
+        self.source = Reflector(
+            subject.transport, resource, subject.record, notify=notify, settings=subject.eager
+        )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.source.run())
             await self.source.wait_synced()
@@ -160,6 +168,7 @@ class KindWatch(Generic[RecordT]):
             except KubernetesError as error:
                 self._subject.problems.report(self._subject.part(self._kind), error.message)
                 self._refused(error)
+                await asyncio.sleep(told_wait(error).total_seconds())
 
     async def _open(self) -> Resource:
         """Where the kind is served, once we may list it."""

@@ -12,13 +12,14 @@ from typing import cast
 from detector.picture.picture import Picture
 from detector.watching.kind_watch import Kind, KindWatch, Subject
 from detector.watching.kind_watches import KindWatches
-from detector.watching.template_polling import Naming, TemplatePolling
+from detector.watching.template_polling import EVERY, Naming, TemplatePolling
 from health.health_check import InvalidCheckError
 from health.references import CheckReference, TemplateReference
 from health.remediation_request import RemediationRequest
 from health.template_validity import Place, Template, TemplateKind
 from kube.discovery import Discovery
 from kube.record import Change, ChangeKind
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -27,11 +28,15 @@ from runtime.problems import Problems
 class NamedKinds:
     """All named kinds of one cluster."""
 
-    def __init__(self, transport: Transport, picture: Picture) -> None:
+    def __init__(
+        self, transport: Transport, picture: Picture, reflectors: ReflectorSettings = PATIENT
+    ) -> None:
         self._picture = picture
+        self._reflectors = reflectors
         # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
         self._problems = Problems("checks are held")
-        self._polling = TemplatePolling(transport, self._tell_of_templates)
+        every = min(EVERY, reflectors.watching.silence)
+        self._polling = TemplatePolling(transport, self._tell_of_templates, every=every)
         discovery = Discovery(transport)
         self._requests = KindWatches(self._as_requests(transport, discovery))
         self._templates = KindWatches(self._as_templates(transport, discovery))
@@ -105,6 +110,7 @@ class NamedKinds:
             self._request,
             lambda _: self._picture.tell_all(),
             self._problems,
+            reflectors=self._reflectors,
         )
 
     def _as_templates(self, transport: Transport, discovery: Discovery) -> Subject[Template]:
@@ -117,6 +123,7 @@ class NamedKinds:
             self._tell_of_templates,
             self._problems,
             self._polling,
+            self._reflectors,
         )
 
     def _tell_of_templates(self, kind: Kind) -> None:

@@ -12,6 +12,10 @@ class Source(Protocol):
     """What a reflector says of itself."""
 
     @property
+    def name(self) -> str:
+        """What it watches, for people."""
+
+    @property
     def synced(self) -> bool:
         """Whether it is complete: once it was, it stays so, but for a kind that comes."""
 
@@ -31,6 +35,11 @@ class Source(Protocol):
 
     async def run(self) -> None:
         """Watch until cancelled."""
+
+
+def by_name(*sources: Source) -> dict[str, Source]:
+    """The sources as /readyz and metrics name them, which is as the log does."""
+    return {source.name: source for source in sources}
 
 
 async def all_tried(sources: Iterable[Source]) -> None:

@@ -16,7 +16,7 @@ from detector.picture.records import CheckRecord
 from detector.watching.kind_watch import Kind
 from detector.watching.machine_join import MachineJoin
 from detector.watching.named_kinds import NamedKinds
-from detector.watching.source import Source, all_tried
+from detector.watching.source import Source, all_tried, by_name
 from detector.watching.surroundings_watch import SurroundingsWatch
 from health.check_kind import CheckKind
 from health.kinds import CHECK_KINDS
@@ -31,6 +31,7 @@ from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from kube.lease import LeaseRecord
 from kube.record import Change
 from kube.reflector import Reflector
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import LEASES, MACHINES, NODES, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -46,6 +47,7 @@ class Scope:
     lease_namespace: str
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
     kinds: Sequence[CheckKind] = (NODE_HEALTH_CHECK,)
+    reflectors: ReflectorSettings = PATIENT
 
 
 class Sources:
@@ -62,20 +64,26 @@ class Sources:
         self._picture = picture
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
-        self._kinds = NamedKinds(transport, picture)
+        self._reflectors = settings = scope.reflectors
+        self._kinds = NamedKinds(transport, picture, settings)
         self._around = SurroundingsWatch(
-            transport, scope.lease_namespace, scope.upgrade_signals, self._look_around
+            transport, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
         self._machines = MachineJoin(picture)
-        nodes = Reflector(transport, NODES, Node, notify=self._node)
+        nodes = Reflector(transport, NODES, Node, notify=self._node, settings=settings)
         leases = Reflector(
-            transport, LEASES, LeaseRecord, namespace=scope.lease_namespace, notify=self._lease
+            transport,
+            LEASES,
+            LeaseRecord,
+            namespace=scope.lease_namespace,
+            notify=self._lease,
+            settings=settings,
         )
-        self._common: dict[str, Source] = {"nodes": nodes, "leases": leases}
-        self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
+        self._common = (nodes, leases)
+        self._of_checks: dict[str, Source] = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
         self._of_targets: dict[str, Source] = {}
         if any(kind.target_kind == MACHINE for kind in scope.kinds):
-            machines = Reflector(transport, MACHINES, Machine, notify=self._machine)
+            machines = Reflector(transport, MACHINES, Machine, notify=self._machine, settings=settings)
             self._of_targets[MACHINE] = machines
             picture.targets.broken[MACHINE] = machines.broken
         picture.targets.broken["Node"] = nodes.broken
@@ -97,7 +105,7 @@ class Sources:
 
         What is missing of one kind of checks or targets holds the checks that rest on it, and no other.
         """
-        for source in self._common.values():
+        for source in self._common:
             await source.wait_synced()
         await all_tried((*self._of_checks.values(), *self._of_targets.values()))
         await self._around.wait_tried()
@@ -147,11 +155,11 @@ class Sources:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
         kind = CHECK_KINDS[check.kind]
         own = (self._of_checks.get(check.kind), self._of_targets.get(kind.target_kind))
-        return [*self._common.values(), *(source for source in own if source is not None)]
+        return [*self._common, *(source for source in own if source is not None)]
 
     @property
     def _base(self) -> dict[str, Source]:
-        return self._common | self._of_checks | self._of_targets
+        return by_name(*self._common, *self._of_checks.values(), *self._of_targets.values())
 
     def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
         """Why the requests that matter to `check` are not known well enough to act; "" if they are."""
@@ -163,7 +171,8 @@ class Sources:
 
     def _checks_of(self, kind: CheckKind) -> Source:
         resource = resource_of(kind)
-        return Reflector(self._transport, resource, CheckRecord, notify=partial(self._check, kind))
+        notify = partial(self._check, kind)
+        return Reflector(self._transport, resource, CheckRecord, notify=notify, settings=self._reflectors)
 
     def _node(self, change: Change[Node]) -> None:
         self._picture.target_changed(TargetName("Node", "", change.key.name), change.new)

@@ -13,7 +13,7 @@ it grows old, and from the moment that the kind is found it counts no more.
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from detector.watching.source import Source, all_tried
+from detector.watching.source import Source, all_tried, by_name
 from health.global_stop import LeaseNamespace, Stop
 from health.machine_health_checks import MachineHealthCheck, machine_health_checks
 from health.surroundings import Surroundings
@@ -21,6 +21,7 @@ from health.upgrade import NEVER_UPGRADED, SignallingObject, Upgrade, UpgradePha
 from health.upgrade_signal import UpgradeSignal
 from kube.discovery import KindName
 from kube.reflector import Reflector
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import NAMESPACES, Resource
 from kube.transport import Transport
 
@@ -40,13 +41,20 @@ class SurroundingsWatch:
         lease_namespace: str,
         signals: Sequence[UpgradeSignal],
         changed: Callable[[], None],
+        reflectors: ReflectorSettings = PATIENT,
     ) -> None:
         self._signals = signals
         self._machine_health_checks = Reflector(
-            transport, MACHINE_HEALTH_CHECKS, MachineHealthCheck, notify=lambda _: changed()
+            transport,
+            MACHINE_HEALTH_CHECKS,
+            MachineHealthCheck,
+            notify=lambda _: changed(),
+            settings=reflectors,
         )
         self._signalling = {
-            kind: Reflector(transport, kind, SignallingObject, notify=lambda _: changed())
+            kind: Reflector(
+                transport, kind, SignallingObject, notify=lambda _: changed(), settings=reflectors
+            )
             for kind in map(_kind, signals)
         }
         self._lease_namespace = Reflector(
@@ -55,14 +63,9 @@ class SurroundingsWatch:
             LeaseNamespace,
             label_selector=f"kubernetes.io/metadata.name={lease_namespace}",
             notify=lambda _: changed(),
+            settings=reflectors,
         )
-
-        self.sources: dict[str, Source] = {
-            "lease namespace": self._lease_namespace,
-            "MachineHealthCheck": self._machine_health_checks,
-        }
-        for kind, source in self._signalling.items():
-            self.sources[f"{kind.kind} ({kind.api_version})"] = source
+        self.sources = by_name(self._lease_namespace, self._machine_health_checks, *self._signalling.values())
 
     @property
     def served(self) -> dict[str, Source]:

@@ -47,7 +47,7 @@ class Fleet:
         self.cluster = cluster
         self.sights: dict[str, Observation] = {}
         self.requests: dict[str, RequestSight] = {}
-        self._calls = IncidentCalls(client, cluster)
+        self._calls = IncidentCalls(lambda: client, cluster)
 
     def incident(self, node: str, check: str = "workers") -> IncidentReference:
         return IncidentReference(

@@ -1,6 +1,7 @@
 """How the command ends: with the code that it was told, and without taking the interpreter down."""
 
 import asyncio
+import os
 import sys
 
 import pytest
@@ -17,8 +18,8 @@ SCRIPT = (
 )
 
 
-async def ended(*command: str) -> tuple[int | None, str]:
-    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.PIPE)
+async def ended(*command: str, program: str = sys.executable) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(program, *command, stdout=asyncio.subprocess.PIPE)
     async with asyncio.timeout(30):
         out, _ = await process.communicate()
     return process.returncode, out.decode()
@@ -54,3 +55,33 @@ async def test_interrupted_command_ends_with_130() -> None:
     )
     code, _ = await ended("-c", interrupted)
     assert code == 130
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        ("2>&1 >/dev/full", 1, "paramedic: standard output cannot be written: No space left on device\n"),
+        (">&-", 0, ""),
+        ("2>&-", 0, "done"),
+    ],
+)
+async def test_output_that_cannot_be_written_is_one_sentence_and_that_is_closed_is_left_alone(
+    redirected: str, code: int, said: str
+) -> None:
+    script = SCRIPT.format(ends="return 0")
+    assert await ended("-c", f'exec "$@" {redirected}', "sh", sys.executable, "-c", script, program="sh") == (
+        code,
+        said,
+    )
+
+
+async def test_command_that_nobody_reads_any_more_ends_quietly_with_141() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SCRIPT.format(ends="return 1"), stdout=writer, stderr=asyncio.subprocess.PIPE
+    )
+    os.close(writer)
+    async with asyncio.timeout(30):
+        _, said = await process.communicate()
+    assert (process.returncode, said) == (141, b"")

@@ -28,6 +28,7 @@ FIELDS = {
     "lasted_seconds",
     "goes_on_at",
     "goes_on_in_seconds",
+    "goes_on_with",
     "held",
     "left_alone",
     "requests",
@@ -59,7 +60,8 @@ async def test_list_says_where_each_incident_stands(fleet: Fleet, paramedic: Com
         ["node-2", "workers", "Held"],
         ["node-10", "workers", "Remediating"],
     ]
-    assert lines[1].rstrip().endswith("Threshold: not now")
+    assert "Threshold: not now; Ready is False" in lines[1]
+    assert all(line == line.rstrip() for line in ran.out.splitlines())
     assert "Reboot/ns/node-10 exists" in lines[2]
     assert ran.err == "3 incidents: 1 Waiting, 1 Held, 1 Remediating\n"
 
@@ -95,7 +97,7 @@ async def test_nothing_is_next_where_a_person_must_come(fleet: Fleet, paramedic:
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     assert (one["goes_on_at"], one["goes_on_in_seconds"]) == (None, None)
     page = (await paramedic("show", "node-1", "--cluster", fleet.cluster)).out
-    assert "Goes on     when something changes, or by an order" in page
+    assert "Goes on     by resume, or when it recovers: no template is left to try" in page
 
 
 async def test_json_has_the_documented_fields(fleet: Fleet, paramedic: Command) -> None:
@@ -121,7 +123,9 @@ async def test_filters(fleet: Fleet, paramedic: Command) -> None:
     assert await found("--check", "NodeHealthCheck/storage") == ["Node/node-1"]
     assert await found("--target", "node-1") == ["Node/node-1", "Node/node-1"]
     assert await found("--target", "Node/node-2", "--check", "workers") == ["Node/node-2"]
+    assert await found("--check", "nodehealthcheck/storage") == ["Node/node-1"]
     assert await found("--phase", "remediating") == ["Node/node-10"]
+    assert await found("--phase", "remediating", "--phase", "waiting") == ["Node/node-1", "Node/node-10"]
     assert await found("--target", "it's \\ not a name") == []
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from cli.name_filter import NameFilter
+from cli.name_filter import NameFilter, is_called
+from cli.naming import incident_name, is_named
 from health.references import TargetReference
+from tests.health.samples import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")
 MACHINE = TargetReference(kind="Machine", namespace="ns", name="a", uid="u")
@@ -25,6 +27,11 @@ def targets(name: str) -> NameFilter:
         ("Machine/ns/a", False, True),
         ("other/a", False, False),
         ("b", False, False),
+        ("node/a", True, False),
+        ("NODE/a", True, False),
+        ("machine/a", False, True),
+        ("machine/ns/a", False, True),
+        ("Node/A", False, False),
     ],
 )
 def test_name_may_be_given_with_kind_and_namespace(
@@ -38,3 +45,26 @@ def test_name_may_be_given_with_kind_and_namespace(
 def test_temporal_finds_whole_values_and_beginnings() -> None:
     assert targets("o'a").query == "(Target = 'Node/o''a' OR Target STARTS_WITH 'Machine/')"
     assert targets("Node/a").query == "(Target = 'Node/a' OR Target STARTS_WITH 'Machine/')"
+    assert targets("node/a").query == "(Target = 'Node/a' OR Target STARTS_WITH 'Machine/')"
+
+
+def test_namespace_may_be_called_as_a_kind_is() -> None:
+    there = MACHINE.model_copy(update={"namespace": "node"})
+    assert is_called("node/a", there)
+    assert is_called("node/a", NODE)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "node/a", "workers/a", "nodehealthcheck/workers/a", INCIDENT.workflow_id.replace("node-1", "a")],
+)
+def test_incident_has_the_names_of_its_target_and_of_its_check_over_it(name: str) -> None:
+    incident = INCIDENT.model_copy(update={"target": INCIDENT.target.model_copy(update={"name": "a"})})
+    assert is_named(name, incident)
+    assert not is_named(f"{name}b", incident)
+
+
+def test_check_may_be_called_as_ids_of_workflows_begin() -> None:
+    check = INCIDENT.check.model_copy(update={"name": "remediation"})
+    assert is_named("remediation/node-1", INCIDENT.model_copy(update={"check": check}))
+    assert incident_name("remediation/node-1") == "remediation/node-1"

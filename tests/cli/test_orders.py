@@ -2,10 +2,13 @@
 
 import pytest
 
+from cli.orders import standing
 from health.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
+from tests.health.samples import NOW
 from tests.workflows.sights import FIRST, SECOND, expired, held
+from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
 
@@ -18,7 +21,8 @@ async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
         "abort", "node-1", "--cluster", fleet.cluster, "--reason", "power work", "--for", "1h"
     )
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "workers/node-1: cleans up and leaves Node/node-1 alone: power work\n"
+    assert ran.out.startswith("workers/node-1: cleans up and leaves Node/node-1 alone: power work; until 20")
+    assert ran.out.endswith("Z (in 1h)\n")
     await fleet.reaches("node-1", Phase.LEFT_ALONE)
     assert not fleet.requests
     listed = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
@@ -36,7 +40,8 @@ async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command
     await fleet.listed("Running", 1)
     ran = await paramedic("hold", "workers/node-1", "--cluster", fleet.cluster)
     assert ran.out == (
-        "workers/node-1: does nothing new for Node/node-1 and keeps what exists: hold was ordered\n"
+        "workers/node-1: does nothing new for Node/node-1 and keeps what exists: hold was ordered; "
+        "until resume\n"
     )
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     assert one["phase"] == "Remediating"
@@ -66,6 +71,21 @@ async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) ->
     await fleet.listed("Running", 0)
     ran = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
     assert (ran.code, ran.out, ran.err) == (3, "", "paramedic: no open incident of 'node-1'\n")
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (HoldOrder(), "; until resume"),
+        (AbortOrder(), "; until resume"),
+        (HoldOrder(for_seconds=1200), "; until 2026-03-01T12:20:00Z (in 20m)"),
+        (ResumeOrder(), ""),
+    ],
+)
+def test_answer_says_until_when_an_order_stands(
+    order: AbortOrder | HoldOrder | ResumeOrder, expected: str
+) -> None:
+    assert standing(order, NOW) == expected
 
 
 @pytest.mark.parametrize("time", BAD_TIMES)

@@ -22,10 +22,13 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
     for words in (
         "Phase        Remediating, held",
         "Hold         disk swap; ends in 59m",
-        "Lease        renewed in 9m",
+        "Lease        is renewed in 9m",
+        "step 1 of 1, created 20",
         "Request      Reboot/ns/node-1 exists (example.com/v1)",
         "Detector     Expired: Node/node-1",
         "hold: ordered by ada@",
+        ", for 1h: disk swap",
+        "You can      paramedic resume node-1 --cluster",
         "http://ui:8080/namespaces/paramedic/workflows/remediation%2F",
         "kubectl describe node node-1",
         "kubectl get nodehealthchecks workers -o yaml",
@@ -43,6 +46,7 @@ async def test_json_of_one_incident(fleet: Fleet, paramedic: Command) -> None:
     assert [one["what"] for one in shown["history"]] == ["started", "Acting", "Remediating"]
     assert shown["ui_url"] == ""
     assert len(shown["kubectl"]) == 3
+    assert [line.split()[:2] for line in shown["orders"]] == [["paramedic", "hold"], ["paramedic", "abort"]]
 
 
 async def test_last_incident_is_shown_where_none_is_open(fleet: Fleet, paramedic: Command) -> None:
@@ -82,7 +86,7 @@ async def test_machine_is_found_by_its_name_with_or_without_kind_and_namespace(
         check=CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers"),
         target=TargetReference(kind="Machine", namespace="machines", name="worker-1", uid="11111111-2222"),
     )
-    await IncidentCalls(idle_fleet.client, idle_fleet.cluster).start(incident, held())
+    await IncidentCalls(lambda: idle_fleet.client, idle_fleet.cluster).start(incident, held())
     await idle_fleet.listed("Running", 1)
     for name in ("worker-1", "machines/worker-1", "workers/worker-1", "Machine/machines/worker-1"):
         shown = await paramedic("show", name, "--cluster", idle_fleet.cluster, "-o", "json")
@@ -101,6 +105,7 @@ async def test_history_and_the_order_by_signal_are_shown_where_no_worker_answers
     assert ran.code == 0
     assert "unknown: no worker answers" in ran.out
     assert "abort: ordered by ada@" in ran.out
+    assert ", until resume: power work" in ran.out
     async with idle_fleet.at_work():
         await idle_fleet.reaches("node-1", Phase.LEFT_ALONE)
         assert "power work" in (await idle_fleet.state("node-1")).details

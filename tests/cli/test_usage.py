@@ -1,5 +1,8 @@
 """A command line that cannot be used is refused in one sentence: option, value, and what is allowed."""
 
+import os
+from importlib.metadata import version
+
 import pytest
 
 from tests.cli.command import Command
@@ -32,12 +35,26 @@ async def test_command_line_is_refused_in_one_sentence(line: str) -> None:
     assert ran.err == f"paramedic: {REFUSALS[line]} (see paramedic {command} --help)\n"
 
 
-async def test_without_a_command_the_help_is_printed() -> None:
-    ran = await Command({})()
-    assert (ran.code, ran.err) == (2, "")
+@pytest.mark.parametrize(("arguments", "code"), [((), 2), (("-h",), 0)])
+async def test_without_a_command_and_when_asked_the_help_is_printed(
+    arguments: tuple[str, ...], code: int
+) -> None:
+    ran = await Command({})(*arguments)
+    assert (ran.code, ran.err) == (code, "")
     assert "Commands" in ran.out
 
 
 async def test_phase_may_be_written_in_any_case() -> None:
     ran = await Command({})("--address", "127.0.0.1:1", "list", "--phase", "healthydelay")
     assert ran.code == 4  # it was understood, and Temporal was asked
+
+
+async def test_version_is_told() -> None:
+    ran = await Command({})("--version")
+    assert (ran.code, ran.out) == (0, f"paramedic {version('paramedic')}\n")
+
+
+async def test_argument_that_is_not_utf8_is_refused_by_its_bytes() -> None:
+    ran = await Command({})("hold", "node-1", "--reason", os.fsdecode(b"caf\xe9"))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "paramedic: invalid value: argument 'caf\\xe9' is not UTF-8\n"

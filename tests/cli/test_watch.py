@@ -7,7 +7,11 @@ import pty
 import signal
 import sys
 from asyncio.subprocess import DEVNULL
+from datetime import UTC, datetime
 
+import pytest
+
+from cli.watching import head
 from devcluster.temporal import TemporalServer
 from health.moves import Phase
 from tests.cli.command import PARAMEDIC, Command
@@ -29,14 +33,21 @@ async def _until_drawn(terminal: int, words: str) -> None:
             drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
 
 
-def _drain(terminal: int) -> None:
-    """Read until nobody writes any more, which Linux tells by an error."""
+def _drain(terminal: int) -> bytes:
+    """All that is still drawn, until nobody writes any more, which Linux tells by an error."""
+    drawn = b""
     with contextlib.suppress(OSError):
-        while os.read(terminal, 65536):
-            pass
+        while more := os.read(terminal, 65536):
+            drawn += more
+    return drawn
 
 
-async def test_watch_shows_changes_until_ctrl_c(fleet: Fleet, temporal_server: TemporalServer) -> None:
+@pytest.mark.parametrize(
+    ("ends", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "SIGTERM"]
+)
+async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
+    ends: signal.Signals, code: int, fleet: Fleet, temporal_server: TemporalServer
+) -> None:
     await fleet.fail("node-1", held())
     await fleet.reaches("node-1", Phase.HELD)
     await fleet.listed("Running", 1)
@@ -61,12 +72,12 @@ async def test_watch_shows_changes_until_ctrl_c(fleet: Fleet, temporal_server: T
         await _until_drawn(ours, "1 incident: 1 Held")
         await fleet.see("node-1", expired())
         await _until_drawn(ours, "1 incident: 1 Remediating")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ends)
         # A terminal goes on reading: a command that says its last words to a full one would hang.
         drained = asyncio.create_task(asyncio.to_thread(_drain, ours))
         async with asyncio.timeout(20):
-            assert await process.wait() == 130
-            await drained
+            assert await process.wait() == code
+            assert b"\x1b[?25h" in await drained
     finally:
         if process.returncode is None:
             process.kill()
@@ -81,3 +92,9 @@ async def test_watch_needs_a_terminal_and_draws_the_table_alone(paramedic: Comma
     ran = await paramedic("list", "--watch", "-o", "json")
     assert ran.code == 2
     assert "json" in ran.err
+
+
+def test_moment_of_a_picture_is_told_in_utc_as_all_other_times_are() -> None:
+    seen = datetime(2026, 11, 22, 2, 44, 59, tzinfo=UTC)
+    assert head("1 incident", seen, "").plain == "02:44:59Z  1 incident"
+    assert head("1 incident", seen, "Temporal is away").plain == "Temporal is away; this is of 02:44:59Z"

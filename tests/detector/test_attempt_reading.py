@@ -44,7 +44,7 @@ class Reader:
         self.problems = Problems()
         picture = Picture(self.cluster)
         self.attempts = Attempts(limit, picture, lambda: NOW)
-        calls = IncidentCalls(client, self.cluster)
+        calls = IncidentCalls(lambda: client, self.cluster)
         self.reading = AttemptReading(calls, self.attempts, picture, self.problems)
         self._task: asyncio.Task[None] | None = None
 
@@ -73,7 +73,7 @@ class Reader:
         await handle.terminate("it is only listed")
 
     async def until_listed(self, count: int) -> None:
-        calls = IncidentCalls(self.client, self.cluster)
+        calls = IncidentCalls(lambda: self.client, self.cluster)
 
         async def all_are_listed() -> bool:
             return len(await calls.ended_attempts(NOW - 9 * LIMIT)) == count

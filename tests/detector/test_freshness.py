@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,8 @@ from health.observation import HoldReason, Observation
 from health.references import IncidentReference
 from kube.backoff import Waits
 from kube.client import Client
-from kube.reflector import Reflector, ReflectorSettings
+from kube.reflector_settings import ReflectorSettings
 from kube.transport import Transport
-from kube.watching import Watching
 from runtime.problems import Problems
 from runtime.settings import Settings
 from tests.end_to_end.request_log import RequestLog
@@ -30,14 +28,12 @@ from tests.kube.faults.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.cluster
 
-SETTINGS = Settings(cluster="test", sight_limit_seconds=4)
-# As in production a silent watch is opened anew well before the picture is too old; only sooner.
-SILENCE = timedelta(seconds=1.5)
-QUICK = ReflectorSettings(
-    watching=Watching(silence=SILENCE),
-    waits=Waits(longest=timedelta(seconds=0.5)),
-    steady=timedelta(0),
+SETTINGS = Settings(cluster="test", sight_limit_seconds=6)
+# As in production, but for the waits after a failure.
+QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(
+    SETTINGS.sight_limit
 )
+SILENCE = QUICK.watching.silence
 
 
 class Eyes:
@@ -45,7 +41,8 @@ class Eyes:
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._picture = Picture("test")
-        self._sources = Sources(transport, self._picture, Scope(SETTINGS.lease_namespace), Problems())
+        scope = Scope(SETTINGS.lease_namespace, reflectors=QUICK)
+        self._sources = Sources(transport, self._picture, scope, Problems())
         self._incident = incident
 
     @asynccontextmanager
@@ -93,12 +90,8 @@ async def eyes(
     world: World,
     proxy: TcpProxy,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Eyes]:
     """Eyes that look through the proxy."""
-    for module in ("sources", "surroundings_watch"):
-        monkeypatch.setattr(f"detector.watching.{module}.Reflector", partial(Reflector, settings=QUICK))
-    monkeypatch.setattr("detector.watching.kind_watch.EAGER", QUICK)
     kubeconfig = proxy.kubeconfig(control_plane.kubeconfig, tmp_path)
     async with await Transport.connect(str(kubeconfig)) as transport:
         made = Eyes(transport, await world.incident(world.nodes[0]))
@@ -112,7 +105,7 @@ async def test_blackholed_connection_becomes_a_hold_after_the_limit_and_lifts_by
     eyes: Eyes, proxy: TcpProxy
 ) -> None:
     proxy.hold()
-    await eventually(lambda: (eyes.age() or timedelta()) > SILENCE * 2)
+    await eventually(lambda: (eyes.age() or timedelta()) > SILENCE * 1.1, 10)
     assert not eyes.is_stale()
     await eventually(eyes.is_stale, 20)
     observation, age = eyes.observe(), eyes.age()

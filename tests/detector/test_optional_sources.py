@@ -133,7 +133,7 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(eyes: Eyes) -> 
         sight = eyes.sources.sight(CHECK, timedelta())
 
         assert sight.unread_surroundings in (
-            "lease namespace: without a sign of life for too long",
+            "namespaces with kubernetes.io/metadata.name=leases: without a sign of life for too long",
             "ClusterVersion (config.openshift.io/v1): without a sign of life for too long",
         )
 

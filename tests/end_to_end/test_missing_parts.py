@@ -120,7 +120,7 @@ async def test_without_our_crd_both_wait_and_go_on_when_it_is_installed(
     await _remove_crd(world.client)
     try:
         await _start_both(processes)
-        await _until_both_say(processes, "NodeHealthCheck: ")
+        await _until_both_say(processes, "nodehealthchecks.remediation.medik8s.io: ")
     finally:
         await manifests.install(control_plane.kubeconfig)
     await _until_both_are_ready(processes)

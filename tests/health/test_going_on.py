@@ -11,13 +11,15 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from health.going_on import Resting, goes_on_at
+from health.going_on import GoingOn, Resting, goes_on, overdue
 from health.learning import learned
 from health.memory import Memory
 from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest
 from health.next_move import next_move
 from health.observation import Observation, TargetState
+from health.references import Action, Step
 from health.remediation_request import TIMED_OUT
+from health.request_sight import RequestSight
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,
@@ -27,6 +29,7 @@ from tests.health.steps import (
     HOLD,
     MINUTE,
     SECOND,
+    THIRD,
     request_of,
     with_steps_tried,
 )
@@ -106,6 +109,12 @@ def noticed(incident: Incident, rest: Rest) -> datetime | None:
     return None
 
 
+def _is_held_for_good(incident: Incident, rest: Rest) -> bool:
+    """Whether nothing follows before `resume`, whatever runs out meanwhile."""
+    memory = incident.memory
+    return rest.phase is Phase.REMEDIATING and memory.held and memory.held_until is None
+
+
 def _is_new(before: Incident, move: Move, after: Incident) -> bool:
     """What people notice of a remediator at work, though the phase stays."""
     is_other = (before.memory.held, before.seen.state) != (after.memory.held, after.seen.state)
@@ -124,7 +133,7 @@ def told(incident: Incident, rest: Rest) -> datetime | None:
     assert rest.seconds is not None or rest.phase in (Phase.LEFT_ALONE, Phase.HELD)
     wakes = incident.now + (timedelta(seconds=rest.seconds) if rest.seconds is not None else MONTH)
     memory = incident.memory.at(incident.now)
-    return goes_on_at(Resting(rest.phase, memory.complete(incident.seen), memory, wakes))
+    return goes_on(Resting(rest.phase, memory.complete(incident.seen), memory, wakes)).at
 
 
 AGES = st.sampled_from([timedelta(), 3 * MINUTE, 20 * MINUTE, 47 * timedelta(hours=1), 3 * DAY])
@@ -182,7 +191,7 @@ def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_
     rest, incident = found
     expected, actual = noticed(incident, rest), told(incident, rest)
 
-    if expected is None or expected > NOW + MONTH:
+    if expected is None or expected > NOW + MONTH or _is_held_for_good(incident, rest):
         assert actual is None
     else:
         assert actual is not None
@@ -195,9 +204,100 @@ def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
         Resting(Phase.HELD, steps_seen(hold=HOLD), Memory(), again),
         Resting(Phase.REMEDIATING, steps_seen(state=TargetState.UNKNOWN, hold=HOLD), ACTED, again),
     ):
-        assert goes_on_at(resting) == again
+        assert goes_on(resting) == GoingOn(again, "asks the detector again")
 
 
 def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
     resting = Resting(Phase.CLEANING_UP, steps_seen(request_of(FIRST)), ACTED, NOW + MINUTE)
-    assert goes_on_at(resting) is None
+    assert goes_on(resting) == GoingOn(None, "when the requests are gone")
+
+
+def test_act_that_is_under_way_is_told() -> None:
+    resting = Resting(Phase.ACTING, steps_seen(), Memory(), None)
+    assert goes_on(resting) == GoingOn(None, "when its attempt to act is over")
+
+
+def remediating(*requests: RequestSight, steps: tuple[Step, ...] = ESCALATION, **memory: object) -> Resting:
+    """An incident in the middle of a remediation, seen now; no step is overdue before its timeout."""
+    seen = steps_seen(*requests, steps=steps, answered_at=NOW)
+    return Resting(Phase.REMEDIATING, seen, ACTED.model_copy(update=memory), NOW + DAY)
+
+
+def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:
+    found = goes_on(remediating(request_of(FIRST)))
+    words = "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
+    assert found == GoingOn(NOW + 5 * MINUTE, words)
+
+
+def test_last_step_is_followed_by_none() -> None:
+    tried = with_steps_tried(FIRST, SECOND)
+    found = goes_on(remediating(*tried, request_of(THIRD), lease_seconds=600.0))
+    assert found.words == "the step ReplaceTemplate/replace times out, and no template is left to try"
+
+
+def test_step_that_was_tried_already_is_not_next() -> None:
+    found = goes_on(remediating(request_of(FIRST), spent=(SECOND.template,)))
+    assert found.words.endswith("and ReplaceTemplate/replace is next")
+
+
+def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
+    resting = remediating(request_of(CLASSIC[0]), steps=CLASSIC)
+    expected = GoingOn(NOW + 15 * MINUTE, "the remediation is overdue, and its Lease is given back")
+    assert goes_on(resting) == expected
+    assert overdue(resting) == NOW + 15 * MINUTE
+
+
+def test_deadline_is_followed_by_the_first_step() -> None:
+    seen = steps_seen(state=TargetState.WAITING, answered_at=NOW)
+    found = goes_on(Resting(Phase.WAITING, seen, Memory(), NOW + DAY))
+    assert found == GoingOn(
+        NOW + timedelta(seconds=90), "its deadline passes, and RebootTemplate/reboot is next"
+    )
+
+
+def test_machine_that_is_to_be_deleted_is_told_so() -> None:
+    deletes = (Step(action=Action.DELETE),)
+    seen = steps_seen(state=TargetState.WAITING, answered_at=NOW, steps=deletes)
+    found = goes_on(Resting(Phase.WAITING, seen, Memory(), NOW + DAY))
+    assert found.words == "its deadline passes, and its deletion is next"
+
+
+def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
+    for requests, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
+        found = goes_on(remediating(requests, steps=steps, held=True, held_reason="power work"))
+        assert found == GoingOn(None, "by resume, or when it recovers")
+
+
+def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end() -> None:
+    soon, late = NOW + 2 * MINUTE, NOW + 40 * MINUTE
+    ends_before = goes_on(remediating(request_of(FIRST), held=True, held_until=soon))
+    assert ends_before == GoingOn(soon, "the hold ends")
+    ends_later = goes_on(remediating(request_of(FIRST), held=True, held_until=late))
+    assert ends_later.at == NOW + 5 * MINUTE
+    assert ends_later.words.endswith("and RebootTemplate/reset is next once the hold ends")
+
+
+def test_abort_for_a_time_goes_on_at_its_end() -> None:
+    until = NOW + 40 * MINUTE
+    memory = Memory(left_alone=True, left_alone_until=until)
+    assert goes_on(Resting(Phase.LEFT_ALONE, steps_seen(), memory, until)) == GoingOn(until, "the abort ends")
+
+
+def test_healthy_delay_ends_with_the_requests() -> None:
+    seen = steps_seen(
+        request_of(FIRST, healthy_since=NOW),
+        state=TargetState.HEALTHY,
+        healthy_delay_seconds=300.0,
+        answered_at=NOW,
+    )
+    resting = Resting(Phase.HEALTHY_DELAY, seen, ACTED, NOW + DAY)
+    expected = GoingOn(NOW + 5 * MINUTE, "healthyDelay ends, and the requests are deleted")
+    assert goes_on(resting) == expected
+    for_good = replace(resting, seen=seen.model_copy(update={"healthy_delay_seconds": -1.0}))
+    assert goes_on(for_good) == GoingOn(None, "when a person confirms that it is healthy")
+
+
+def test_incident_without_a_template_left_waits_for_resume() -> None:
+    resting = Resting(Phase.EXHAUSTED, steps_seen(*with_steps_tried(*ESCALATION)), ACTED, NOW + DAY)
+    assert goes_on(resting).at is None
+    assert goes_on(resting).words == "by resume, or when it recovers: no template is left to try"

@@ -100,6 +100,12 @@ def test_line_that_is_no_event_is_malformed(line: bytes) -> None:
         DECODER.line(line)
 
 
+def test_line_that_is_no_json_is_told_without_a_field() -> None:
+    with pytest.raises(Malformed) as told:
+        DECODER.line(b"nonsense")
+    assert str(told.value).startswith("A line of a watch is no event: Invalid JSON: ")
+
+
 def test_long_value_of_a_broken_field_is_cut() -> None:
     page: dict[str, Any] = listed(1, widget("a", 1, size="x" * 1000))
 

@@ -193,6 +193,35 @@ async def test_leader_goes_on_when_somebody_else_annotated_its_lease(
         assert candidate.election.is_leader
 
 
+async def test_lease_that_a_renewal_in_flight_changed_is_given_back_all_the_same(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("me", version=1)), said(lease_object("me", version=2)))
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, hanging, CHANGED, said(lease_object("", version=3)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") == 1)
+
+    last = server.asked[-1].body
+    assert (last["spec"]["holderIdentity"], last["metadata"]["resourceVersion"]) == ("", "2")
+    assert _asked(server, "PATCH") == 3
+
+
+async def test_lease_that_another_took_over_meanwhile_is_not_given_back(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("me", version=1)), said(lease_object("another")))
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, hanging, CHANGED)
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") == 1)
+
+    assert _asked(server, "PATCH") == 2
+    assert server.asked[-1].method == "GET"
+
+
 async def test_candidate_that_was_slower_does_not_lead(server: ApiServer, candidate: Candidate) -> None:
     server.answer("GET", ONE, GONE, said(lease_object("another")))
     server.answer("POST", ALL, refused(409, "AlreadyExists", "leader"))

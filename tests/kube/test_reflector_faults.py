@@ -287,8 +287,8 @@ async def test_missing_role_is_logged_once_and_so_is_its_end(
         await eventually(lambda: reflector.state is State.WATCHING)
 
     assert [record.getMessage() for record in caplog.records] == [
-        f"Not watching widgets: GET {PATH} was answered 403 Forbidden: said Forbidden",
-        "Watching widgets again.",
+        f"Not watching widgets.example.com: GET {PATH} was answered 403 Forbidden: said Forbidden",
+        "Watching widgets.example.com again.",
     ]
 
 
@@ -307,6 +307,18 @@ async def test_watches_that_end_at_once_are_waited_for_like_failures(
         await eventually(lambda: reflector.state is State.WAITING)
 
     assert len(server.watches()) == 1
+
+
+async def test_problem_is_over_when_only_the_version_of_the_watch_is_too_old(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", PATH, ONE)
+    busy = refused(503, "ServiceUnavailable", **{"Retry-After": "1"})
+    server.watch(PATH, busy, refused(410, "Expired"))
+
+    async with reflecting(transport) as (reflector, _):
+        await eventually(lambda: "503" in reflector.problem)
+        await eventually(lambda: reflector.problem == "")
 
 
 async def test_event_after_a_fault_is_not_lost(server: ApiServer, transport: Transport) -> None:

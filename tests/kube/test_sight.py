@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from kube.errors import Expired, Forbidden, NotFound, Unreachable
+from kube.errors import Forbidden, NotFound, Unreachable
 from kube.sight import Sight, State
 
 
@@ -51,7 +51,7 @@ def test_watch_that_is_refused_in_its_first_line_proves_nothing(sight: Sight, cl
     sight.alive()
     clock.seconds += 50
     sight.accepted()
-    sight.waiting(Expired("too old"))
+    sight.expired()
     clock.seconds += 10
 
     assert sight.age() == timedelta(seconds=60)
@@ -65,6 +65,21 @@ def test_watches_that_say_nothing_prove_life_one_after_the_other(sight: Sight, c
     sight.waiting(Unreachable("gone"))
 
     assert sight.age() == timedelta(seconds=40)
+
+
+def test_resource_version_that_is_too_old_proves_nothing_and_ends_an_older_problem(
+    sight: Sight, clock: Clock
+) -> None:
+    sight.alive()
+    sight.waiting(Unreachable("gone"))
+    clock.seconds += 50
+    sight.accepted()
+    sight.waiting(Unreachable("gone again"))
+    sight.expired()
+    clock.seconds += 10
+
+    assert sight.problem == ""
+    assert sight.age() == timedelta(seconds=60)
 
 
 def test_problem_is_logged_when_its_sort_changes(sight: Sight, caplog: pytest.LogCaptureFixture) -> None:

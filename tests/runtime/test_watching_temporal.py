@@ -13,15 +13,17 @@ from temporalio.client import Client
 from devcluster.temporal import temporal_server
 from runtime import search_attributes
 from runtime.problems import Problems
-from runtime.temporal import watch_temporal
+from runtime.temporal_link import TemporalLink
 from tests.kube.eventually import eventually
 from workflows.messages import ATTEMPT
 
 
 @pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    """A client of a server of its own, that is set up."""
+async def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
+    """A client of a server of its own, that is set up, and that of the environment."""
     async with temporal_server(tmp_path) as server:
+        monkeypatch.setenv("TEMPORAL_ADDRESS", server.address)
+        monkeypatch.setenv("TEMPORAL_NAMESPACE", server.namespace)
         client = await Client.connect(server.address, namespace=server.namespace)
         await search_attributes.register(client, server.namespace)
         yield client
@@ -29,7 +31,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 
 async def test_missing_search_attribute_is_a_problem_until_it_is_there_again(client: Client) -> None:
     problems = Problems()
-    watching = asyncio.create_task(watch_temporal(client, problems))
+    watching = asyncio.create_task(TemporalLink("a process", problems).hold())
 
     await client.operator_service.remove_search_attributes(
         RemoveSearchAttributesRequest(namespace=client.namespace, search_attributes=[ATTEMPT.name])

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from health.marks import with_marks
 from health.observation import Hold, HoldReason, Observation
@@ -77,6 +78,8 @@ class FakeCluster:
         """What the next acts answer instead of acting."""
         self.failing: Counter[str] = Counter()
         """How many of the next attempts of an activity raise."""
+        self.told_wait: timedelta | None = None
+        """How long those wait, as the API server told them; None: it is away."""
         self.lateness: deque[timedelta] = deque()
         """How old the next answers are when they arrive."""
         self.wakings = 0
@@ -236,5 +239,7 @@ class FakeCluster:
         await self.gates[name].pass_through()
         if self.failing[name]:
             self.failing[name] -= 1
+            if self.told_wait is not None:
+                raise ApplicationError("busy", type="TooManyRequests", next_retry_delay=self.told_wait)
             raise ConnectionError("the API server is away")
         return when

@@ -48,7 +48,7 @@ class IncidentDriver:
         self.cluster = FakeCluster(self.now)
         self.name = cluster_name
         self.reference = incident_reference(cluster_name)
-        self._calls = IncidentCalls(self.client, cluster_name)
+        self._calls = IncidentCalls(lambda: self.client, cluster_name)
         self._runs: set[str] = set()
         self._orders = 0
         self._is_replayed = False

@@ -136,6 +136,12 @@ async def end_of_the_node_expected(incident: IncidentDriver) -> None:
     await incident.outcome()
 
 
+async def clean_up_told_to_wait(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    incident.cluster.failing["clean_up"], incident.cluster.told_wait = 2, MINUTE / 60
+    await recover(incident)
+
+
 SCENARIOS = (
     kept_for_the_healthy_delay,
     failed_again_during_the_healthy_delay,
@@ -148,4 +154,5 @@ SCENARIOS = (
     overdue_and_resumed,
     request_grew_old,
     end_of_the_node_expected,
+    clean_up_told_to_wait,
 )

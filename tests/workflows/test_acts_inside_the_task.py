@@ -85,6 +85,19 @@ async def test_clean_up_that_fails_is_repeated_until_it_is_done(incident: Incide
     assert await incident.queued() == ["observe", "clean_up"]
 
 
+async def test_clean_up_that_is_told_to_wait_is_repeated_no_earlier(incident: IncidentDriver) -> None:
+    """Neither from the first attempt, in the workflow's own task, to the queue nor in it."""
+    incident.cluster.told_wait = told = timedelta(seconds=1.5)
+    await act(incident)
+    incident.cluster.failing["clean_up"] = 2
+    await incident.sees(healthy())
+    assert await incident.outcome() is Outcome.REMEDIATED
+    first, second, third = incident.cluster.times("clean_up")
+    assert second - first >= told
+    assert third - second >= told
+    assert await incident.queued() == ["observe", "clean_up"]
+
+
 async def test_clean_up_that_hangs_is_given_up_and_repeated(incident: IncidentDriver) -> None:
     """And the replay at the end of `incident` goes the same way."""
     gate = incident.cluster.gates["clean_up"]

@@ -20,7 +20,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]:
     """What the detector reads of it after a restart."""
-    calls = IncidentCalls(incident.client, incident.name)
+    calls = IncidentCalls(lambda: incident.client, incident.name)
 
     async def are_listed() -> bool:
         return len(await calls.ended_attempts(LONG_AGO)) == count

@@ -1,11 +1,14 @@
 import asyncio
 
 import pytest
+from pydantic_core import to_json
 
 from health.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import Bring, act, be_held, hang_on_a_finalizer, wait
+from tests.workflows.settling import settle
 from tests.workflows.sights import expired, healthy
+from workflows.messages import HoldOrder
 
 IN_PHASES = [
     pytest.param(wait, Phase.WAITING, "Ready is False", id="waiting"),
@@ -79,3 +82,16 @@ async def test_every_activity_and_timer_says_what_it_is_for(incident: IncidentDr
     summaries = await incident.summaries()
     assert len(summaries) >= 6
     assert all("node-1" in summary for summary in summaries)
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "🔥", '"'])
+async def test_words_that_are_too_long_for_temporal_are_cut_visibly_behind_the_reason_of_a_hold(
+    incident: IncidentDriver, letter: str
+) -> None:
+    await act(incident)
+    await incident.hold(HoldOrder(reason=letter * 1000))
+    await settle(incident)
+    timer = (await incident.summaries())[-1]
+    assert timer.startswith(f"Remediating: held by a person: {letter}")
+    assert timer.endswith(f"{letter}…")
+    assert 340 < len(to_json(timer)) <= 350

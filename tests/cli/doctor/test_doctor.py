@@ -169,8 +169,8 @@ async def test_cluster_that_is_not_there_is_one_finding_and_temporal_is_looked_a
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--check-kinds", "nodes"), "PARAMEDIC_CHECK_KINDS: there is no kind 'nodes', "),
-        (("--cluster", "No Name"), "PARAMEDIC_CLUSTER: "),
+        (("--check-kinds", "nodes"), "--check-kinds: there is no kind 'nodes', "),
+        (("--cluster", "No Name"), "--cluster: "),
     ],
 )
 async def test_setting_that_cannot_be_used_is_wrong_usage(

@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 LASTING = timedelta(seconds=8)
 TO_TAKE_OVER = timedelta(seconds=17)
 """A standby waits for the Lease of a leader that died to run out: 15 s, and looks every 2 s."""
+UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
+"""A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
 
 
 def _incidents(world: World, crew: Crew, control_plane: ControlPlane, takes: timedelta) -> Incidents:
@@ -80,3 +82,31 @@ async def test_incidents_in_every_phase_go_on_when_one_of_two_detectors_is_kille
         await incidents.must_have_gone_on()
     await incidents.must_end_clean()
     assert await crew.leader() == leader
+
+
+async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_truth_and_go_on_with_it(
+    world: World, crew: Crew
+) -> None:
+    world.patience = timedelta(seconds=60)
+    await crew.start()
+    await crew.standby.start_ready()
+    node, _ = await world.add_nodes(2)
+    await world.add_check()
+    await world.until_status(healthyNodes=2)
+
+    async with temporal_killed(crew):
+        await crew.detector.kill()
+        await world.fail(node)
+        await world.until_status(healthyNodes=1)
+        assert await crew.leader() == "standby-of-the-tests"
+        await asyncio.sleep(UNTIL_THE_CORE_GIVES_UP.total_seconds())
+        await crew.standby.kill()
+        await crew.detector.start()
+        await world.recover(node)
+        await world.until_status(healthyNodes=2)
+        await world.fail(node)
+
+    await world.until_requested(node)
+    await crew.detector.ready()
+    crew.nobody_must_have_died()
+    assert world.requests.created(node) == 1

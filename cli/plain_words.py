@@ -1,0 +1,57 @@
+"""Plain words: what people wrote, fit for a terminal, which obeys control characters.
+
+Anybody may write a reason, in an order, in a check or in a condition of a node; it is shown on the terminal
+of somebody else. A newline in it would begin a row that looks as if it were ours.
+"""
+
+import json
+import re
+from typing import Any
+
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter
+from temporalio.converter import CompositePayloadConverter, DataConverter, DefaultPayloadConverter
+
+Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def plain(text: str) -> str:
+    """`text` on one line, with a blank for what a terminal would obey."""
+    return _CONTROLS.sub(" ", text)
+
+
+class _PlainJSON(PydanticJSONPlainPayloadConverter):
+    """Reads plain words from whatever Temporal keeps."""
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:  # noqa: ANN401  as its base
+        """The value of a payload, its texts plain."""
+        words = json.dumps(_all_plain(json.loads(payload.data)))
+        return super().from_payload(Payload(metadata=payload.metadata, data=words.encode()), type_hint)
+
+
+class PlainPayloadConverter(CompositePayloadConverter):
+    """Ours, but for its texts."""
+
+    def __init__(self) -> None:
+        """As that of the SDK for pydantic is made."""
+        json_ = _PlainJSON()
+        super().__init__(
+            *(
+                json_ if converter.encoding == json_.encoding else converter
+                for converter in DefaultPayloadConverter.default_encoding_payload_converters
+            )
+        )
+
+
+PLAIN_DATA = DataConverter(payload_converter_class=PlainPayloadConverter)
+
+
+def _all_plain(value: Json) -> Json:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_all_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _all_plain(one) for name, one in value.items()}
+    return value

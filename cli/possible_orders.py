@@ -1,0 +1,71 @@
+"""PossibleOrders: the orders that make sense for an incident as it is, as command lines. Pure.
+
+Left out is what changes nothing: to hold what is held, or to resume what goes on. `resume` also ends a wait
+between two attempts, and begins an escalation anew that has tried all its steps; with `--step`, any.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from health.moves import Phase
+from health.observation import HoldReason
+from health.references import Action
+from workflows.messages import State
+
+_HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
+_ABORT = {*_HOLD, Phase.EXHAUSTED, Phase.HEALTHY_DELAY}
+_RESUME = {Phase.LEFT_ALONE, Phase.EXHAUSTED}
+_RESUME_AT_A_STEP = {Phase.HELD, Phase.REMEDIATING, Phase.EXHAUSTED}
+
+
+@dataclass(frozen=True)
+class PossibleOrders:
+    """The orders for an incident that a person calls `name`, in `cluster` if one was named."""
+
+    state: State
+    name: str
+    cluster: str = ""
+
+    @property
+    def commands(self) -> list[str]:
+        """Each as it can be typed."""
+        steps = [f"{self._command('resume')} --step {shlex.quote(one)}" for one in self._templates]
+        return [*map(self._command, self._without_step), *steps]
+
+    @property
+    def line(self) -> str:
+        """All of them for people."""
+        templates = " or ".join(self._templates)
+        steps = [f"{self._command('resume')} --step TEMPLATE ({templates})"] if templates else []
+        return ", ".join([*map(self._command, self._without_step), *steps])
+
+    def _command(self, order: str) -> str:
+        cluster = f" --cluster {shlex.quote(self.cluster)}" if self.cluster else ""
+        return f"paramedic {order} {shlex.quote(self.name)}{cluster}"
+
+    @property
+    def _without_step(self) -> Iterator[str]:
+        phase, memory = self.state.phase, self.state.memory
+        if phase in _RESUME or memory.held or memory.left_alone or self._waits_between_attempts:
+            yield "resume"
+        if phase in _HOLD and not memory.held:
+            yield "hold"
+        if phase in _ABORT and not memory.left_alone:
+            yield "abort"
+
+    @property
+    def _waits_between_attempts(self) -> bool:
+        seen = self.state.observation
+        if self.state.phase is not Phase.HELD or seen is None:
+            return False
+        return seen.hold is None or seen.hold.reason is HoldReason.BACK_OFF
+
+    @property
+    def _templates(self) -> list[str]:
+        """What `resume --step` takes, where there is a choice."""
+        seen = self.state.observation
+        if self.state.phase not in _RESUME_AT_A_STEP or seen is None:
+            return []
+        found = {step.template.name: None for step in seen.steps if step.action is Action.REQUEST}
+        return list(found) if len(found) > 1 else []

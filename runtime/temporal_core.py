@@ -1,0 +1,53 @@
+"""TemporalCore: what the SDK's core does in a process of ours besides its work: metrics, and log lines.
+
+The core serves its metrics itself, on an address of its own, where one is set. What it logs becomes lines
+like ours. That a call is tried again it would say for every call, many times a second in an outage, which is
+told once by whoever is kept from his work (`runtime.problems`).
+"""
+
+import logging
+
+from temporalio.runtime import (
+    LogForwardingConfig,
+    LoggingConfig,
+    PrometheusConfig,
+    Runtime,
+    TelemetryConfig,
+    TelemetryFilter,
+)
+
+from runtime.address import Address
+from runtime.serving import CannotListen
+
+_LEVELS = TelemetryFilter(core_level="WARN", other_level="ERROR").formatted()
+_LOGGING = LoggingConfig(
+    filter=f"{_LEVELS},temporalio_client::retry=off",
+    forwarding=LogForwardingConfig(
+        logger=logging.getLogger("temporalio.core"),
+        append_target_to_name=False,
+        prepend_target_on_message=False,
+    ),
+)
+
+
+def temporal_core(metrics_address: str) -> Runtime:
+    """The runtime for the connections of a process; its metrics are served on `metrics_address`, "" is none.
+
+    Raises:
+        CannotListen: the address is taken, or none of this machine.
+
+    """
+    metrics = _metrics(metrics_address) if metrics_address else None
+    try:
+        return Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics))
+    except ValueError as error:
+        setting = "PARAMEDIC_TEMPORAL_METRICS_ADDRESS"
+        raise CannotListen(f"{setting}: cannot listen on {metrics_address!r}: {error}") from error
+
+
+def _metrics(address: str) -> PrometheusConfig:
+    where = Address.parse(address)
+    host = f"[{where.host}]" if ":" in where.host else where.host or "0.0.0.0"  # noqa: S104  as it was asked
+    return PrometheusConfig(
+        bind_address=f"{host}:{where.port}", counters_total_suffix=True, durations_as_seconds=True
+    )

@@ -1,0 +1,135 @@
+"""TemporalLink: the connection to Temporal of a process that also has work without it.
+
+Until there is one, whoever calls is answered as in an outage. Workers and calls then recover by themselves; a
+worker that ends all the same (Temporal went away between its connection and its first question, or let it in
+no more) begins anew.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from temporalio.client import Client
+from temporalio.runtime import Runtime
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Worker
+
+from runtime import search_attributes
+from runtime.insisting import FIRST_SECONDS, insist, one_sentence
+from runtime.problems import Problems
+from runtime.settings import SettingsError
+from runtime.temporal import address_of, connect
+from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
+
+CHECK_EVERY_SECONDS = 5.0
+_NO_CONNECTION = (TemporalUnreachable, SettingsError)
+"""A setting may become unusable while a process runs: a certificate is being replaced, say."""
+
+
+class NotSetUp(Exception):
+    """The Temporal namespace lacks our search attributes, or has them otherwise."""
+
+
+class TemporalLink:
+    """One process's connection to Temporal."""
+
+    def __init__(self, identity: str, problems: Problems, runtime: Runtime | None = None) -> None:
+        self._problems = problems
+        self._connect = partial(connect, identity, runtime=runtime)
+        self._client: Client | None = None
+        self._is_there = asyncio.Event()
+
+    def __call__(self) -> Client:
+        """The connection.
+
+        Raises:
+            RPCError: there is none yet, or its namespace is not set up.
+
+        """
+        if self._client is None:
+            raise RPCError("there is no connection to Temporal yet", RPCStatusCode.UNAVAILABLE, b"")
+        return self._client
+
+    async def try_once(self) -> None:
+        """See whether the settings can be used, and connect if that can be done now.
+
+        Raises:
+            SettingsError: what the environment says of Temporal cannot be used.
+
+        """
+        try:
+            client = await self._connect()
+            await _check(client)
+            self._take(client)
+        except NotSetUp as error:
+            self._problems.report("search attributes", one_sentence(error))
+        except (TemporalUnreachable, RPCError) as error:
+            self._problems.report("temporal", one_sentence(error))
+
+    async def hold(self) -> None:
+        """Connect, however long that takes, and then report for ever whether Temporal answers and is set up.
+
+        Without a search attribute no incident starts or ends, and Temporal tells nobody but the log.
+        """
+        client = self._client
+        if client is None:
+            client = await insist("temporal", self._connect, _NO_CONNECTION, self._problems)
+        while True:
+            await self._until_well(client)
+            self._take(client)
+            await asyncio.sleep(CHECK_EVERY_SECONDS)
+
+    async def work(self, make: Callable[[Client], Worker]) -> None:
+        """Run a worker until cancelled."""
+        ends = (*_NO_CONNECTION, RPCError, RuntimeError)  # RuntimeError: how a worker of the SDK ends
+        await self._is_there.wait()
+        await insist("worker", partial(self._work, make), ends, self._problems)
+
+    async def _work(self, make: Callable[[Client], Worker]) -> None:
+        # On a connection of its own: of one worker that did not get as far as its first question the SDK
+        # would refuse a second on the same connection (seen with 1.35).
+        client = await self._connect()
+        self._problems.report("worker", "")
+        await make(client).run()
+
+    def _take(self, client: Client) -> None:
+        self._client = client
+        self._is_there.set()
+
+    async def _until_well(self, client: Client) -> None:
+        """Return when Temporal answers and its namespace is set up, which an outage is no problem of."""
+        problems, answer, check = self._problems, partial(_answer, client), partial(_check, client)
+        while True:
+            await insist("temporal", answer, (TemporalUnreachable, RPCError), problems)
+            with contextlib.suppress(TemporalUnreachable):
+                return await insist("search attributes", check, (NotSetUp, RPCError), problems)
+            await asyncio.sleep(FIRST_SECONDS)
+
+
+async def _answer(client: Client) -> None:
+    with _told_with_its_address(client):
+        await client.service_client.check_health()
+
+
+async def _check(client: Client) -> None:
+    try:
+        with _told_with_its_address(client):
+            missing = await search_attributes.missing(client, client.namespace)
+    except search_attributes.SearchAttributeConflict as error:
+        raise NotSetUp(str(error)) from error
+    if missing:
+        raise NotSetUp(
+            f"namespace {client.namespace} lacks the search attributes {', '.join(missing)}: "
+            "run `paramedic setup`"
+        )
+
+
+@contextlib.contextmanager
+def _told_with_its_address(client: Client) -> Iterator[None]:
+    try:
+        yield
+    except RPCError as error:
+        if is_silence(error):
+            raise silent(address_of(client)) from error
+        raise

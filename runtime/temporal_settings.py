@@ -1,0 +1,124 @@
+"""TemporalSettings: where Temporal is and how to get in, checked before anything is connected.
+
+The SDK reads the standard environment configuration, and lets much of what cannot be used pass: the
+connection fails then, and is blamed, or it is made to another place than was meant.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
+from temporalio.service import TLSConfig
+
+from runtime.address import Address
+from runtime.settings import SettingsError
+from runtime.utf8 import in_utf8
+
+PREFIX = "TEMPORAL_"
+FILE = f"{PREFIX}CONFIG_FILE"
+DEFAULT_ADDRESS = "localhost:7233"
+_BOOLEANS = ("true", "false", "1", "0")
+"""The SDK takes every other word for true, `no` and `off` too."""
+
+
+def temporal_settings(environment: Mapping[str, str] | None) -> ClientConnectConfig:
+    """What `environment` says of Temporal (None: that of this process).
+
+    Raises:
+        SettingsError: it cannot be used.
+
+    """
+    variables = _variables(os.environ if environment is None else environment)
+    _check_variables(variables)
+    config = _load(variables)
+    config.setdefault("target_host", DEFAULT_ADDRESS)
+    _check(config, variables)
+    return config
+
+
+def named(setting: str, environment: Mapping[str, str] | None) -> str:
+    """How a setting came here: by the variable that begins so, or by the profile."""
+    variables = os.environ if environment is None else environment
+    found = sorted(name for name in variables if name.startswith(setting))
+    return found[0] if found else f"{setting.removeprefix(PREFIX).lower()} of Temporal's profile"
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of Temporal: no other is its business."""
+    found = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    for name, value in found.items():
+        try:
+            found[name] = in_utf8(value)
+        except UnicodeError as error:
+            raise SettingsError(f"{name}: is not UTF-8") from error
+    return found
+
+
+def _check_variables(variables: Mapping[str, str]) -> None:
+    file, tls = variables.get(FILE), variables.get("TEMPORAL_TLS")
+    try:
+        if file:
+            Path(file).read_bytes()  # the SDK does without one that is not there
+    except OSError as error:
+        raise SettingsError(f"{FILE}: {file}: {error.strerror}") from error
+    if tls is not None and tls.lower() not in _BOOLEANS:
+        raise SettingsError(f"TEMPORAL_TLS: {tls!r} is not one of {', '.join(_BOOLEANS)}")
+
+
+def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
+    try:
+        return ClientConfig.load_client_connect_config(override_env_vars=variables)
+    except RuntimeError as error:
+        _check_file(variables)
+        raise SettingsError(f"Temporal's configuration cannot be used: {_why(error)}") from error
+    except OSError as error:  # a file that it names
+        why = f"{error.filename}: {error.strerror}"
+        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from error
+
+
+def _check_file(variables: Mapping[str, str]) -> None:
+    """Find out whether the configuration file is wrong, or lacks the profile."""
+    file, profile = (
+        variables.get(FILE) or "Temporal's usual configuration file",
+        variables.get("TEMPORAL_PROFILE"),
+    )
+    try:
+        profiles = ClientConfig.load(override_env_vars=variables).profiles
+    except RuntimeError as error:
+        raise SettingsError(f"{FILE}: {file} cannot be used: {_why(error)}") from error
+    if profile and profile not in profiles:
+        there = f"there are {', '.join(sorted(profiles))}" if profiles else "there is none"
+        raise SettingsError(f"TEMPORAL_PROFILE: no profile {profile!r} in {file}, {there}")
+
+
+def _why(error: RuntimeError) -> str:
+    """Without the lines of the file that stand in the middle: a key may be among them."""
+    first, *lines = str(error).removeprefix("Configuration loading error: ").strip().splitlines()
+    return f"{first}: {lines[-1]}" if lines else first
+
+
+def _check(config: ClientConnectConfig, variables: Mapping[str, str]) -> None:
+    try:
+        Address.parse(config["target_host"])
+    except ValueError as error:
+        raise SettingsError(f"{named('TEMPORAL_ADDRESS', variables)}: {error}") from error
+    if config.get("namespace") == "":
+        raise SettingsError(f"{named('TEMPORAL_NAMESPACE', variables)}: must not be empty")
+    tls = config.get("tls")
+    if isinstance(tls, TLSConfig):
+        _check_tls(tls, variables)
+
+
+def _check_tls(tls: TLSConfig, variables: Mapping[str, str]) -> None:
+    if tls.client_cert and not tls.client_private_key:
+        raise _alone("TEMPORAL_TLS_CLIENT_CERT", "TEMPORAL_TLS_CLIENT_KEY", variables)
+    if tls.client_private_key and not tls.client_cert:
+        raise _alone("TEMPORAL_TLS_CLIENT_KEY", "TEMPORAL_TLS_CLIENT_CERT", variables)
+    trusted = tls.server_root_ca_cert
+    if trusted is not None and b"-----BEGIN CERTIFICATE-----" not in trusted:
+        raise SettingsError(f"{named('TEMPORAL_TLS_SERVER_CA_CERT', variables)}: holds no certificate")
+
+
+def _alone(setting: str, other: str, variables: Mapping[str, str]) -> SettingsError:
+    return SettingsError(f"{named(setting, variables)}: needs {other}_PATH or {other}_DATA beside it")

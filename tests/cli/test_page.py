@@ -1,0 +1,164 @@
+"""What `paramedic show` says of an incident, made of values: what happens next, and what one can do."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.incident_page import Page, incident_page
+from cli.page_view import PageView
+from cli.possible_orders import PossibleOrders
+from cli.story import Episode
+from health.memory import Memory
+from health.moves import Phase
+from health.observation import Hold, HoldReason, TargetState
+from tests.cli.sights import REASON, sight, state
+from tests.health.samples import NOW
+from tests.health.steps import (
+    ACTED,
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    HOLD,
+    MINUTE,
+    SECOND,
+    request_of,
+    seen,
+    with_steps_tried,
+)
+from workflows.messages import State
+
+HELD = {"held": True, "held_reason": "disk swap"}
+BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
+
+
+def page(of: State, *story: Episode) -> Page:
+    return Page(sight(of), story, "", NOW, "node-1")
+
+
+def lines(of: State, *story: Episode) -> list[str]:
+    console = Console(width=1000, highlight=False)
+    with console.capture() as captured:
+        console.print(incident_page(page(of, *story)))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def line(label: str, of: State) -> str:
+    """What stands behind a label."""
+    (found,) = (line for line in lines(of) if line.startswith(label))
+    return found.removeprefix(label).strip()
+
+
+def remediating(**memory: Any) -> State:
+    observation = seen(request_of(FIRST, MINUTE), reason=REASON, answered_at=NOW)
+    return state(Phase.REMEDIATING, REASON, observation, ACTED.model_copy(update=memory))
+
+
+def test_page_says_what_happens_next_and_when() -> None:
+    assert line("Goes on", remediating()) == (
+        "in 4m (2026-03-01 12:04:00Z): "
+        "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
+    )
+
+
+def test_page_says_of_a_hold_without_an_end_what_ends_it_and_no_time() -> None:
+    assert line("Goes on", remediating(**HELD)) == "by resume, or when it recovers"
+
+
+def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
+    observation = seen(request_of(CLASSIC[0]), steps=CLASSIC, reason=REASON, answered_at=NOW)
+    assert line("Lease", state(Phase.REMEDIATING, REASON, observation, ACTED)) == (
+        "is renewed in 5m (2026-03-01 12:05:00Z); "
+        "is given back in 15m (2026-03-01 12:15:00Z), when the remediation is overdue"
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        pytest.param(
+            request_of(SECOND, MINUTE),
+            "step 2 of 3, template reset, created 2026-03-01 11:59:00Z (1m ago), "
+            "times out in 1m (2026-03-01 12:01:00Z)",
+            id="runs",
+        ),
+        pytest.param(
+            request_of(FIRST, 9 * MINUTE, timed_out_at=NOW - 4 * MINUTE),
+            "step 1 of 3, template reboot, created 2026-03-01 11:51:00Z (9m ago), "
+            "timed out 2026-03-01 11:56:00Z (4m ago)",
+            id="timed out",
+        ),
+        pytest.param(
+            request_of(FIRST, MINUTE, succeeded=True),
+            "step 1 of 3, template reboot, created 2026-03-01 11:59:00Z (1m ago)",
+            id="succeeded",
+        ),
+    ],
+)
+def test_request_is_told_with_step_template_age_and_time_limit(request_: Any, expected: str) -> None:
+    shown = lines(state(Phase.REMEDIATING, REASON, seen(request_, reason=REASON, answered_at=NOW), ACTED))
+    assert expected in [one.strip() for one in shown]
+
+
+def test_request_without_a_time_limit_is_told_so() -> None:
+    observation = seen(request_of(CLASSIC[0]), steps=CLASSIC, reason=REASON, answered_at=NOW)
+    shown = lines(state(Phase.REMEDIATING, REASON, observation, ACTED))
+    assert any(one.endswith("(0s ago), no time limit") for one in shown)
+
+
+EXHAUSTED = seen(*with_steps_tried(*ESCALATION), answered_at=NOW)
+STEPS = "resume --step TEMPLATE (reboot or reset or replace)"
+LEFT_ALONE = Memory(left_alone=True)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        pytest.param(state(Phase.WAITING, "", seen(state=TargetState.WAITING)), "hold, abort", id="waits"),
+        pytest.param(state(Phase.HELD, "", seen(hold=HOLD, steps=CLASSIC)), "hold, abort", id="held"),
+        pytest.param(
+            state(Phase.HELD, "", seen(hold=BACK_OFF, steps=CLASSIC)), "resume, hold, abort", id="back-off"
+        ),
+        pytest.param(
+            state(Phase.HELD, "", seen(steps=CLASSIC), Memory(**HELD)), "resume, abort", id="held by a person"
+        ),
+        pytest.param(state(Phase.REMEDIATING, "", seen(steps=CLASSIC)), "hold, abort", id="one step"),
+        pytest.param(remediating(), f"hold, abort, {STEPS}", id="several steps"),
+        pytest.param(remediating(**HELD), f"resume, abort, {STEPS}", id="request under a hold"),
+        pytest.param(state(Phase.EXHAUSTED, "", EXHAUSTED), f"resume, abort, {STEPS}", id="exhausted"),
+        pytest.param(state(Phase.HEALTHY_DELAY, "", seen(steps=CLASSIC)), "abort", id="healthyDelay"),
+        pytest.param(state(Phase.LEFT_ALONE, "", seen(), LEFT_ALONE), "resume", id="left alone"),
+        pytest.param(state(Phase.CLEANING_UP, "", seen(steps=CLASSIC)), "", id="cleans up"),
+    ],
+)
+def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
+    found = PossibleOrders(of, "node-1").line
+    assert found.replace("paramedic ", "").replace(" node-1", "") == expected
+
+
+def test_orders_can_be_typed_as_they_are_told() -> None:
+    assert PossibleOrders(state(Phase.LEFT_ALONE, ""), "it's", "prod").commands == [
+        """paramedic resume 'it'"'"'s' --cluster prod"""
+    ]
+    assert PossibleOrders(remediating(), "node-1").commands[-1] == "paramedic resume node-1 --step replace"
+
+
+def test_json_has_what_the_page_has() -> None:
+    view = PageView.of_page(page(remediating()))
+    assert view.goes_on_at == NOW + 4 * MINUTE
+    assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
+    (request,) = view.requests
+    assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
+    assert view.orders[0] == "paramedic hold node-1"
+    held = PageView.of_page(page(remediating(**HELD)))
+    assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
+
+
+def test_history_does_not_repeat_the_name_of_the_target() -> None:
+    told: tuple[datetime, str] = (NOW - timedelta(minutes=1), "Held")
+    shown = lines(remediating(), Episode(*told, f"held by a person: x; {REASON}"))
+    assert any(
+        one.endswith("Held: held by a person: x; Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m")
+        for one in shown
+    )

@@ -1,0 +1,88 @@
+"""What the history of a workflow tells of orders: who, how long, which step, and why."""
+
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from cli.story import story
+from tests.health.samples import NOW
+from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+
+CONVERTER = pydantic_data_converter.payload_converter
+ENCRYPTED = Payload(metadata={"encoding": b"binary/encrypted"}, data=b"x")
+
+
+def event(**fields: Any) -> HistoryEvent:
+    found = HistoryEvent(**fields)
+    found.event_time.FromDatetime(NOW)
+    return found
+
+
+def by_update(name: str, *sent: Payload) -> HistoryEvent:
+    found = event(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED)
+    request = found.workflow_execution_update_accepted_event_attributes.accepted_request
+    request.meta.identity, request.input.name = "ada@desk", name
+    request.input.args.payloads.extend(sent)
+    return found
+
+
+def by_signal(name: str, *sent: Payload) -> HistoryEvent:
+    found = event(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+    signal = found.workflow_execution_signaled_event_attributes
+    signal.identity, signal.signal_name = "ada@desk", name
+    signal.input.payloads.extend(sent)
+    return found
+
+
+def told(given: HistoryEvent) -> str:
+    (episode,) = story([given], CONVERTER)
+    return f"{episode.what}: {episode.words}"
+
+
+def payload(value: object) -> Payload:
+    (found,) = CONVERTER.to_payloads([value])
+    return found
+
+
+@pytest.mark.parametrize("ordered", [by_update, by_signal])
+@pytest.mark.parametrize(
+    ("name", "sent", "expected"),
+    [
+        (
+            "hold",
+            HoldOrder(reason="disk swap", for_seconds=1200),
+            "hold: ordered by ada@desk, for 20m: disk swap",
+        ),
+        ("abort", AbortOrder(reason="sold"), "abort: ordered by ada@desk, until resume: sold"),
+        ("abort", AbortOrder(), "abort: ordered by ada@desk, until resume"),
+        ("resume", ResumeOrder(reason="it is back"), "resume: ordered by ada@desk: it is back"),
+        ("resume", ResumeOrder(step="slow2"), "resume: ordered by ada@desk, step slow2"),
+        ("hold", {"for_seconds": 3600}, "hold: ordered by ada@desk, for 1h"),
+        ("hold", {"reason": "x", "unknown": 1}, "hold: ordered by ada@desk, until resume: x"),
+        ("hold", {"for_seconds": "soon"}, "hold: ordered by ada@desk"),
+        ("hold", "words", "hold: ordered by ada@desk"),
+        ("hold", None, "hold: ordered by ada@desk, until resume"),
+    ],
+)
+def test_order_is_told_with_what_was_sent(ordered: Any, name: str, sent: object, expected: str) -> None:
+    assert told(ordered(name, payload(sent))) == expected
+
+
+@pytest.mark.parametrize("ordered", [by_update, by_signal])
+def test_order_without_arguments_or_with_some_that_cannot_be_read_is_told(ordered: Any) -> None:
+    assert told(ordered("resume")) == "resume: ordered by ada@desk"
+    assert told(ordered("hold", ENCRYPTED)) == "hold: ordered by ada@desk"
+
+
+def test_other_signals_are_no_orders() -> None:
+    assert story([by_signal("look")], CONVERTER) == []
+
+
+def test_how_long_it_was_until_it_asked_again_is_not_told_as_if_it_were_from_now() -> None:
+    timer = event(event_type=EventType.EVENT_TYPE_TIMER_STARTED)
+    timer.user_metadata.summary.CopyFrom(payload("Held: too many (asks again in 30m)"))
+    assert told(timer) == "Held: too many"

@@ -1,0 +1,129 @@
+"""The table of incidents in terminals of several widths: rows can be told apart, and no number is cut."""
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.column_widths import column_widths
+from cli.incident_sight import IncidentSight
+from cli.incident_table import incident_table
+from cli.printing import print_trimmed
+from health.memory import Memory
+from health.moves import Phase
+from health.observation import Hold, HoldReason
+from tests.cli.sights import CONDITION, sight, state
+from tests.health.samples import NOW
+from tests.health.steps import ACTED, FIRST, request_of, seen
+
+LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
+HELD = {"held": True, "held_reason": "disk swap"}
+BY_PERSON = "held by a person: disk swap"
+REQUEST = "Reboot/remediators/node-1 exists"
+THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now")
+
+
+def incident(node: str, phase: Phase, *parts: str, memory: Memory = ACTED, **observed: Any) -> IncidentSight:
+    """An incident that says the condition of its node, and then `parts`."""
+    reason = f"Node/{node}: {CONDITION}"
+    observation = seen(*observed.pop("requests", ()), reason=reason, answered_at=NOW, **observed)
+    return sight(state(phase, "; ".join((reason, *parts)), observation, memory), node)
+
+
+SIGHTS = [
+    incident(LONG, Phase.HELD, BY_PERSON, memory=Memory(**HELD)),
+    incident(
+        "node-2",
+        Phase.REMEDIATING,
+        REQUEST,
+        BY_PERSON,
+        memory=ACTED.model_copy(update=HELD),
+        requests=[request_of(FIRST)],
+    ),
+    incident("node-3", Phase.HELD, f"{THRESHOLD} (asks again in 30m)", hold=THRESHOLD),
+    sight(None, "node-4"),
+]
+
+
+def drawn(width: int, *sights: IncidentSight) -> list[str]:
+    console = Console(width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(incident_table(sights or SIGHTS, NOW, width=width, is_wide=False))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    assert len(drawn(width)) == 1 + len(SIGHTS)
+    assert max(map(len, drawn(width))) <= width
+
+
+def test_at_200_columns_nothing_is_cut() -> None:
+    assert "…" not in "".join(drawn(200))
+
+
+def test_at_80_columns_every_column_is_there_and_the_reason_of_a_hold_stands_first() -> None:
+    header, *rows = drawn(80, *SIGHTS[1:])
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "DETAILS"]
+    assert "hold: disk swap; " in rows[0]
+    assert "Threshold: not now; " in rows[1]
+
+
+def test_at_80_columns_age_makes_room_for_what_tells_long_names_apart() -> None:
+    header, *rows = drawn(80)
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT", "DETAILS"]
+    assert rows[0].startswith("ip-10-0-12-7.eu")
+    assert "hold: disk swap; " in rows[0]
+
+
+def test_at_40_columns_rows_can_still_be_told_apart() -> None:
+    header, *rows = drawn(40, *SIGHTS[1:])
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT"]
+    assert [" ".join(row.split()) for row in rows] == [
+        "node-2 workers Remediating, held -",
+        "node-3 workers Held 30m",
+        "node-4 workers unknown -",
+    ]
+    header, *rows = drawn(40)
+    assert header.split() == ["TARGET", "PHASE"]
+    assert rows[0].startswith("ip-10-0-12-7.eu")
+
+
+def test_age_is_the_first_column_to_go_and_details_the_next() -> None:
+    natural = {"TARGET": 6, "CHECK": 7, "PHASE": 11, "AGE": 4, "NEXT": 6, "DETAILS": 90}
+    assert "AGE" in column_widths(natural, 68)
+    assert column_widths(natural, 67) == {name: natural[name] for name in natural if name != "AGE"} | {
+        "DETAILS": 29
+    }
+    assert "DETAILS" in column_widths(natural, 62)
+    assert list(column_widths(natural, 61)) == ["TARGET", "CHECK", "PHASE", "NEXT"]
+    assert list(column_widths(natural, 5)) == ["TARGET", "PHASE"]
+
+
+def test_what_is_left_over_goes_to_the_name_before_it_goes_to_the_details() -> None:
+    natural = {"TARGET": 40, "PHASE": 11, "DETAILS": 90}
+    assert column_widths(natural, 69) == {"TARGET": 30, "PHASE": 11, "DETAILS": 24}
+    assert column_widths(natural, 100) == {"TARGET": 40, "PHASE": 11, "DETAILS": 45}
+
+
+def test_into_a_pipe_no_line_ends_with_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    print_trimmed(incident_table(SIGHTS, NOW, width=1000, is_wide=True), Console(width=1000))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(SIGHTS)
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_details_begin_with_what_tells_incidents_apart() -> None:
+    assert [one.brief for one in SIGHTS[:3]] == [
+        f"hold: disk swap; {CONDITION}",
+        f"hold: disk swap; {REQUEST}; {CONDITION}",
+        f"Threshold: not now; {CONDITION}",
+    ]
+
+
+def test_what_has_nothing_but_its_condition_says_that() -> None:
+    assert incident("node-1", Phase.WAITING).brief == CONDITION
+    request = [request_of(FIRST)]
+    assert incident(
+        "node-1", Phase.EXHAUSTED, REQUEST, "no template left to try", requests=request
+    ).brief == (f"no template left to try; {REQUEST}; {CONDITION}")

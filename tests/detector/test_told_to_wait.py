@@ -1,0 +1,126 @@
+"""What the detector writes for people is sent again no earlier than the API server says (Retry-After)."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from detector.answers.storms import Storms
+from detector.attempts.attempts import Attempts
+from detector.picture.picture import Picture
+from detector.reporting.announcer import Announcer
+from detector.reporting.pace import Pace
+from detector.reporting.sighting import Sighting
+from detector.reporting.status_reporter import Desk, StatusReporter
+from detector.watching.sources import Scope, Sources
+from health.announcement import Announcement, Severity
+from health.references import CheckReference
+from kube.client import Client
+from kube.resource import EVENTS, LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
+from kube.transport import Transport
+from runtime.problems import Problems
+from tests.health.samples import check_object
+from tests.kube.api_server import CORE, NOT_SERVED, ApiServer, lines, refused, said
+from tests.kube.conftest import client, server, transport
+from tests.kube.eventually import eventually
+from tests.slept_time import SleptTime
+
+__all__ = ["client", "server", "transport"]
+
+CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
+STATUS = NODE_HEALTH_CHECKS.path(name="workers", subresource="status")
+TOLD_SECONDS = 10
+BUSY = refused(429, "TooManyRequests", **{"Retry-After": str(TOLD_SECONDS)})
+CHANGED = refused(409, "Conflict", "workers")
+BROKEN = refused(503, "ServiceUnavailable")
+NOTE = Announcement("the failure", Severity.NORMAL, "DetectedUnhealthy", "it failed")
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+async def reporter(server: ApiServer, transport: Transport, client: Client) -> AsyncIterator[StatusReporter]:
+    """The reporter of a check that is read from a scripted API server."""
+    workers = check_object()
+    workers["metadata"]["resourceVersion"] = "5"
+    server.answer("GET", "/api/v1", CORE)
+    for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES, LEASES):
+        path = resource.path("leases")
+        items = [workers] if resource == NODE_HEALTH_CHECKS else []
+        server.answer("GET", path, said({"metadata": {"resourceVersion": "10"}, "items": items}))
+        server.watch(path, lines(then="silent"))
+    for group in ("config.openshift.io", "machine.openshift.io", "example.com"):
+        for rest in ("v1", "v1/clusterversions", "v1beta1", "v1beta1/machinehealthchecks"):
+            server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
+    server.answer("POST", EVENTS.path("default"), said({}, 201))
+    picture = Picture("test")
+    sources = Sources(transport, picture, Scope("leases"), Problems())
+    desk = Desk(
+        client,
+        picture,
+        sources,
+        Storms(picture, lambda _: True, now),
+        Sighting(picture, Attempts(timedelta(), picture, now).before),
+        Pace(100, 10.0, time.monotonic),
+        "tests",
+        now,
+    )
+    watching = asyncio.create_task(sources.run())
+    await eventually(lambda: CHECK in picture.checks)
+    yield StatusReporter(desk, CHECK)
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+
+
+@pytest.fixture
+async def running(reporter: StatusReporter) -> AsyncIterator[None]:
+    task = asyncio.create_task(reporter.run())
+    yield
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_status_is_sent_again_no_earlier_than_told(
+    server: ApiServer, reporter: StatusReporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = SleptTime(monkeypatch, "detector.reporting.status_reporter")
+    server.answer("PATCH", STATUS, slept.noting(BUSY))
+    reporting = asyncio.create_task(reporter.run())
+    await eventually(lambda: len(slept.gaps) > 2)
+    reporting.cancel()
+    assert min(slept.gaps) > TOLD_SECONDS
+
+
+async def test_event_is_sent_again_no_earlier_than_told(
+    server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = SleptTime(monkeypatch, "detector.reporting.announcer")
+    server.answer("POST", EVENTS.path("default"), slept.noting(BUSY))
+    announcer = Announcer(client, "tests", CHECK, Pace(100, 10.0, time.monotonic), now)
+    announcer.tell([NOTE], "check-uid")
+    announcing = asyncio.create_task(announcer.run())
+    await eventually(lambda: len(slept.gaps) > 2)
+    announcing.cancel()
+    assert min(slept.gaps) > TOLD_SECONDS
+
+
+@pytest.mark.usefixtures("running")
+async def test_status_that_is_only_behind_the_watch_is_no_warning(
+    server: ApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "detector")
+    server.answer("PATCH", STATUS, CHANGED, BROKEN)
+
+    def levels() -> list[int]:
+        return [record.levelno for record in caplog.records if record.message == "status not written yet"]
+
+    await eventually(lambda: len(levels()) > 1, 10)
+    assert levels()[:2] == [logging.DEBUG, logging.WARNING]

@@ -1,0 +1,33 @@
+"""The log names what is watched as people ask for it, so that no two watches look alike."""
+
+import pytest
+
+from kube.discovery import KindName
+from kube.reflector import Reflector
+from kube.resource import LEASES, NODES, Resource
+from kube.transport import Transport
+from tests.kube.objects import Widget
+
+
+@pytest.mark.parametrize(
+    ("resource", "namespace", "selector", "name"),
+    [
+        (NODES, "", "", "nodes"),
+        (LEASES, "", "", "leases.coordination.k8s.io"),
+        (LEASES, "medik8s-leases", "", "leases.coordination.k8s.io in medik8s-leases"),
+        (NODES, "", "role=worker", "nodes with role=worker"),
+        (KindName("example.com/v1", "Widget"), "", "", "Widget (example.com/v1)"),
+    ],
+)
+async def test_watch_is_named_by_resource_group_and_namespace(
+    transport: Transport, resource: Resource | KindName, namespace: str, selector: str, name: str
+) -> None:
+    reflector = Reflector(
+        transport,
+        resource,
+        Widget,
+        namespace=namespace,
+        label_selector=selector,
+        notify=lambda _: None,
+    )
+    assert reflector.name == name

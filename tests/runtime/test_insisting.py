@@ -1,0 +1,34 @@
+"""Whoever insists leaves a server alone for as long as it asks."""
+
+import asyncio
+
+import pytest
+
+from kube.client import Client
+from kube.errors import KubernetesError
+from kube.resource import NODES
+from runtime.insisting import insist
+from runtime.problems import Problems
+from tests.kube.api_server import ApiServer, refused, said
+from tests.kube.conftest import client, server, transport
+from tests.slept_time import SleptTime
+
+__all__ = ["client", "server", "transport"]
+
+TOLD_SECONDS = 10
+BUSY = refused(429, "TooManyRequests", **{"Retry-After": str(TOLD_SECONDS)})
+BROKEN = refused(503, "ServiceUnavailable")
+NODE = NODES.path(name="a")
+
+
+async def test_request_is_sent_again_no_earlier_than_told_and_soon_where_nothing_is_told(
+    server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = SleptTime(monkeypatch, "runtime.insisting")
+    server.answer("GET", NODE, *map(slept.noting, (BUSY, BUSY, BROKEN, said({"found": True}))))
+    async with asyncio.timeout(10):
+        found = await insist("nodes", lambda: client.get(NODES, "a"), (KubernetesError,), Problems())
+    assert found == {"found": True}
+    first, second, third = slept.gaps
+    assert min(first, second) > TOLD_SECONDS
+    assert third < TOLD_SECONDS
