@@ -141,6 +141,11 @@ class Observation(Frozen):
         """Whether the incident may act now."""
         return self.state is TargetState.EXPIRED and self.hold is None
 
+    @property
+    def is_unhealthy(self) -> bool:
+        """Whether the check says so, expired or not."""
+        return self.state in (TargetState.WAITING, TargetState.EXPIRED)
+
     def is_outdated(self, now: datetime, fresh: timedelta) -> bool:
         """Whether an admission or a running timer was told too long ago to go by it (decision 4).
 

@@ -4,6 +4,9 @@ Wanted: one incident for each unhealthy target, and one for each request of ours
 behind by a workflow that was terminated. Open: what Temporal lists, at the start of the lead and every five
 minutes, plus what was started since. What is wanted and not open is started, with what the detector sees; an
 open one whose answer changed is woken by `look`. In the order of deadlines, retried with back-off.
+
+Of an incident that has just ended, a watch that lags may still show the request. So what is known to be open,
+and is wanted for its request alone, is not started again before every watch had the time to tell the truth.
 """
 
 import asyncio
@@ -25,6 +28,8 @@ from runtime.problems import Problems
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
 LONGEST_BACK_OFF_SECONDS = 10.0
+ALL_SEEN = timedelta(seconds=45)
+"""No watch that works is silent for longer: what is still seen so long after its end is there."""
 VISIBLE_AFTER = timedelta(seconds=30)
 """A workflow that was started may be missing from lists for so long: visibility is eventually consistent."""
 
@@ -139,19 +144,29 @@ class Dispatch:
         entry = self._open.get(incident)
         if not is_wanted and entry is None:
             return
+        is_started = is_wanted and (entry is None or entry.told is None or observation.is_unhealthy)
         # Noted before the call: a change that comes while it is under way is compared with what it says.
         self._open.put(incident, observation, self._now())
         try:
-            if is_wanted:
+            if is_started:
                 await self._calls.start(incident, observation)
             else:
                 await self._calls.look(incident)
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND and not is_wanted:
-                self._open.remove(incident)
+            if error.status is RPCStatusCode.NOT_FOUND and not is_started:
+                self._has_ended(incident)
                 return
             self._open.put(incident, None, self._now())
             raise
+
+    def _has_ended(self, incident: IncidentReference) -> None:
+        self._open.remove(incident)
+        asyncio.get_running_loop().call_later(ALL_SEEN.total_seconds(), self._reconsider, incident)
+
+    def _reconsider(self, incident: IncidentReference) -> None:
+        """Start it again if a request is still there, which nobody takes care of."""
+        if self._is_leading and self._open.get(incident) is None:
+            self._consider(incident)
 
     async def _reconcile_for_ever(self) -> None:
         while True:

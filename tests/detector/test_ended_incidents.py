@@ -1,0 +1,119 @@
+"""An incident that has ended is not started again for a request that only a late watch still shows."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio.service import RPCError, RPCStatusCode
+
+from detector.answers.glance import Glance, Sight
+from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.incident_calls import IncidentCalls
+from health.observation import Observation
+from health.references import IncidentReference
+from runtime.problems import Problems
+from tests.detector.small_cluster import SmallCluster
+from tests.kube.eventually import eventually
+
+NODE = "node-1"
+
+
+class NotedCalls(IncidentCalls):
+    """What would be called in Temporal."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.looked = 0
+        self.has_ended = False
+
+    @property
+    def started(self) -> int:
+        return len(self.names)
+
+    async def start(self, incident: IncidentReference, observation: Observation) -> None:  # noqa: ARG002  for any
+        self.names.append(incident.target.name)
+        self.has_ended = False
+
+    async def look(self, incident: IncidentReference) -> None:  # noqa: ARG002  there is but one
+        self.looked += 1
+        if self.has_ended:
+            raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
+
+    async def running(self) -> list[IncidentReference]:
+        return []
+
+
+class Detector:
+    """A dispatch over a small cluster, by the real clock."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.now = self.now()
+        self.calls = NotedCalls()
+        self.dispatch = Dispatch(
+            self.calls,
+            self.cluster.picture,
+            self.observe,
+            is_leader=lambda: True,
+            now=self.now,
+            problems=Problems(),
+        )
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def observe(self, incident: IncidentReference) -> Observation:
+        sight = Sight(timedelta(0), timedelta(seconds=5))
+        return Glance(self.cluster.picture, incident, sight, self.now()).observation()
+
+
+@pytest.fixture
+async def detector() -> AsyncIterator[Detector]:
+    """One that leads, and has started the incident of a node, which has a request."""
+    made = Detector()
+    made.cluster.check(minHealthy=0)
+    made.cluster.node(NODE, ready="Unknown", since=made.now() - timedelta(minutes=9))
+    leading = asyncio.create_task(made.dispatch.lead())
+    await eventually(lambda: made.calls.started == 1)
+    made.cluster.request(NODE)
+    yield made
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
+
+
+async def test_request_that_a_late_watch_shows_of_an_ended_incident_starts_no_second_one(
+    detector: Detector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detector.dispatching.dispatch.ALL_SEEN", timedelta(seconds=0.2))
+    detector.calls.has_ended = True
+    detector.cluster.node(NODE)
+    await eventually(lambda: detector.calls.looked == 1)
+    all_seen = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.2, all_seen.set)
+    detector.cluster.delete_request(NODE)
+    await all_seen.wait()
+    detector.cluster.node("another", ready="Unknown", since=detector.now() - timedelta(minutes=9))
+    await eventually(lambda: detector.calls.started == 2)
+    assert detector.calls.names == [NODE, "another"]
+
+
+async def test_request_that_is_still_there_when_all_is_seen_gets_an_incident(
+    detector: Detector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detector.dispatching.dispatch.ALL_SEEN", timedelta(seconds=0.2))
+    detector.calls.has_ended = True
+    detector.cluster.node(NODE)
+    await eventually(lambda: detector.calls.looked == 1)
+    assert detector.calls.started == 1
+    await eventually(lambda: detector.calls.started == 2)
+
+
+async def test_node_that_fails_again_gets_an_incident_at_once(detector: Detector) -> None:
+    detector.cluster.node(NODE)
+    await eventually(lambda: detector.calls.looked == 1)
+    detector.calls.has_ended = True
+    detector.cluster.node(NODE, ready="Unknown")
+    await eventually(lambda: detector.calls.started == 2)
