@@ -11,8 +11,7 @@ What the end of a request leads to:
     429                                 wait as long as told, watch again
     403                                 wait long, watch again: somebody must grant a role
     404 of a list, confirmed, twice     not served: the picture is empty; wait, list again
-    410, an ERROR in the stream,        wait, list again
-    unreadable answers, anything else
+    410, an ERROR line, anything else   wait, list again
 """
 
 import asyncio

@@ -53,13 +53,7 @@ class Scope:
 class Sources:
     """All reflectors of one cluster."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        picture: Picture,
-        scope: Scope,
-        problems: Problems,
-    ) -> None:
+    def __init__(self, transport: Transport, picture: Picture, scope: Scope, problems: Problems) -> None:
         self._transport = transport
         self._picture = picture
         self._problems = problems
@@ -69,25 +63,34 @@ class Sources:
         self._around = SurroundingsWatch(
             transport, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
-        self._machines = MachineJoin(picture)
-        nodes = Reflector(transport, NODES, Node, notify=self._node, settings=settings)
-        leases = Reflector(
-            transport,
+        self._join = MachineJoin(picture)
+        self._common = (self._nodes(), self._leases(scope.lease_namespace))
+        self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
+        has_machines = any(kind.target_kind == MACHINE for kind in scope.kinds)
+        self._of_targets = {MACHINE: self._machines()} if has_machines else {}
+        picture.template_kinds = self._kinds.template_kind
+
+    def _nodes(self) -> Source:
+        nodes = Reflector(self._transport, NODES, Node, notify=self._node, settings=self._reflectors)
+        self._picture.targets.broken["Node"] = nodes.broken
+        return nodes
+
+    def _machines(self) -> Source:
+        machines = Reflector(
+            self._transport, MACHINES, Machine, notify=self._machine, settings=self._reflectors
+        )
+        self._picture.targets.broken[MACHINE] = machines.broken
+        return machines
+
+    def _leases(self, namespace: str) -> Source:
+        return Reflector(
+            self._transport,
             LEASES,
             LeaseRecord,
-            namespace=scope.lease_namespace,
+            namespace=namespace,
             notify=self._lease,
-            settings=settings,
+            settings=self._reflectors,
         )
-        self._common = (nodes, leases)
-        self._of_checks: dict[str, Source] = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
-        self._of_targets: dict[str, Source] = {}
-        if any(kind.target_kind == MACHINE for kind in scope.kinds):
-            machines = Reflector(transport, MACHINES, Machine, notify=self._machine, settings=settings)
-            self._of_targets[MACHINE] = machines
-            picture.targets.broken[MACHINE] = machines.broken
-        picture.targets.broken["Node"] = nodes.broken
-        picture.template_kinds = self._kinds.template_kind
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -176,10 +179,10 @@ class Sources:
 
     def _node(self, change: Change[Node]) -> None:
         self._picture.target_changed(TargetName("Node", "", change.key.name), change.new)
-        self._machines.node_changed(change.key.name, change.new)
+        self._join.node_changed(change.key.name, change.new)
 
     def _machine(self, change: Change[Machine]) -> None:
-        self._machines.machine_changed(change.key, change.new)
+        self._join.machine_changed(change.key, change.new)
 
     def _lease(self, change: Change[LeaseRecord]) -> None:
         self._picture.lease_changed(change.key.name, change.new)
