@@ -15,6 +15,7 @@ from cli.possible_orders import PossibleOrders
 from cli.request_course import RequestCourse
 from cli.story import Episode
 from health.going_on import overdue
+from health.moves import Phase
 from health.observation import Observation
 from workflows.messages import State
 
@@ -79,8 +80,14 @@ def _timers(sight: IncidentSight, state: State, now: datetime) -> Iterator[Line]
         yield "Hold", _order(memory.held_reason, memory.held_until, now)
     if memory.left_alone:
         yield "Left alone", _order(memory.left_alone_reason, memory.left_alone_until, now)
-    if memory.renew_at is not None and memory.renew_at > now:
-        yield "Lease", f"is renewed {_in(memory.renew_at, now)}{_given_back(sight, now)}"
+    if memory.may_hold_lease and memory.renew_at is not None:
+        yield "Lease", f"{_lease(sight.phase, memory.renew_at, now)}{_given_back(sight, now)}"
+
+
+def _lease(phase: Phase | None, renew_at: datetime, now: datetime) -> str:
+    if phase is not Phase.EXHAUSTED:
+        return f"is renewed {_in(renew_at, now)}"
+    return f"runs out {_in(renew_at, now)}" if renew_at > now else f"ran out {_ago(renew_at, now)}"
 
 
 def _given_back(sight: IncidentSight, now: datetime) -> str:

@@ -33,7 +33,7 @@ class RequestView(Frozen):
     timed_out_at: datetime | None
     succeeded: bool | None
     step: int | None
-    steps: int
+    steps: int | None
     times_out_at: datetime | None
 
     @classmethod

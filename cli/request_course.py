@@ -16,7 +16,8 @@ class RequestCourse:
     request: RequestSight
     step: int | None
     """Counted from 1; None: unknown, or the check no longer lists its template."""
-    steps: int
+    steps: int | None
+    """Of how many; None: unknown, as of a target that is healthy again."""
     times_out_at: datetime | None
     """When its step times out, or did; None for a step without a timeout."""
 
@@ -26,7 +27,7 @@ class RequestCourse:
         plan = Plan(state.observation.steps if state.observation else ())
         step = plan.step_of(request.reference)
         number = None if step is None else list(plan.steps).index(step) + 1
-        return cls(request, number, len(plan.steps), plan.end_of(request))
+        return cls(request, number, len(plan.steps) or None, plan.end_of(request))
 
     @property
     def place(self) -> str:

@@ -1,7 +1,8 @@
 """Story: what happened to an incident, read from the history of its workflow.
 
 Timers and activities, local ones too, carry their reason as a summary; orders are there with what was sent.
-What repeats itself (a Lease renewed for hours, the same hold asked again) is told once, with how often.
+What repeats itself (the same hold asked again) is told once, with how often. That a Lease is renewed, maybe
+for hours, takes an incident nowhere, and is not told.
 """
 
 import json
@@ -18,11 +19,11 @@ from temporalio.converter import PayloadConverter
 from cli.incident_sight import without_old_time
 from health.durations import in_words
 from health.moves import Phase
-from workflows.contracts import ACT, CLEAN_UP, RENEW
+from workflows.contracts import ACT, CLEAN_UP
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 Order = AbortOrder | HoldOrder | ResumeOrder
-_PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP, RENEW.name: Phase.REMEDIATING}
+_PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 _ORDERS: dict[str, type[Order]] = {"abort": AbortOrder, "hold": HoldOrder, "resume": ResumeOrder}
 
 
@@ -34,6 +35,8 @@ class Episode:
     what: str
     words: str
     times: int = 1
+    by_signal: bool = False
+    """Whether it is an order that nobody had to answer."""
 
 
 async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Episode]:
@@ -59,10 +62,11 @@ def together(episodes: Iterable[Episode]) -> list[Episode]:
     """The same with repetitions told once."""
     found: list[Episode] = []
     for episode in episodes:
-        if found and (found[-1].what, found[-1].words) == (episode.what, episode.words):
-            found[-1] = replace(found[-1], times=found[-1].times + 1)
-        else:
+        if not found or (found[-1].what, found[-1].words) != (episode.what, episode.words):
             found.append(episode)
+        elif found[-1].by_signal or not episode.by_signal:
+            found[-1] = replace(found[-1], times=found[-1].times + 1)
+        # Else it is one order: where no worker answers an update, the command leaves a signal behind.
     return found
 
 
@@ -104,7 +108,8 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     if name not in _ORDERS:
         return None
     sent = decoded(_ORDERS[name], [*signal.input.payloads, *update.input.args.payloads], decode)
-    return Episode(when, name, f"ordered by {signal.identity or update.meta.identity}{_arguments(sent)}")
+    words = f"ordered by {signal.identity or update.meta.identity}{_arguments(sent)}"
+    return Episode(when, name, words, by_signal=bool(signal.signal_name))
 
 
 def decoded(kind: type[Order], payloads: Sequence[Payload], decode: PayloadConverter) -> Order | None:

@@ -73,8 +73,9 @@ def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
         _check_file(variables)
         raise SettingsError(f"Temporal's configuration cannot be used: {_why(error)}") from error
     except OSError as error:  # a file that it names
-        why = f"{error.filename}: {error.strerror}"
-        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from error
+        named_by = [name for name, value in variables.items() if value == str(error.filename)]
+        setting = named_by[0] if named_by else "Temporal's configuration cannot be used"
+        raise SettingsError(f"{setting}: {error.filename}: {error.strerror}") from error
 
 
 def _check_file(variables: Mapping[str, str]) -> None:

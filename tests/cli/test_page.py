@@ -75,6 +75,21 @@ def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
 
 
 @pytest.mark.parametrize(
+    ("renew_at", "expected"),
+    [
+        (NOW + MINUTE, "runs out in 1m (2026-03-01 12:01:00Z)"),
+        (NOW - MINUTE, "ran out 2026-03-01 11:59:00Z (1m ago)"),
+    ],
+)
+def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
+    renew_at: datetime, expected: str
+) -> None:
+    memory = Memory(may_hold_lease=True, renew_at=renew_at)
+    given_back = "is given back in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
+    assert line("Lease", state(Phase.EXHAUSTED, REASON, EXHAUSTED, memory)) == f"{expected}; {given_back}"
+
+
+@pytest.mark.parametrize(
     ("request_", "expected"),
     [
         pytest.param(

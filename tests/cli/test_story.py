@@ -10,6 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.story import story
 from tests.health.samples import NOW
+from workflows.contracts import RENEW
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 CONVERTER = pydantic_data_converter.payload_converter
@@ -86,3 +87,19 @@ def test_how_long_it_was_until_it_asked_again_is_not_told_as_if_it_were_from_now
     timer = event(event_type=EventType.EVENT_TYPE_TIMER_STARTED)
     timer.user_metadata.summary.CopyFrom(payload("Held: too many (asks again in 30m)"))
     assert told(timer) == "Held: too many"
+
+
+def test_order_that_was_sent_again_as_a_signal_for_want_of_an_answer_is_one() -> None:
+    sent = payload(HoldOrder(reason="disk swap"))
+    given = [by_update("hold", sent), by_signal("hold", sent), by_update("hold", sent)]
+    assert [one.times for one in story(given[:2], CONVERTER)] == [1]
+    assert [one.times for one in story(given, CONVERTER)] == [2]
+
+
+def test_renewal_of_a_lease_comes_not_between_two_rests_that_are_the_same() -> None:
+    timer = event(event_type=EventType.EVENT_TYPE_TIMER_STARTED)
+    timer.user_metadata.summary.CopyFrom(payload("HealthyDelay: it is healthy"))
+    renewal = event(event_type=EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
+    renewal.activity_task_scheduled_event_attributes.activity_type.name = RENEW.name
+    told_ = [(one.what, one.times) for one in story([timer, renewal, timer], CONVERTER)]
+    assert told_ == [("HealthyDelay", 2)]

@@ -42,7 +42,17 @@ def test_address_that_is_taken_is_said_with_its_setting() -> None:
             temporal_core(address)
 
 
-def test_address_that_is_none_is_refused_by_its_setting() -> None:
-    given = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_TEMPORAL_METRICS_ADDRESS": "foo"}
-    with pytest.raises(SettingsError, match=r"^PARAMEDIC_TEMPORAL_METRICS_ADDRESS: must be host:port"):
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("foo", "must be host:port"), ("localhost:9090", "must be IP:port: no name is looked up for it")],
+)
+def test_address_that_is_none_is_refused_by_its_setting(address: str, why: str) -> None:
+    given = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_TEMPORAL_METRICS_ADDRESS": address}
+    with pytest.raises(SettingsError, match=rf"^PARAMEDIC_TEMPORAL_METRICS_ADDRESS: {why}"):
         Settings.from_environment(given)
+
+
+@pytest.mark.parametrize("address", [":9090", "127.0.0.1:9090", "[::1]:9090"])
+def test_address_of_this_machine_is_taken(address: str) -> None:
+    given = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_TEMPORAL_METRICS_ADDRESS": address}
+    assert Settings.from_environment(given).temporal_metrics_address == address

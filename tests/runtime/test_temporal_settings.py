@@ -61,7 +61,7 @@ def test_tls_is_on_by_the_words_for_that(value: str) -> None:
         ),
         (
             {"TEMPORAL_TLS_SERVER_CA_CERT_PATH": "/nowhere/ca.pem"},
-            "Temporal's configuration cannot be used: /nowhere/ca.pem: No such file or directory",
+            "TEMPORAL_TLS_SERVER_CA_CERT_PATH: /nowhere/ca.pem: No such file or directory",
         ),
         (
             {"TEMPORAL_CONFIG_FILE": "/nowhere.toml", "TEMPORAL_ADDRESS": "a:1"},
