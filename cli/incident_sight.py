@@ -63,9 +63,9 @@ class IncidentSight:
         reason = state.observation.reason if state.observation else ""
         words = told_last(words, self._without_target(reason))
         hold = state.memory.hold_in_words
-        return (
-            told_first(words, hold).replace(hold, f"hold: {state.memory.held_reason}", 1) if hold else words
-        )
+        if not hold:
+            return words
+        return told_first(words, hold).replace(hold, f"hold: {state.memory.held_reason}", 1)
 
     @property
     def words(self) -> str:

@@ -25,7 +25,7 @@ from health.frozen import Frozen
 from health.moves import Phase
 
 
-class Output(StrEnum):
+class ListOutput(StrEnum):
     """How incidents are printed."""
 
     TABLE = "table"
@@ -58,8 +58,10 @@ Limit = Annotated[
     typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: how many that have ended, at most."),
 ]
 PrintedAs = Annotated[
-    Output,
-    typer.Option("-o", "--output", parser=one_of(Output), metavar=words(Output), help="How to print."),
+    ListOutput,
+    typer.Option(
+        "-o", "--output", parser=one_of(ListOutput), metavar=words(ListOutput), help="How to print."
+    ),
 ]
 
 
@@ -100,7 +102,7 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     cluster: OfCluster = None,
     is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
     limit: Limit = 100,
-    output: PrintedAs = Output.TABLE,
+    output: PrintedAs = ListOutput.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
 ) -> None:
     """List incidents and where each stands."""
@@ -112,10 +114,10 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
         carry_out(_watch(context, wanted))
         return
     listed = carry_out(_list(context, wanted))
-    if output is Output.JSON:
+    if output is ListOutput.JSON:
         typer.echo(_json(listed))
     else:
-        _print(listed, is_wide=output is Output.WIDE)
+        _print(listed, is_wide=output is ListOutput.WIDE)
 
 
 async def _list(context: typer.Context, wanted: Wanted) -> Listed:
@@ -167,8 +169,8 @@ def _json(listed: Listed) -> str:
     return IncidentListView(incidents=views, has_more=listed.has_more).model_dump_json(indent=2)
 
 
-def _refuse_to_watch(output: Output) -> None:
-    if output is not Output.TABLE:
+def _refuse_to_watch(output: ListOutput) -> None:
+    if output is not ListOutput.TABLE:
         raise typer.BadParameter(f"'{output}' cannot be watched, the table can", param_hint="--output")
     if not console().is_terminal:
         raise typer.BadParameter("standard output is no terminal", param_hint="--watch")

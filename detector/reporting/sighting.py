@@ -55,10 +55,8 @@ class Sighting:
         """The sight of a target whose deadline is over, with what holds it and how far its steps are."""
         picture, reference, requests = self.picture, check.reference, sight.requests
         course = Plan(check.steps).course(requests, now)
-        back_off, failed = (
-            self.before(place_of(reference).named(sight.name), target),
-            sight.verdict.failed(now),
-        )
+        back_off = self.before(place_of(reference).named(sight.name), target)
+        failed = sight.verdict.failed(now)
         return replace(
             sight,
             hold=target_hold(target_facts(picture, reference, target, now)),

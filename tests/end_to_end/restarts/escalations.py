@@ -3,7 +3,6 @@
 What holds of the others holds of these: what must be so afterwards follows from the facts alone.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from health.node import CONFIRMED_HEALTHY
@@ -12,20 +11,8 @@ from kube.resource import Object, Resource
 from tests.end_to_end.escalation import reported
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.audit import created_requests
+from tests.end_to_end.restarts.course import Course
 from tests.end_to_end.world import REQUESTS, World
-
-
-@dataclass(frozen=True)
-class Course:
-    """What becomes of one incident."""
-
-    before: str
-    """Its phase when the outage begins."""
-    after: str
-    """Its outcome, or the phase that it stays in, by the facts as they are then."""
-    steps: int
-    """How many requests there ever are for it, one a step."""
-
 
 COURSES = {
     "fails-a-step": Course("Remediating", "Remediating", 2),  # its remediator reports that it failed
@@ -129,7 +116,7 @@ class Escalations:
 
     async def _status_must_be_true(self) -> None:
         """Of each node it tells one request for each of its steps."""
-        expected = {self._nodes[role]: COURSES[role].steps for role in OPEN}
+        expected = {self._nodes[role]: COURSES[role].requests for role in OPEN}
 
         async def is_told() -> bool:
             unhealthy = (await self._world.status())["unhealthyNodes"]
@@ -141,4 +128,4 @@ class Escalations:
         kinds = (REQUESTS, self._second.requests)
         created = [name for kind in kinds for name in created_requests(self._audit_log, kind)]
         made = {role: created.count(node) for role, node in self._nodes.items()}
-        assert made == {role: course.steps for role, course in COURSES.items()}
+        assert made == {role: course.requests for role, course in COURSES.items()}

@@ -6,13 +6,13 @@ alone: it is the same whatever was away, however, and for how long.
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from health.node import EXCLUDE_LABEL
 from kube.resource import NODES
 from tests.end_to_end.restarts.audit import created_requests
+from tests.end_to_end.restarts.course import Course
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.escalations import COURSES as ESCALATIONS
 from tests.end_to_end.restarts.escalations import Escalations
@@ -25,18 +25,6 @@ DURATION = timedelta(minutes=5)
 LONG_AGO = timedelta(minutes=-1)
 LATEST = timedelta(seconds=20)
 """How late an incident may act on a deadline that passes when all is well again."""
-
-
-@dataclass(frozen=True)
-class Course:
-    """What becomes of one incident."""
-
-    before: str
-    """Its phase when the outage begins."""
-    after: str
-    """Its outcome, or the phase that it stays in, by the facts as they are then."""
-    requests: int
-    """How many requests there ever are for it."""
 
 
 COURSES = {

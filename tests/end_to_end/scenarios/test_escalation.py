@@ -3,7 +3,7 @@
 import pytest
 
 from health.node import EXCLUDE_LABEL
-from tests.end_to_end.escalation import Escalation, timed_out
+from tests.end_to_end.escalation import Escalation, reported, timed_out
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.world import REQUESTS, TEMPLATES, World
 
@@ -80,8 +80,7 @@ async def test_steps_of_different_kinds_need_no_annotation_and_their_requests_ha
     await world.until(is_requested, "no request of the first step")
     assert await _lease_seconds(world, node) == 120 + 60
     assert escalation.taken(node) == []
-    failed = {"status": {"conditions": [{"type": "Succeeded", "status": "False"}]}}
-    await world.client.merge_patch(other.requests, node, failed, "default")
+    await world.client.merge_patch(other.requests, node, reported("False"), "default")
     requests = await escalation.until_steps(node, "last")
     assert requests["last"]["metadata"]["name"] == node
     assert await _lease_seconds(world, node) == 300 + 60
