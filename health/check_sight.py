@@ -6,7 +6,7 @@ from datetime import datetime
 
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
-from health.observation import Hold
+from health.observation import Hold, HoldReason
 from health.request_change import RequestChange
 from health.request_sight import RequestSight
 from health.storm import Storm
@@ -37,8 +37,15 @@ class TargetSight:
     """Why its first request, deletion or mark is not due yet, after earlier remediations in a row."""
     earlier_attempts: int = 0
     """How many those were."""
-    request_refusal: str = ""
-    """Why a request for it could not be created the last time; "" where it could, or none was tried."""
+    found: Hold | None = None
+    """What held the latest act on it, as only the act could see; None where nothing did, or none was tried."""
+
+    @property
+    def request_refusal(self) -> str:
+        """Why a request for it could not be created the last time; "" where it could, or none was tried."""
+        return (
+            self.found.message if self.found is not None and self.found.reason is HoldReason.REFUSED else ""
+        )
 
     @property
     def is_published(self) -> bool:

@@ -12,7 +12,7 @@ from health.escalation import CLASSIC_LEASE, lease_duration
 from health.frozen import Frozen
 from health.marks import added, with_marks
 from health.moves import RequestMark
-from health.observation import Observation
+from health.observation import Hold, Observation
 from health.references import Action, RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
 
@@ -60,8 +60,8 @@ class Memory(Frozen):
     """Whether no step was left to try, the last time that anybody could tell."""
     marks: tuple[RequestMark, ...] = ()
     """What it wrote on requests; the detector's sight may be a moment older."""
-    refusal: str = ""
-    """What the API server answered to the latest request that it refused; "" once one was made."""
+    found: Hold | None = None
+    """What held the latest act, as only the act could see; None once an act did its step."""
     lost: int = 0
     """Requests that somebody deleted while the target was unhealthy: each counts as an attempt."""
     lost_at: datetime | None = None
@@ -154,7 +154,7 @@ class Memory(Frozen):
             "is_of_control_plane": request.is_of_control_plane,
             "has_acted": True,
             "has_given_back": False,
-            "refusal": "",
+            "found": None,
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
             "made_under": acquired or self.lease_acquired_at,

@@ -63,6 +63,8 @@ class HoldReason(StrEnum):
     CONTROL_PLANE = "ControlPlane"
     """Another control-plane node has the turn, or etcd can't spare this one."""
     EARLIER_REQUEST = "EarlierRequest"
+    STALE_FACTS = "StaleFacts"
+    """What admitted an act was seen too long before it."""
     NOT_TRUE = "NotTrue"
     """The second look before an act found something else than what was admitted."""
     TEMPLATE = "Template"
@@ -81,11 +83,6 @@ class Hold(Frozen):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"
-
-
-def refusal(hold: Hold | None) -> str:
-    """What the API server answered to a request that it refused; "" if something else holds."""
-    return hold.message if hold is not None and hold.reason is HoldReason.REFUSED else ""
 
 
 FAILED_ASK_AGAIN_SECONDS = 5.0
@@ -133,6 +130,10 @@ class Observation(Frozen):
     """The generation of the check that was judged by."""
     replaced_by: str = ""
     """Kind and name of what makes another target when this one is deleted; "" if nothing does."""
+    templates: str = ""
+    """Stands for what the templates of its steps say now; another one is another attempt's chance."""
+    seen_at: datetime | None = None
+    """When the detector saw all this, by the API server's clock."""
     answered_at: datetime | None = None
     """When it was answered, by Temporal's clock."""
 

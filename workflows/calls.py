@@ -13,7 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 with workflow.unsafe.imports_passed_through():
     from health.frozen import Frozen
-    from health.observation import Observation
+    from health.observation import Hold, Observation
     from health.references import IncidentReference
     from health.telling import cut_to_bytes
     from workflows.contracts import OBSERVE, ONCE, Contract, ObserveInput, eyes_queue
@@ -27,12 +27,12 @@ LAST_CHANGE = "last_change"
 
 
 def ask(
-    incident: IncidentReference, *, refusal: str, longest: timedelta | None, summary: str
+    incident: IncidentReference, *, found: Hold | None, longest: timedelta | None, summary: str
 ) -> workflow.ActivityHandle[Observation]:
     """Ask the detector; a question that none took for so long fails with ActivityError."""
     asking = workflow.start_activity(
         OBSERVE.name,
-        ObserveInput(incident=incident, refusal=refusal),
+        ObserveInput(incident=incident, found=found),
         result_type=Observation,
         task_queue=eyes_queue(incident.cluster),
         schedule_to_start_timeout=longest,

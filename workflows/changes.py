@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from health.memory import Memory
     from health.moves import Outcome, RequestMark
     from health.new_step import due_after_a_loss
-    from health.observation import Hold, HoldReason, Observation, failed, refusal
+    from health.observation import Hold, HoldReason, Observation, failed
     from health.references import Action, IncidentReference, RequestReference, Step
     from health.request_sight import RequestSight
     from health.verdict import Fact
@@ -64,9 +64,7 @@ class Changes(Orders):
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
             self._seen = seen.model_copy(update={"hold": result.hold})
-            self._remember(
-                refusal=refusal(result.hold), may_have_deleted=_may_have_deleted(step, result.hold)
-            )
+            self._remember(found=result.hold, may_have_deleted=_may_have_deleted(step, result.hold))
         else:
             self._seen = seen.model_copy(update={"requests": (*seen.requests, result.request)})
             self._memory = self._memory.having_acted(

@@ -25,8 +25,8 @@ class ObserveInput(Frozen):
     """Asks the detector what it sees, and whether the incident may act."""
 
     incident: IncidentReference
-    refusal: str = ""
-    """Why the API server refused the latest request of the incident; "" if it did not."""
+    found: Hold | None = None
+    """What held its latest act, as only the act could see; None once an act did its step."""
 
 
 class ActInput(Frozen):

@@ -132,8 +132,8 @@ class Remediation(Changes):
             self._tell(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
         workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
         while True:
-            refusal, longest = self._memory.refusal, self._until_renewal
-            asking = ask(self._incident, refusal=refusal, longest=longest, summary=self._details)
+            found, longest = self._memory.found, self._until_renewal
+            asking = ask(self._incident, found=found, longest=longest, summary=self._details)
             try:
                 await workflow.wait_condition(partial(self._may_go_on, asking))
                 return asking.result() if asking.done() else None

@@ -39,7 +39,7 @@ class Answering:
             raise NotLeading("this detector does not hold the lead any more")
         observation = self._observe(asked.incident)
         self._dispatch.told(asked.incident, observation)
-        self._picture.refused(asked.incident.check, asked.incident.target.name, asked.refusal)
+        self._picture.found(asked.incident.check, asked.incident.target.name, asked.found)
         return observation.model_copy(update={"answered_at": activity.info().started_time})
 
     def worker(self, client: Client, cluster: str) -> Worker:

@@ -7,16 +7,17 @@ targets, may have another answer now.
 
 from collections.abc import Iterable, Iterator
 
+from detector.picture.act_findings import ActFindings
 from detector.picture.adoption import adopted
 from detector.picture.check_picture import CheckPicture
 from detector.picture.listening import Listener, Witness
 from detector.picture.records import CheckRecord
-from detector.picture.refusals import Refusals
 from detector.picture.request_index import RequestIndex, SeenRequest, seen
 from detector.picture.target_leases import concerned
 from detector.picture.target_store import TargetStore, place_of
 from health.check_kind import CheckKind
 from health.health_check import HealthCheck, InvalidCheckError
+from health.observation import Hold
 from health.references import CheckReference, IncidentReference, TargetReference
 from health.remediation_request import RemediationRequest
 from health.surroundings import Surroundings
@@ -38,7 +39,7 @@ class Picture:
         self.checks: dict[CheckReference, CheckPicture] = {}
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
-        self.refusals = Refusals()
+        self.act_findings = ActFindings()
         self.surroundings = Surroundings()
         """What the cluster around all checks says."""
         self.template_kinds: TemplateKinds = _nothing_known
@@ -72,7 +73,7 @@ class Picture:
         """A target came, changed or (None) went."""
         place = self.targets.put(changed, target)
         if target is None:
-            self.refusals.forget(place, changed.name)
+            self.act_findings.forget(place, changed.name)
         for reference, check in self.checks.items():
             if place_of(reference) == place:
                 self._see(reference, check, changed.name, target)
@@ -176,9 +177,9 @@ class Picture:
             if reference != entry.owner and target in check.unhealthy:
                 self._tell(reference, target)
 
-    def refused(self, check: CheckReference, target: str, why: str) -> None:
-        """The latest request for a target was refused; "" if it was not."""
-        if self.refusals.note(check, target, why):
+    def found(self, check: CheckReference, target: str, hold: Hold | None) -> None:
+        """What held the latest act on a target, as only the act could see; None if nothing did."""
+        if self.act_findings.note(check, target, hold):
             self._tell(check, None)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:

@@ -66,7 +66,7 @@ class Sighting:
             has_empty_exclusion=target.has_empty_exclusion,
             back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
             earlier_attempts=back_off.earlier(failed),
-            request_refusal=picture.refusals.of(reference, sight.name),
+            found=picture.act_findings.of(reference, sight.name),
         )
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from health.check_sight import CheckSight
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.observation import Hold, HoldReason
 from health.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
 from health.openshift.status import status_patch
 from health.template_validity import invalid
@@ -208,8 +209,8 @@ def test_template_that_cannot_be_used_is_told_in_its_condition(
 
 @pytest.mark.rule("decision 27")
 def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
-    refused = [expired("b", request_refusal="denied b"), expired("a", request_refusal="denied a")]
-    result = status(sight(*refused, expired("0"), of=WITH_TEMPLATE))
+    targets = [expired("b", found=refused("denied b")), expired("a", found=refused("denied a"))]
+    result = status(sight(*targets, expired("0"), of=WITH_TEMPLATE))
 
     assert condition(REQUEST_AVAILABLE, result) == {
         "type": REQUEST_AVAILABLE,
@@ -271,8 +272,12 @@ def test_status_of_a_paused_check_is_left_alone(paused: CheckSight) -> None:
         assert status_patch(paused, stored, LATER) == {}
 
 
+def refused(why: str) -> Hold:
+    return Hold(reason=HoldReason.REFUSED, message=why)
+
+
 TARGETS = st.builds(
-    lambda make, name, refused: make(name, request_refusal=refused),
+    lambda make, name, why: make(name, found=refused(why) if why else None),
     st.sampled_from([expired, waiting, failed, recovered]),
     st.sampled_from(["a", "b"]),
     st.sampled_from(["", "denied"]),
