@@ -38,7 +38,7 @@ class TargetSight:
     earlier_attempts: int = 0
     """How many those were."""
     found: Hold | None = None
-    """What held the latest act on it, as only the act could see; None where nothing did, or none was tried."""
+    """What held the latest act on it, as only the act could see; None where nothing did or was tried."""
 
     @property
     def request_refusal(self) -> str:
