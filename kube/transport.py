@@ -17,6 +17,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kube.configuration import Load, configure, loader
 from kube.errors import NotConfigured, Silent, Unauthorized, Unreachable
 from kube.lines import complete_lines
+from kube.server_clock import ServerClock
 from kube.session import open_session
 from kube.status import classify
 
@@ -55,6 +56,8 @@ class Transport:
         self._load = load
         self._api = ApiClient(configuration)
         self._api.user_agent = user_agent
+        self.server_clock = ServerClock()
+        """What the answers say of the server's clock."""
         # The session that the library would make starves watches and notices dead peers after minutes.
         self._api.rest_client.pool_manager = open_session(self._api.rest_client.ssl_context)
 
@@ -141,6 +144,7 @@ class Transport:
             return await self._send_once(asked)
 
     async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
+        sent = self.server_clock.monotonic()
         try:
             prepared = await self._api.param_serialize(
                 asked.method,
@@ -154,6 +158,7 @@ class Transport:
         except _BROKEN as error:
             raise asked.unreachable(error) from error
         response: aiohttp.ClientResponse = answer.response
+        self.server_clock.note(response.headers, sent)
         if response.status < _FIRST_FAILURE:
             return response
         async with response:
