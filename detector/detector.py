@@ -23,6 +23,7 @@ from detector.attempts.deletions import Deletions
 from detector.attempts.marked_targets import MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.metrics.clock_metrics import ClockMetrics
 from detector.metrics.failure_to_request import FailureToRequest
 from detector.metrics.live_metrics import LiveMetrics
 from detector.metrics.machine_check_metrics import MachineCheckMetrics
@@ -33,6 +34,7 @@ from detector.reporting.pace import Pace
 from detector.reporting.sighting import Sighting
 from detector.reporting.status_reporter import Desk
 from detector.reporting.status_reporters import StatusReporters
+from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
 from detector.webhook.webhook import serve_webhook
@@ -76,6 +78,7 @@ class Detector:
         self._lead_began = wall_clock()
         self._picture = Picture(connections.cluster)
         self._sources = self._made_sources()
+        self._clock = ClockWatch(connections.transport.server_clock, self._picture.tell_all)
         self._election = self._made_election()
         self._storms = Storms(self._picture, self._sees, wall_clock)
         self._attempts = Attempts(settings.back_off_limit, self._picture, wall_clock)
@@ -138,6 +141,7 @@ class Detector:
                 picture, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
             )
         )
+        registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(MachineCheckMetrics(picture, lambda: self._election.is_leader))
         latency = FailureToRequest(picture, registry)
         ledger = RequestLedger(series, latency, lambda: self._leads_since, wall_clock)
@@ -147,6 +151,7 @@ class Detector:
         """Watch, and lead whenever the Lease is ours."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sources.run())
+            tasks.create_task(self._clock.run())
             tasks.create_task(self._election.run())
             tasks.create_task(self._connections.temporal.hold())
             tasks.create_task(self._report_election())
@@ -203,10 +208,11 @@ class Detector:
         return self._answering.worker(temporal, self._connections.cluster)
 
     def _sees(self, check: CheckReference) -> bool:
-        """Whether the numbers of `check` are what the cluster shows."""
+        """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
         limit = self._settings.sight_limit
         sight = self._sources.sight(check, limit)
-        return stale_sight(sight.age, limit) is None and not sight.unread_requests
+        is_fresh = stale_sight(sight.age, limit) is None and not sight.unread_requests
+        return is_fresh and self._clock.hold() is None
 
     def _observe(self, incident: IncidentReference) -> Observation:
         limit = self._settings.sight_limit
@@ -214,4 +220,5 @@ class Detector:
         storm = self._storms.hold(incident.check)
         seen = self._picture.targets.get(incident.check, incident.target.name)
         before = self._attempts.before(TargetName.of(incident.target), seen)
-        return Glance(self._picture, incident, sight, wall_clock(), storm, before).observation()
+        glance = Glance(self._picture, incident, sight, wall_clock(), storm, before, self._clock.hold())
+        return glance.observation()

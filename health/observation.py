@@ -36,6 +36,8 @@ class HoldReason(StrEnum):
     """Why an incident may not act now."""
 
     STALE_SIGHT = "StaleSight"
+    CLOCK_SKEW = "ClockSkew"
+    """The detector's clock is off, or was set back: nothing that rests on time can be told."""
     NOT_HANDLED = "NotHandled"
     """Checks of its kind are left to somebody else, by a setting."""
     INVALID_CHECK = "InvalidCheck"

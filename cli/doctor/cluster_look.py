@@ -8,12 +8,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import chain
 
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.needs import Need, needs, needs_for_requests
 from cli.doctor.of_checks import check_findings, read
+from cli.doctor.of_clocks import detector_clock_findings, own_clock_findings
 from cli.doctor.of_leases import OF_REFERENCES, leader_findings, other_leader_findings, reference_findings
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
@@ -53,7 +54,7 @@ class ClusterLook:
         self._discovery = Discovery(transport)
         self._settings = settings
         self._watched = watched
-        self._now = datetime.now(UTC)
+        self._now = transport.server_clock.now()
         self._checks: list[_Stored] = []
         self._watches: list[StatusWatch] = []
 
@@ -63,7 +64,8 @@ class ClusterLook:
         for kind in self._settings.check_kinds:
             found += await _told(f"{kind.kind}s", self._look_at_kind(kind))
         beside = await asyncio.gather(self._look_at_rest(), *map(self._look_for_writers, self._watches))
-        return [*found, *chain.from_iterable(beside)]
+        own_clock = own_clock_findings(self._transport.server_clock.skew())
+        return [*found, *chain.from_iterable(beside), *own_clock]
 
     async def _look_at_rest(self) -> list[Finding]:
         found: list[Finding] = []
@@ -121,8 +123,11 @@ class ClusterLook:
             found = await self._client.get(LEASES, LEADER_LEASE, namespace)
         except NotFound:
             found = None
-        lease = None if found is None else LeaseRecord.model_validate(found)
-        return leader_findings(f"{namespace}/{LEADER_LEASE}", lease, self._now)
+        name = f"{namespace}/{LEADER_LEASE}"
+        if found is None:
+            return leader_findings(name, None, self._now)
+        leader = leader_findings(name, LeaseRecord.model_validate(found), self._now)
+        return [*leader, *detector_clock_findings(found)]
 
     async def _look_for_other_leaders(self) -> list[Finding]:
         leases = await self._leases_named(LEADER_LEASE)

@@ -2,7 +2,7 @@
 
 The first thing that is so decides: kind not handled here, sight too old, check gone, unreadable or frozen,
 target or its Node unreadable, target gone, target not selected; else the verdict of the check, and the
-admission.
+admission. A clock that is off makes every verdict unknown that rests on time.
 """
 
 from dataclasses import dataclass
@@ -56,6 +56,8 @@ class Glance:
     """Why a storm of the check allows nothing yet."""
     back_off: BackOff = NO_BACK_OFF
     """What is known of the latest remediation of the target."""
+    clock: Hold | None = None
+    """Why nothing that rests on time can be told."""
 
     def observation(self) -> Observation:
         """What is with the target, and may the incident act."""
@@ -113,6 +115,8 @@ class Glance:
         verdict = check.verdict(target, self.now, self.picture.surroundings)
         if verdict.deadline is None:
             return self._healthy(check, target)
+        if self.clock is not None:
+            return self._unknown(self.clock)
         failed = verdict.failed(self.now)
         return Observation(
             state=_STATES[verdict.health],

@@ -1,0 +1,82 @@
+"""When the detector's clock allows nothing to be told."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.clock_skew import HELD, STEADY, WARNED, ClockReading, clock_hold, clock_warning
+from health.observation import HoldReason
+
+HAIR = timedelta(microseconds=1)
+DURATIONS = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=400))
+
+
+def seconds(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+@pytest.mark.rule("decision 3")
+@pytest.mark.parametrize(
+    ("skew", "words"),
+    [
+        (seconds(40), "the detector's clock is 40s ahead of the API server's, more than 30s"),
+        (seconds(-3700), "the detector's clock is 1h1m40s behind the API server's, more than 30s"),
+    ],
+)
+def test_clock_that_is_off_by_more_than_half_a_minute_holds_with_the_number(
+    skew: timedelta, words: str
+) -> None:
+    hold = clock_hold(ClockReading(skew))
+    assert hold is not None
+    assert (hold.reason, hold.message) == (HoldReason.CLOCK_SKEW, words)
+
+
+@pytest.mark.parametrize("skew", [HELD, -HELD, WARNED + HAIR, -WARNED - HAIR])
+def test_clock_that_is_off_by_more_than_five_seconds_is_a_warning(skew: timedelta) -> None:
+    assert clock_hold(ClockReading(skew)) is None
+    assert clock_warning(ClockReading(skew)).startswith("the detector's clock is ")
+
+
+@pytest.mark.parametrize("skew", [None, timedelta(0), WARNED, -WARNED])
+def test_clock_that_is_not_known_to_be_off_is_nothing_to_say(skew: timedelta | None) -> None:
+    assert clock_hold(ClockReading(skew)) is None
+    assert clock_warning(ClockReading(skew)) == ""
+
+
+@given(st.none() | DURATIONS | DURATIONS.map(lambda skew: -skew), DURATIONS)
+def test_what_holds_is_always_a_warning_or_a_step_backwards(skew: timedelta | None, age: timedelta) -> None:
+    reading = ClockReading(skew, age)
+    assert clock_hold(reading) is None or clock_warning(reading)
+
+
+def set_back(age: timedelta, compared: timedelta | None = timedelta(seconds=1)) -> ClockReading:
+    return ClockReading(seconds(0), compared, seconds(12), age)
+
+
+@pytest.mark.rule("decision 3")
+def test_clock_that_was_set_back_holds_until_it_has_run_steadily() -> None:
+    hold = clock_hold(set_back(seconds(5)))
+    assert hold is not None
+    assert hold.reason is HoldReason.CLOCK_SKEW
+    words = "the detector's clock was set back by 12s, 5s ago, and has to run 30s steadily"
+    assert hold.message == words
+
+    assert clock_hold(set_back(STEADY - HAIR)) is not None
+    assert clock_hold(set_back(STEADY)) is None
+
+
+def test_clock_that_was_set_back_holds_until_an_answer_was_compared_with_it() -> None:
+    assert clock_hold(set_back(seconds(60), compared=seconds(61))) is not None
+    assert clock_hold(set_back(seconds(60), compared=seconds(59))) is None
+
+
+def test_api_server_that_never_tells_its_time_keeps_nobody_held() -> None:
+    assert clock_hold(set_back(seconds(60), compared=None)) is None
+
+
+def test_clock_that_was_set_back_and_is_off_since_is_held_for_being_off() -> None:
+    hold = clock_hold(ClockReading(seconds(-31), seconds(1), seconds(31), seconds(60)))
+    assert hold is not None
+    assert "behind" in hold.message
