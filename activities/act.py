@@ -12,13 +12,14 @@ from typing import Protocol
 from temporalio import activity
 
 from activities.delete_machine import DeleteMachine
-from activities.held import Held, hold_of
+from activities.held import Held
 from activities.known_requests import KnownRequests
+from activities.live_requests import LiveRequests
 from activities.loss_news import LossNews
 from activities.mark_machine import MarkMachine
 from activities.outcome import Outcome
 from activities.request_step import RequestStep
-from activities.still_true import SecondLook, not_true
+from activities.still_true import SecondLook, stale
 from activities.taking import Clock, Taking
 from activities.target_lease import TargetLeases
 from activities.telling import Telling
@@ -29,9 +30,6 @@ from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
-
-LONGEST = ACT.start_to_close * 0.9
-"""An attempt ends before Temporal gives it up: two attempts must never run side by side."""
 
 
 class Taken(Protocol):
@@ -67,7 +65,9 @@ def steps(
         Action.DELETE: DeleteMachine(client, second_look, taking),
         Action.MARK: MarkMachine(client, second_look, taking),
     }
-    return Steps(KnownRequests(client, discovery, LossNews(client, second_look.shared)), actions)
+    return Steps(
+        KnownRequests(LiveRequests(client, discovery), LossNews(client, second_look.shared)), actions
+    )
 
 
 class Act:
@@ -88,19 +88,23 @@ class Act:
     async def _outcome(self, asked: ActInput) -> Outcome:
         try:
             _refuse_what_waited()
-            async with asyncio.timeout(LONGEST.total_seconds()):
+            async with asyncio.timeout(ACT.attempt.total_seconds()):
                 return await self._steps.take(asked)
         except Held as error:
-            return Outcome(ActResult(hold=error.hold), error.news)
+            return _held(error)
         except KubernetesError as error:
-            return Outcome(ActResult(hold=hold_of(error)))
+            return _held(Held.by(error))
         except TimeoutError:
-            return Outcome(ActResult(hold=failed(f"it took longer than {in_words(LONGEST)}")))
+            return Outcome(ActResult(hold=failed(f"it took longer than {in_words(ACT.attempt)}")))
+
+
+def _held(error: Held) -> Outcome:
+    return Outcome(ActResult(hold=error.hold, is_forbidden=error.is_forbidden), error.news)
 
 
 def _refuse_what_waited() -> None:
-    """Refuse facts that grew old in the queue, by the server's clock, over all attempts."""
+    """Refuse facts that grew old in the queue, by the clock of Temporal."""
     info = activity.info()
     waited = info.started_time - info.scheduled_time
     if waited > FRESH:
-        raise not_true(f"the order to act was {in_words(waited)} old at attempt {info.attempt}: asking anew")
+        raise stale(f"the order to act waited {in_words(waited)} for a worker")

@@ -7,24 +7,28 @@ time, which would make a conflict of every version that was seen earlier. Where 
 as the check's, it is read first, and the delete carries the version that was read: a request that changes
 hands meanwhile is kept.
 
-A Lease is given back only when no request is left: while one hangs on a finalizer, its remediator may still
-be at work. A person's mark that the node is healthy goes before the Lease (semantics 2.6).
+Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
+left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
+be at work. A person's mark that the node is healthy goes before the Lease (semantics 2.6), but a failure of
+that keeps no Lease.
 """
 
+import asyncio
 from contextlib import suppress
 
 from temporalio import activity
 
-from activities.asking_again import no_earlier_than_told
+from activities.chore_attempt import ChoreAttempt
 from activities.holder import is_own
+from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
+from health.chores import OF_CONFIRMATION, OF_LEASE
 from health.node import CONFIRMED_HEALTHY
 from health.references import IncidentReference, RequestReference, TargetReference
 from health.remediation_request import RemediationRequest
 from kube.client import Client
-from kube.discovery import Discovery
-from kube.errors import Conflict, Forbidden, Invalid, NotFound
-from kube.resource import NODES, Object, Resource
+from kube.errors import Conflict, Invalid, NotFound
+from kube.resource import NODES, Object
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
 READS = 3
@@ -34,72 +38,83 @@ READS = 3
 class CleanUp:
     """The activity `clean_up`."""
 
-    def __init__(self, client: Client, discovery: Discovery, leases: TargetLeases) -> None:
+    def __init__(self, client: Client, live: LiveRequests, leases: TargetLeases) -> None:
         self._client = client
-        self._discovery = discovery
+        self._live = live
         self._leases = leases
 
     @activity.defn(name=CLEAN_UP.name)
-    @no_earlier_than_told
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        """Delete what the incident made; answer what a finalizer keeps."""
-        remaining = tuple([request for request in asked.requests if not await self._is_gone(request, asked)])
-        if not remaining:
-            if asked.is_confirmed and asked.incident.target.kind == NODES.kind:
-                await self._take_off_mark(asked.incident.target)
-            await self._leases.give_back(asked.incident, with_turn=asked.is_of_control_plane)
-        return CleanUpResult(remaining=remaining)
+        """Delete what the incident made; answer what remains, and why."""
+        attempt = ChoreAttempt(CLEAN_UP)
+        gone = await asyncio.gather(*(self._delete(one, asked, attempt) for one in asked.requests))
+        hanging = tuple(one for one, is_gone in zip(asked.requests, gone, strict=True) if is_gone is False)
+        if hanging or attempt.failures:
+            return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
+        await self._take_off_mark(asked, attempt)
+        has_lease = await self._give_back(asked, attempt) is None
+        return CleanUpResult(failures=attempt.failures, has_lease=has_lease)
+
+    async def _delete(
+        self, request: RequestReference, asked: CleanUpInput, attempt: ChoreAttempt
+    ) -> bool | None:
+        """Answers whether it is gone; None: it could not be deleted."""
+        return await attempt.item(request.uid, f"delete {request}", self._is_gone(request, asked))
 
     async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
-        try:
-            resource = await self._discovery.resource(request.api_version, request.kind)
-            if request.uid in asked.doubtful:
-                deleted = await self._delete_if_owned(resource, request, asked.incident)
-            else:
-                deleted = await self._delete(resource, request)
-        except NotFound:
-            return True
+        if request.uid in asked.doubtful:
+            deleted = await self._delete_if_owned(request, asked.incident)
+        else:
+            deleted = await self._live.delete(request)
         return deleted is None or not deleted.get("metadata", {}).get("finalizers")
 
-    async def _delete(self, resource: Resource, request: RequestReference) -> Object | None:
-        """What the API server answers; None: it is gone, and somebody made another one."""
-        try:
-            return await self._client.delete(resource, request.name, request.namespace, uid=request.uid)
-        except Conflict:
-            return None
-
-    async def _delete_if_owned(
-        self, resource: Resource, request: RequestReference, incident: IncidentReference
-    ) -> Object | None:
-        """The same of a request that may be another's by now; None also if it is (semantics 2.8).
+    async def _delete_if_owned(self, request: RequestReference, incident: IncidentReference) -> Object | None:
+        """Delete one that may be another's by now; None: it is, or it is gone (semantics 2.8).
 
         Raises Conflict: it changed again and again.
         """
         for _ in range(READS - 1):
             with suppress(Conflict):
-                return await self._delete_as_read(resource, request, incident)
-        return await self._delete_as_read(resource, request, incident)
+                return await self._delete_as_read(request, incident)
+        return await self._delete_as_read(request, incident)
 
-    async def _delete_as_read(
-        self, resource: Resource, request: RequestReference, incident: IncidentReference
-    ) -> Object | None:
-        found = await self._client.get(resource, request.name, request.namespace)
-        if found["metadata"]["uid"] != request.uid or not _is_owned(found, incident):
+    async def _delete_as_read(self, request: RequestReference, incident: IncidentReference) -> Object | None:
+        found = await self._live.find(request)
+        if found is None or not _is_owned(found, incident):
             return None
-        version = found["metadata"]["resourceVersion"]
-        return await self._client.delete(
-            resource, request.name, request.namespace, uid=request.uid, resource_version=version
-        )
+        return await self._live.delete(request, found["metadata"]["resourceVersion"])
 
-    async def _take_off_mark(self, node: TargetReference) -> None:
-        """Remove the annotation of this very node."""
+    async def _give_back(self, asked: CleanUpInput, attempt: ChoreAttempt) -> bool | None:
+        """Answers None where the Lease could not be given back."""
+
+        async def give_back() -> bool:
+            await self._leases.give_back(asked.incident, with_turn=asked.is_of_control_plane)
+            return True
+
+        return await attempt.item(OF_LEASE, f"give back the Lease of {asked.incident.target}", give_back())
+
+    async def _take_off_mark(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
+        target = asked.incident.target
+        if asked.is_confirmed and target.kind == NODES.kind:
+            what = f"take the mark {CONFIRMED_HEALTHY} off {target}"
+            await attempt.item(OF_CONFIRMATION, what, self._without_mark(target))
+
+    async def _without_mark(self, node: TargetReference) -> None:
+        """Remove the annotation of this very node; one of another uid has no mark of ours."""
         patch = {"metadata": {"uid": node.uid, "annotations": {CONFIRMED_HEALTHY: None}}}
         try:
             await self._client.merge_patch(NODES, node.name, patch)
-        except (NotFound, Conflict):
+        except NotFound:
             return
-        except (Forbidden, Invalid) as error:  # Invalid is also the answer to another uid
-            activity.logger.warning("the node stays marked", extra={"reason": error.message})
+        except (Conflict, Invalid):  # the answers to another uid, and to more than that: so look
+            if await self._is_there(node):
+                raise
+
+    async def _is_there(self, node: TargetReference) -> bool:
+        with suppress(NotFound):
+            found = await self._client.get(NODES, node.name)
+            return bool(found["metadata"]["uid"] == node.uid)
+        return False
 
 
 def _is_owned(request: Object, incident: IncidentReference) -> bool:

@@ -3,6 +3,7 @@
 from typing import Self
 
 from health.announcement import Announcement
+from health.failing_acts import AT_ONCE
 from health.observation import Hold, HoldReason, failed
 from kube.errors import Forbidden, Invalid, KubernetesError, NotFound, told_wait
 
@@ -13,9 +14,11 @@ ASK_AGAIN_SECONDS = 60.0
 class Held(Exception):
     """Nothing was done; carries the hold that the activity answers with, and what is to be told of it."""
 
-    def __init__(self, hold: Hold, news: Announcement | None = None) -> None:
+    def __init__(self, hold: Hold, news: Announcement | None = None, *, is_forbidden: bool = False) -> None:
         self.hold = hold
         self.news = news
+        self.is_forbidden = is_forbidden
+        """Whether the API server said 403."""
         super().__init__(str(hold))
 
     @classmethod
@@ -23,9 +26,17 @@ class Held(Exception):
         """A hold made on the spot."""
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
+    @classmethod
+    def by(cls, error: KubernetesError, news: Announcement | None = None) -> Self:
+        """What an error of the API server means to an act."""
+        return cls(hold_of(error), news, is_forbidden=isinstance(error, Forbidden))
+
 
 def hold_of(error: KubernetesError) -> Hold:
     """The answer after an error of the API server: a refusal, or an attempt that broke off."""
-    if isinstance(error, (Forbidden, Invalid, NotFound)):
+    if isinstance(error, Forbidden):  # as kube-apiserver answers right after its start, too
+        again = AT_ONCE.total_seconds()
+        return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=again)
+    if isinstance(error, (Invalid, NotFound)):
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=ASK_AGAIN_SECONDS)
     return failed(error.message, told_wait(error))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
-from activities.held import Held, hold_of
+from activities.held import Held
 from activities.still_true import Confirmed, not_true
 from health.announcement import Announcement
 from health.openshift.machine_target import MachineTarget
@@ -51,4 +51,4 @@ def judged(
     except Conflict as error:
         raise not_true(f"{target.metadata.name} changed since the second look") from error
     except (Forbidden, Invalid) as error:
-        raise Held(hold_of(error), failed(attempt_of(asked), target, error.message)) from error
+        raise Held.by(error, failed(attempt_of(asked), target, error.message)) from error

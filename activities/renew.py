@@ -1,12 +1,13 @@
-"""renew: keep the Lease of a target while a remediator works on it."""
+"""renew: keep the Lease of the target, and the control plane's turn, while the remediator works."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from activities.asking_again import no_earlier_than_told
+from activities.chore_attempt import ChoreAttempt
 from activities.target_lease import TargetLeases
+from health.chores import OF_LEASE
 from workflows.contracts import RENEW, RenewInput, RenewResult
 
 
@@ -18,11 +19,11 @@ class Renew:
         self._now = now
 
     @activity.defn(name=RENEW.name)
-    @no_earlier_than_told
     async def renew(self, asked: RenewInput) -> RenewResult:
         """Renew the Lease if it is ours; one that is missing or foreign is left as it is (semantics 2.5)."""
-        duration = timedelta(seconds=asked.duration_seconds)
-        held = await self._leases.keep(
+        attempt, duration = ChoreAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
+        keeping = self._leases.keep(
             asked.incident, duration, self._now(), with_turn=asked.is_of_control_plane
         )
-        return RenewResult(acquired_at=held.acquired if held else None)
+        held = await attempt.item(OF_LEASE, f"renew the Lease of {asked.incident.target}", keeping)
+        return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)

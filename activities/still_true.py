@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from activities.held import Held
 from activities.live_targets import LiveTargets
+from health.failing_acts import AT_ONCE
 from health.global_stop import Stop
 from health.health_check import HealthCheck, InvalidCheckError
 from health.kinds import CHECK_KINDS
@@ -30,6 +31,13 @@ ASK_AGAIN_SECONDS = 2.0
 def not_true(message: str) -> Held:
     """The error that says what is not as it was judged."""
     return Held.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def stale(message: str) -> Held:
+    """The error that says that what admitted an act was seen too long ago."""
+    return Held.because(
+        HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=AT_ONCE.total_seconds()
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Taking: an effect under the Lease of its target, soon after the second look, or not at all.
+"""Taking: an effect under the Lease of its target, soon after admission and second look, or not at all.
 
 Where it is certain that nothing was done, the Lease is given back, so that others can have the target: but
 not if the incident held it before, or an earlier request of our own check is still at work. Where nobody
@@ -11,21 +11,24 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from activities.held import Held
-from activities.still_true import not_true
+from activities.still_true import stale
 from activities.target_lease import TargetLeases
+from health.durations import in_words
 from health.escalation import lease_duration
 from health.observation import HoldReason
 from health.target import Target
 from kube.errors import Forbidden, Invalid, NotFound
-from workflows.contracts import FRESH, ActInput
+from workflows.contracts import CLOCK_TOLERANCE, FRESH, ActInput
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The two clocks of an act: the time of day for Leases, the monotonic one for ages."""
+    """The clocks of an act."""
 
     now: Callable[[], datetime]
+    """The time of day by the API server's clock, as its latest answer tells it."""
     monotonic: Callable[[], float]
+    """Seconds of a clock that nobody sets, and that counts the time of a suspended machine too."""
 
 
 class Taking:
@@ -51,7 +54,7 @@ class Taking:
         duration = lease_duration(asked.step)
         try:
             held = await self._leases.take(asked.incident, target, duration, self._clock.now())
-            self._refuse_old_look(began)
+            self._refuse_old_facts(asked, began)
             yield held.acquired
         except Held as error:
             if error.hold.reason is not HoldReason.EARLIER_REQUEST:
@@ -66,6 +69,17 @@ class Taking:
         if not asked.holds_lease:
             await self._leases.give_back(asked.incident, with_turn=target.is_control_plane)
 
-    def _refuse_old_look(self, began: float) -> None:
+    def _refuse_old_facts(self, asked: ActInput, began: float) -> None:
+        """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.
+
+        Raises Held.
+        """
         if self._clock.monotonic() - began > FRESH.total_seconds():
-            raise not_true("the second look took too long to act on it")
+            raise stale("the second look took too long to act on it")
+        if asked.seen_at is None:
+            raise stale("nobody says when this was admitted")
+        age = self._clock.now() - asked.seen_at
+        if age > FRESH + CLOCK_TOLERANCE:
+            raise stale(f"this was admitted {in_words(age)} ago")
+        if age < -CLOCK_TOLERANCE:
+            raise stale(f"this was admitted {in_words(-age)} ahead of the clock of this worker")

@@ -16,7 +16,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, Work
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incident_sight import IncidentSight
-from health.moves import Outcome
+from health.incident_result import IncidentResult
 from runtime.insisting import one_sentence
 from workflows.messages import State
 
@@ -92,13 +92,13 @@ class Asking:
         if sight.status != "Completed":
             return sight
         handle = self._client.get_workflow_handle(
-            sight.incident.workflow_id, run_id=sight.run_id, result_type=Outcome
+            sight.incident.workflow_id, run_id=sight.run_id, result_type=IncidentResult
         )
         try:
-            outcome = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
+            result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
         except (WorkflowFailureError, RPCError) as error:
             return dataclasses.replace(sight, problem=one_sentence(error))
-        return dataclasses.replace(sight, outcome=outcome)
+        return dataclasses.replace(sight, outcome=result.outcome)
 
 
 def _problem(error: RPCError) -> str:

@@ -220,5 +220,6 @@ class Detector:
         storm = self._storms.hold(incident.check)
         seen = self._picture.targets.get(incident.check, incident.target.name)
         before = self._attempts.before(TargetName.of(incident.target), seen)
-        glance = Glance(self._picture, incident, sight, wall_clock(), storm, before, self._clock.hold())
-        return glance.observation()
+        now = wall_clock()
+        glance = Glance(self._picture, incident, sight, now, storm, before, self._clock.hold())
+        return glance.observation().model_copy(update={"seen_at": now})

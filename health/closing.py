@@ -8,11 +8,12 @@ healthyDelay would run, nor is remediated by these requests. Then everything goe
 
 from datetime import datetime
 
+from health.cleaning import cleaning
 from health.disrupted import disrupted, is_in_between
 from health.healthy_delay import Delay
-from health.marks import OLD, healthy, old
+from health.marks import healthy, old, seconds_until_old
 from health.memory import Memory
-from health.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew
+from health.moves import End, MarkRequests, Move, Outcome, Phase, Renew
 from health.observation import Observation, TargetState
 from health.request_sight import RequestSight
 from health.resting import rest, seconds_until
@@ -29,7 +30,7 @@ def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
         if _is_end_of_node_expected(seen):
             return rest(Phase.REMEDIATING, f"{seen.reason}; its remediator expects that, and is not done yet")
     if memory.owns_something or seen.requests or seen.is_confirmed:
-        return CleanUp(seen.reason)
+        return cleaning(seen, memory, now, seen.reason)
     return End(_outcome(seen.state, memory), seen.reason)
 
 
@@ -44,7 +45,8 @@ def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: d
     delay = _delay(seen)
     details = f"{seen.reason}; {delay}"
     news = () if delay.is_for_good else (healthy(one, now) for one in kept)
-    marks = tuple(mark for mark in (*news, *(old(one, now) for one in kept)) if mark is not None)
+    due = (*news, *(old(one, now) for one in kept))
+    marks = tuple(mark for mark in due if mark is not None and not memory.is_put_off(mark, now))
     if marks:
         return MarkRequests(marks, Phase.HEALTHY_DELAY, details)
     renewal = seconds_until(memory.renew_at, now) if memory.may_hold_lease else None
@@ -52,7 +54,7 @@ def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: d
         return Renew(Phase.HEALTHY_DELAY, details)
     waits = [delay.remaining(one, now) for one in kept]
     ends = [wait.total_seconds() for wait in waits if wait is not None]
-    ages = (seconds_until(one.created + OLD, now) for one in kept if not one.is_flagged_as_old)
+    ages = (seconds_until_old(one, now) for one in kept)
     return rest(Phase.HEALTHY_DELAY, details, max(ends, default=None), renewal, *ages)
 
 

@@ -6,6 +6,7 @@ What the cluster shows of ours is kept, and cleaned up, whoever made it. The sam
 from datetime import datetime
 
 from health.escalation import Plan, lease_duration
+from health.incident_result import recorded
 from health.memory import Memory
 from health.observation import ENDED, Observation, TargetState
 
@@ -13,7 +14,7 @@ from health.observation import ENDED, Observation, TargetState
 def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """The memory after a look."""
     known = _watching_the_mark(_recognizing_the_deletion(memory, seen, now), seen, now)
-    adopted = _checking_lease(_adopting(known, seen, now), seen, now)
+    adopted = _recording(_checking_lease(_adopting(known, seen, now), seen, now), seen, now)
     return _exhausting(_starting_over(_spending(adopted, seen, now), seen), seen, now)
 
 
@@ -54,6 +55,12 @@ def _adopting(memory: Memory, seen: Observation, now: datetime) -> Memory:
         "renew_at": memory.renew_at or now,
     }
     return memory.model_copy(update=changes)
+
+
+def _recording(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    known = {request.uid for request in memory.requests}
+    records = recorded(memory.records, seen.requests, known, now)
+    return memory if records == memory.records else memory.model_copy(update={"records": records})
 
 
 def _checking_lease(memory: Memory, seen: Observation, now: datetime) -> Memory:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from health.moves import RequestMark
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT, as_time
 from health.request_sight import RequestSight
+from health.resting import seconds_until
 from health.timestamps import stamp
 
 OLD = timedelta(hours=48)
@@ -43,6 +44,12 @@ def old(request: RequestSight, now: datetime) -> RequestMark | None:
     if request.is_flagged_as_old or now < request.created + OLD:
         return None
     return RequestMark(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
+
+
+def seconds_until_old(request: RequestSight, now: datetime) -> float | None:
+    """How long until a request is to be flagged; None where it is, or should be by now."""
+    grows_old = request.created + OLD
+    return None if request.is_flagged_as_old or now >= grows_old else seconds_until(grows_old, now)
 
 
 def with_marks(requests: Iterable[RequestSight], marks: Iterable[RequestMark]) -> tuple[RequestSight, ...]:

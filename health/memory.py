@@ -3,13 +3,17 @@
 What a look at the cluster adds is `health.learning`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Self
 
+from health.chores import Chore, ChoreFailure, ChoreNote, after_attempt, put_off
 from health.escalation import CLASSIC_LEASE, lease_duration
+from health.failing_acts import FailingActs, after_failure, told
 from health.frozen import Frozen
+from health.incident_result import MOST_RECORDS, OrderRecord, RequestRecord
+from health.left_behind import LeftBehind
 from health.marks import added, with_marks
 from health.moves import RequestMark
 from health.observation import Hold, Observation
@@ -60,8 +64,16 @@ class Memory(Frozen):
     """Whether no step was left to try, the last time that anybody could tell."""
     marks: tuple[RequestMark, ...] = ()
     """What it wrote on requests; the detector's sight may be a moment older."""
+    notes: tuple[ChoreNote, ...] = ()
+    """What it could not do beside its steps, and when that is tried again."""
+    clean_up_at: datetime | None = None
+    """When all is to be cleaned up again, because something of it remained; None: nothing did."""
+    cleaned_up: tuple[str, ...] = ()
+    """The uids of the requests that were seen when it was cleaned up last."""
     found: Hold | None = None
     """What held the latest act, as only the act could see; None once an act did its step."""
+    failing: FailingActs | None = None
+    """The row of acts that failed, up to the latest; None once one did its step."""
     lost: int = 0
     """Requests that somebody deleted while the target was unhealthy: each counts as an attempt."""
     lost_at: datetime | None = None
@@ -75,6 +87,12 @@ class Memory(Frozen):
     """By order of a person: all requests go, then the steps are taken anew from `first_step`."""
     first_step: str = ""
     """The name of a template; "" for the first one."""
+    records: tuple[RequestRecord, ...] = ()
+    """Of all requests that it made or found, for its result."""
+    orders: tuple[OrderRecord, ...] = ()
+    """Of people, for its result."""
+    began: datetime | None = None
+    """When its first run was started; None: this is the first."""
     left_alone: bool = False
     left_alone_reason: str = ""
     left_alone_until: datetime | None = None
@@ -154,12 +172,14 @@ class Memory(Frozen):
             "is_of_control_plane": request.is_of_control_plane,
             "has_acted": True,
             "has_given_back": False,
+            "clean_up_at": None,
             "found": None,
+            "failing": None,
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
             "made_under": acquired or self.lease_acquired_at,
             # Nobody says until when the Lease runs of a request that was found: it is renewed at once.
-            "renew_at": now + duration if acquired else now,
+            "renew_at": now + duration / 2 if acquired else now,
             "skips_back_off": False,
         }
         return self.model_copy(update=changes)
@@ -171,13 +191,15 @@ class Memory(Frozen):
         duration = lease_duration(step)
         changes: dict[str, object] = {
             "has_acted": True,
+            "found": None,
+            "failing": None,
             "deleted_at": now if step.action is Action.DELETE else None,
             "may_have_deleted": False,
             "marked_at": now if step.action is Action.MARK else None,
             "attempt": self.attempt_of(seen),
             "lease_seconds": duration.total_seconds(),
             "lease_acquired_at": acquired or self.lease_acquired_at,
-            "renew_at": now + duration,
+            "renew_at": now + duration / 2,
             "skips_back_off": False,
         }
         return self.model_copy(update=changes)
@@ -197,26 +219,76 @@ class Memory(Frozen):
         """The same once these annotations were written."""
         return self.model_copy(update={"marks": added(self.marks, marks)})
 
+    def having_failed_to_act(
+        self, hold: Hold, seen: Observation, now: datetime, spread: float, *, is_forbidden: bool
+    ) -> Self:
+        """The same once an act was held by `hold`, which nobody but the act may see."""
+        failing = after_failure(self.failing, hold, seen, now, spread)
+        found = told(hold, failing, now, is_forbidden=is_forbidden)
+        return self.model_copy(update={"failing": failing, "found": found})
+
     def having_given_back(self) -> Self:
         """The same once the Lease was given back, while the requests stay."""
         changes = {"may_hold_lease": False, "has_given_back": True, "lease_acquired_at": None}
         return self.model_copy(update=changes)
 
-    def having_cleaned_up(
-        self, remaining: tuple[RequestReference, ...], seen: Iterable[RequestSight] = ()
-    ) -> Self:
-        """The same once all requests were deleted but those that a finalizer keeps.
+    def having_cleaned_up(self, left: LeftBehind, seen: Iterable[RequestSight], now: datetime) -> Self:
+        """The same once all was cleaned up but what is `left`; its failures are noted already.
 
-        `seen` is how they were seen before: what somebody else was deleting then was not withdrawn by us.
+        `seen` is how the requests were seen before: what somebody else was deleting then was not withdrawn by
+        us. While a request is there its remediator may be at work, so the Lease is kept.
         """
-        not_ours = {one.uid for one in seen if one.is_being_deleted}.difference(self.withdrawn)
+        before = tuple(seen)
+        not_ours = {one.uid for one in before if one.is_being_deleted}.difference(self.withdrawn)
         changes: dict[str, object] = {
-            "requests": remaining,
-            "withdrawn": tuple(one.uid for one in remaining if one.uid not in not_ours),
-            "may_hold_lease": bool(remaining),
-            "renew_at": None,
-            "lease_acquired_at": None,
+            "requests": left.requests,
+            "withdrawn": tuple(one.uid for one in left.hanging if one.uid not in not_ours),
+            "may_hold_lease": left.has_lease,
+            "clean_up_at": left.again_at(self.notes, now),
+            "cleaned_up": tuple(sorted(one.uid for one in before)),
         }
-        if not remaining:
+        if not left.has_lease:
+            changes |= {"renew_at": None, "lease_acquired_at": None}
+        if not left.requests:
             changes |= {"spent": (), "marks": (), "has_given_back": False, "is_exhausted": False}
         return self.model_copy(update=changes)
+
+    def having_tried(
+        self,
+        chore: Chore,
+        tried: Collection[str],
+        failures: Iterable[ChoreFailure],
+        now: datetime,
+        spread: float,
+    ) -> Self:
+        """The same once `chore` was tried for the subjects `tried`: what it could not do is noted."""
+        return self.model_copy(
+            update={"notes": after_attempt(self.notes, chore, tried, failures, now, spread)}
+        )
+
+    def note_of(self, chore: Chore, subject: str, now: datetime) -> ChoreNote | None:
+        """Why this chore is not done now, though it is due; None: it may be tried."""
+        return put_off(self.notes, chore, subject, now)
+
+    def next_try_of(self, chore: Chore, subject: str) -> datetime | None:
+        """When this chore is tried again; None where it did not fail."""
+        notes = (one for one in self.notes if (one.chore, one.subject) == (chore, subject))
+        return next((note.next_try for note in notes), None)
+
+    def is_put_off(self, mark: RequestMark, now: datetime) -> bool:
+        """Whether this was to be written before, failed, and is not tried again yet."""
+        return self.note_of(Chore.MARK, mark.request.uid, now) is not None
+
+    def ordered(self, order: OrderRecord) -> Self:
+        """The same once a person gave an order."""
+        return self.model_copy(update={"orders": (*self.orders, order)[-MOST_RECORDS:]})
+
+    def resting(self, now: datetime) -> Self:
+        """The same when it rests: what is due and was not tried has become needless."""
+        left = tuple(note for note in self.notes if now < note.next_try)
+        return self if left == self.notes else self.model_copy(update={"notes": left})
+
+    @property
+    def next_try(self) -> datetime | None:
+        """When the first chore that failed is tried again."""
+        return min((note.next_try for note in self.notes), default=None)

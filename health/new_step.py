@@ -8,6 +8,7 @@ deleted itself, or the detector knows as an earlier remediation, is no loss (`Me
 from datetime import datetime, timedelta
 
 from health.back_off import after_a_loss, delay
+from health.failing_acts import basis_of
 from health.memory import Memory
 from health.moves import Act, Phase, Rest
 from health.observation import HoldReason, Observation
@@ -19,6 +20,9 @@ def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> A
     """Act, or why not yet."""
     if seen.hold is not None and not _is_skipped(seen, memory):
         return hold(seen)
+    failing = memory.failing
+    if failing is not None and failing.basis == basis_of(seen) and now < failing.next_act:
+        return rest(Phase.HELD, f"{seen.reason}; {failing.words}", seconds_until(failing.next_act, now))
     due = due_after_a_loss(seen, memory)
     if due is not None and now < due:
         lost = "mark" if seen.steps[number].action is Action.MARK else "request"

@@ -18,24 +18,35 @@ Orders of people add up: each ends when its own time is over, and `resume` ends 
 
 from datetime import datetime
 
+from health.cleaning import cleaning
 from health.closing import closing
 from health.disrupted import disrupted, is_disrupted
 from health.memory import Memory
-from health.moves import CleanUp, Move, Phase, Rest
+from health.moves import Move, Phase, Rest
 from health.new_step import new_step
 from health.observation import ENDED, Observation, TargetState
 from health.remediating import remediating
-from health.resting import LONGEST_REST, hold, seconds_until
+from health.resting import LONGEST_REST, hold, rest, seconds_until
 
 
 def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
-    """The next move of an incident that sees `seen` and remembers `memory`."""
+    """The next move of an incident that sees `seen` and remembers `memory`.
+
+    No rest is longer than until a chore that failed is tried again.
+    """
+    move = _by_rule(seen, memory, now)
+    if not isinstance(move, Rest) or memory.next_try is None:
+        return move
+    return rest(move.phase, move.details, move.seconds, seconds_until(memory.next_try, now))
+
+
+def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
     if seen.state in ENDED:
         return closing(seen, memory, now)
     if memory.left_alone:
         return _leave_alone(seen, memory, now)
     if memory.starts_over and (memory.owns_something or seen.requests):
-        return CleanUp(f"{seen.reason}; starts over by order")
+        return cleaning(seen, memory, now, f"{seen.reason}; starts over by order")
     if is_disrupted(seen, memory):
         return disrupted(seen, memory, now)
     if seen.requests or memory.spent:
@@ -57,5 +68,5 @@ def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) 
 def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
     why = f"left alone: {memory.left_alone_reason}"
     if memory.owns_something or seen.requests:
-        return CleanUp(why)
+        return cleaning(seen, memory, now, why)
     return Rest(Phase.LEFT_ALONE, f"{seen.reason}; {why}", seconds_until(memory.left_alone_until, now))

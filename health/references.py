@@ -90,6 +90,14 @@ class Step(Frozen):
     """How long its request may take; None: no limit."""
     action: Action = Action.REQUEST
 
+    def order_for(self, target: TargetReference) -> str:
+        """What it does to `target`, in words: "create Reboot from template ns/fast for Node/node-1"."""
+        if self.action is not Action.REQUEST:
+            return f"{self.action.lower()} {target}"
+        template = self.template
+        name = "/".join(part for part in (template.namespace, template.name) if part)
+        return f"create {template.request_kind} from template {name} for {target}"
+
 
 class IncidentReference(Frozen):
     """One incident: a check, a target that it found unhealthy, and the cluster that both live in."""

@@ -10,8 +10,9 @@ Without a template left the incident waits for `resume`.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from health.chores import OF_LEASE, Chore
 from health.escalation import Course, Plan
-from health.marks import OLD, old, timed_out, unhealthy
+from health.marks import old, seconds_until_old, timed_out, unhealthy
 from health.memory import Memory
 from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, RequestMark, Rest
 from health.new_step import new_step
@@ -19,6 +20,10 @@ from health.observation import Observation, TargetState
 from health.overdue import overdue_at
 from health.request_sight import RequestSight
 from health.resting import hold, rest, seconds_until, seconds_until_after
+from health.timestamps import stamp
+
+STOP_PATIENCE = timedelta(minutes=1)
+"""How long a step waits for the request before it to be told to stop, where that fails."""
 
 
 def remediating(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -59,11 +64,32 @@ class _Remediation:
             return self._in_time(Rest(Phase.HELD, self._details, waits))
         if self.seen.state is TargetState.WAITING:
             return self._in_time(Rest(Phase.WAITING, self._details, self.seen.remaining_seconds))
+        untold = self._untold()
+        if untold is not None:
+            return self._in_time(untold)
         move = new_step(self._course.next_step, self.seen, self.memory, self.now)
         return self._in_time(move) if isinstance(move, Rest) else move
 
+    def _untold(self) -> Rest | None:
+        """Wait, for a bounded time, for a request that is over and cannot be told so.
+
+        Its remediator may be at work beside that of the next step.
+        """
+        for request in self._course.over:
+            note = self.memory.note_of(Chore.MARK, request.uid, self.now)
+            if request.timed_out_at is not None or request.succeeded or note is None:
+                continue
+            until = note.since + STOP_PATIENCE
+            if self.now < until:
+                details = (
+                    f"{self._details}; the next step waits until {stamp(until)} for it to be told to stop"
+                )
+                return rest(Phase.HELD, details, seconds_until(until, self.now))
+        return None
+
     def _marks(self) -> Move | None:
-        marks = tuple(mark for one in self.seen.requests for mark in self._marks_of(one) if mark is not None)
+        due = (mark for one in self.seen.requests for mark in self._marks_of(one) if mark is not None)
+        marks = tuple(mark for mark in due if not self.memory.is_put_off(mark, self.now))
         return MarkRequests(marks, self._phase, self._details) if marks else None
 
     def _marks_of(self, request: RequestSight) -> tuple[RequestMark | None, ...]:
@@ -75,7 +101,7 @@ class _Remediation:
         )
 
     def _give_back(self) -> Move | None:
-        if not self._is_overdue or not self.memory.may_hold_lease:
+        if not self._is_overdue or not self.memory.may_hold_lease or self._is_give_back_put_off:
             return None
         return GiveBack(self._phase, f"{self._details}; overdue")
 
@@ -89,13 +115,17 @@ class _Remediation:
     def _in_time(self, rest_: Rest) -> Rest:
         """Rest, but not longer than until the next chore."""
         renewal = seconds_until(self.memory.renew_at, self.now) if self._keeps_lease else None
-        overdue = seconds_until_after(self._overdue_at, self.now) if self.memory.may_hold_lease else None
+        may_give_back = self.memory.may_hold_lease and not self._is_give_back_put_off
+        overdue = seconds_until_after(self._overdue_at, self.now) if may_give_back else None
         timer = self.seen.remaining_seconds if self.seen.state is TargetState.WAITING else None
         return rest(rest_.phase, rest_.details, rest_.seconds, renewal, overdue, timer, *self._grow_old())
 
     def _grow_old(self) -> list[float | None]:
-        young = [one for one in self.seen.requests if not one.is_flagged_as_old]
-        return [seconds_until(one.created + OLD, self.now) for one in young if self._can_tell]
+        return [seconds_until_old(one, self.now) for one in self.seen.requests if self._can_tell]
+
+    @property
+    def _is_give_back_put_off(self) -> bool:
+        return self.memory.note_of(Chore.CLEAN_UP, OF_LEASE, self.now) is not None
 
     @property
     def _keeps_lease(self) -> bool:

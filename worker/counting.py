@@ -17,8 +17,8 @@ from temporalio.worker import (
 )
 
 from health.references import Action
-from worker.tally import DONE, FAILED, HELD, LOST, REQUESTED, Tally
-from workflows.contracts import ACT, ActInput, ActResult
+from worker.tally import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, Tally
+from workflows.contracts import ACT, ActInput, ActResult, CleanUpResult, MarkResult, RenewResult
 from workflows.messages import WORKFLOW, RemediationInput
 
 _INCIDENT_ENDED = "paramedic_incident_ended"
@@ -50,14 +50,20 @@ class _CountedActivity(ActivityInboundInterceptor):
         self._tally = tally
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401  as the SDK says
-        if activity.info().activity_type != ACT.name:
-            return await super().execute_activity(input)
+        name = activity.info().activity_type
+        if name != ACT.name:
+            return self._chore(name, await super().execute_activity(input))
         try:
             result: ActResult = await super().execute_activity(input)
         except Exception as error:
             self._tally.act_ended(FAILED, type(error).__name__)
             raise
         self._count(input.args[0], result)
+        return result
+
+    def _chore(self, name: str, result: MarkResult | RenewResult | CleanUpResult) -> object:
+        for failure in result.failures:
+            self._tally.chore_failed(name, FORBIDDEN if failure.is_forbidden else FAILED)
         return result
 
     def _count(self, asked: ActInput, result: ActResult) -> None:
@@ -74,8 +80,8 @@ class _CountedActivity(ActivityInboundInterceptor):
 
 class _CountedWorkflow(WorkflowInboundInterceptor):
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002, ANN401  as the SDK says
-        outcome = await super().execute_workflow(input)
+        result = await super().execute_workflow(input)
         if workflow.info().workflow_type == WORKFLOW and not workflow.unsafe.is_replaying():
             start: RemediationInput = input.args[0]
-            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check.kind, outcome)
-        return outcome
+            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check.kind, result.outcome)
+        return result

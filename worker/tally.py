@@ -5,11 +5,13 @@ What can be counted is there from the start, at 0: of a series that begins at 1 
 
 from prometheus_client import CollectorRegistry, Counter
 
+from health.chores import Chore
 from health.kinds import CHECK_KINDS
 from health.moves import Outcome
 from health.references import CheckReference
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
+FORBIDDEN = "Forbidden"
 
 
 class Tally:
@@ -28,6 +30,12 @@ class Tally:
             ("result", "reason"),
             registry=registry,
         )
+        self._chores = Counter(
+            "paramedic_chore_failures",
+            "What could not be done beside steps (annotate, renew, delete, give back), and is tried again.",
+            ("chore", "reason"),
+            registry=registry,
+        )
         self._deletions = Counter(
             "mapi_machinehealthcheck_remediation_success",
             "Machines whose deletion was asked for, by the check that found them unhealthy.",
@@ -35,6 +43,9 @@ class Tally:
             registry=registry,
         )
         self._acts.labels(REQUESTED, "")
+        for chore in Chore:
+            for reason in (FAILED, FORBIDDEN):
+                self._chores.labels(chore, reason)
         for kind in CHECK_KINDS:
             for outcome in Outcome:
                 self._incidents.labels(kind, outcome)
@@ -46,6 +57,10 @@ class Tally:
     def act_ended(self, result: str, reason: str = "") -> None:
         """Count an attempt to act."""
         self._acts.labels(result, reason).inc()
+
+    def chore_failed(self, chore: str, reason: str) -> None:
+        """Count one item of a chore that could not be done."""
+        self._chores.labels(chore, reason).inc()
 
     def machine_deleted(self, check: CheckReference) -> None:
         """Count a deletion that was asked for, as the reference does."""

@@ -1,7 +1,6 @@
 """Worker: wiring of workflows and activities of one cluster. It reads the clocks that activities take."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,6 +10,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, UnsandboxedWorkflowRunn
 
 from activities.act import Act, steps
 from activities.clean_up import CleanUp
+from activities.live_requests import LiveRequests
 from activities.mark import Mark
 from activities.renew import Renew
 from activities.still_true import SecondLook
@@ -21,6 +21,7 @@ from health.check_kind import CheckKind
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.resource import resource_of
+from kube.server_clock import monotonic_clock
 from kube.shared_reads import SharedReads
 from runtime.connections import Connections, connected
 from runtime.insisting import insist
@@ -34,7 +35,7 @@ from workflows.remediation import Remediation
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """How long a worker that is told to end lets its activities finish: an act is never cut short."""
 CACHED_INCIDENTS = 5_000
-"""More than a bad night has: what is not cached is replayed for each task and query (docs/decisions/0011)."""
+"""A matter of memory, about 50 KB each: what is not cached is replayed for each task and query."""
 STICKY = timedelta(seconds=1)
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 
@@ -50,7 +51,8 @@ async def run(settings: Settings) -> None:
 def _worker(settings: Settings, connections: Connections, temporal: TemporalClient) -> Worker:
     client, discovery = connections.kubernetes, Discovery(connections.transport)
     leases = TargetLeases(client, settings.lease_namespace)
-    clock = Clock(now=_wall_clock, monotonic=time.monotonic)
+    clock = Clock(now=connections.transport.server_clock.now, monotonic=monotonic_clock)
+    live = LiveRequests(client, discovery)
     second_look = SecondLook(client, SharedReads(client), settings.lease_namespace)
     telling = Telling(client, settings.identity, _wall_clock)
     return Worker(
@@ -59,12 +61,12 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
         workflows=[Remediation],
         activities=[
             Act(steps(client, discovery, leases, second_look, clock), telling).act,
-            CleanUp(client, discovery, leases).clean_up,
-            Renew(leases, _wall_clock).renew,
-            Mark(client, discovery).mark,
+            CleanUp(client, live, leases).clean_up,
+            Renew(leases, clock.now).renew,
+            Mark(live).mark,
         ],
         interceptors=[Counting(Tally(connections.metrics))],
-        # Tests run the workflows in the sandbox; here it would cost a third of all CPU (docs/decisions/0011).
+        # Tests run the workflows in the sandbox; here it would cost a third of all CPU (docs/decisions/0015).
         workflow_runner=UnsandboxedWorkflowRunner(),
         workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
         activity_task_poller_behavior=PollerBehaviorAutoscaling(),

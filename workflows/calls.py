@@ -1,7 +1,7 @@
 """Calls of activities, by their contracts: timeouts and retries come from there and from nowhere else.
 
-What changes the cluster is tried once inside the workflow's own task, as a local activity: it costs the
-Temporal server half as much as one that goes through its queues (docs/decisions/0011).
+Each is an ordinary activity, so that the Temporal UI shows what went in, what came out and every attempt, and
+a query never repeats one (docs/decisions/0015).
 """
 
 import asyncio
@@ -9,21 +9,19 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, FailureError
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from health.frozen import Frozen
     from health.observation import Hold, Observation
     from health.references import IncidentReference
     from health.telling import cut_to_bytes
-    from workflows.contracts import OBSERVE, ONCE, Contract, ObserveInput, eyes_queue
+    from workflows.contracts import OBSERVE, Contract, ObserveInput, eyes_queue
 
 Result = TypeVar("Result")
 
 SUMMARY_BYTES = 350
 """Of the JSON of a summary in the Temporal UI; the server takes 400, with what is written around it."""
-LAST_CHANGE = "last_change"
-"""The memo that says what an incident ordered last of what changes the cluster."""
 
 
 def ask(
@@ -50,61 +48,24 @@ def _take_note(asking: asyncio.Task[Observation]) -> None:
         asking.exception()
 
 
-def queue(
-    contract: Contract, argument: Frozen, result: type[Result] | None, *, summary: str
-) -> workflow.ActivityHandle[Any]:
-    """Start an activity through Temporal's queues; `summary` says in the UI what it is for."""
-    return workflow.start_activity(
+async def call(contract: Contract, argument: Frozen, result: type[Result], *, summary: str) -> Result:
+    """What an activity of a worker answers; `summary` says in the UI what it is for.
+
+    Raises:
+        ActivityError: no worker took it in time, or was done in time.
+
+    """
+    answer: Any = await workflow.execute_activity(
         contract.name,
         argument,
         result_type=result,
-        task_queue=workflow.info().task_queue,
         start_to_close_timeout=contract.start_to_close,
+        schedule_to_close_timeout=contract.schedule_to_close,
         retry_policy=contract.retry,
         summary=in_summary(summary),
     )
-
-
-async def once(contract: Contract, argument: Frozen, result: type[Result] | None, *, summary: str) -> Result:
-    """One attempt, inside this task.
-
-    Raises FailureError, of several kinds: the SDK says the same thing otherwise in a replay (seen with 1.35).
-    """
-    # A task ends before its local activity when a query comes or 8 s pass. A replay joins tasks that ended
-    # without a command and tells all of them the last one's time: `workflow.now()` changes, the incident
-    # decides otherwise than it did, and is stuck for good (seen with 1.35). So there always is a command. A
-    # timer will not do: one that is cancelled in the same task is left out, in a replay even if it was sent.
-    workflow.upsert_memo({LAST_CHANGE: contract.name})
-    answer: Result = await workflow.execute_local_activity(
-        contract.name,
-        argument,
-        result_type=result,
-        start_to_close_timeout=contract.start_to_close,
-        retry_policy=ONCE,
-        summary=in_summary(summary),
-    )
-    return answer
-
-
-async def until_done(
-    contract: Contract, argument: Frozen, result: type[Result] | None, *, summary: str
-) -> Result:
-    """`once`, and what fails is left to Temporal, to be tried for as long as it takes."""
-    try:
-        return await once(contract, argument, result, summary=summary)
-    except FailureError as error:
-        wait = _told_wait(error)
-        if wait:
-            # So Temporal waits before all attempts but the first of a queue.
-            await workflow.sleep(wait, summary=in_summary(summary))
-        answer: Result = await queue(contract, argument, result, summary=summary)
-        return answer
-
-
-def _told_wait(error: FailureError) -> timedelta | None:
-    """How long the attempt itself said to wait before the next one; the same in a replay."""
-    failure = _failure(error)
-    return failure.next_retry_delay if isinstance(failure, ApplicationError) else None
+    done: Result = answer
+    return done
 
 
 def in_summary(words: str) -> str:
@@ -112,11 +73,6 @@ def in_summary(words: str) -> str:
     return cut_to_bytes(words, SUMMARY_BYTES)
 
 
-def in_words(error: FailureError) -> str:
-    """What broke an attempt off; the same in a replay."""
-    return str(_failure(error))
-
-
-def _failure(error: FailureError) -> BaseException:
-    """What the activity raised: a replay wraps it, and the first run does not (seen with 1.35)."""
-    return error.cause if isinstance(error, ActivityError) and error.cause else error
+def in_words(error: ActivityError) -> str:
+    """What broke a call off."""
+    return str(error.cause or error)

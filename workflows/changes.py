@@ -1,25 +1,29 @@
-"""Changes: how an incident changes the cluster: each call is always finished, and remembered.
+"""Changes: how an incident changes the cluster: each call is finished or given up, and its end remembered.
 
-A call cut short would lose the object that it made; so a cancel in the middle waits for its end.
+A call cut short would lose the object that it made; so a cancel in the middle waits for its end, which its
+contract bounds.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from health.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
     from health.escalation import Plan
+    from health.incident_result import IncidentResult, ended
+    from health.left_behind import LeftBehind
     from health.memory import Memory
-    from health.moves import Outcome, RequestMark
+    from health.moves import End, RequestMark
     from health.new_step import due_after_a_loss
     from health.observation import Hold, HoldReason, Observation, failed
     from health.references import Action, IncidentReference, RequestReference, Step
     from health.request_sight import RequestSight
     from health.verdict import Fact
-    from workflows.calls import Result, in_words, once, until_done
+    from workflows.calls import Result, call, in_words
     from workflows.contracts import (
         ACT,
         CLEAN_UP,
@@ -29,7 +33,9 @@ with workflow.unsafe.imports_passed_through():
         ActResult,
         CleanUpInput,
         CleanUpResult,
+        Contract,
         MarkInput,
+        MarkResult,
         RenewInput,
         RenewResult,
     )
@@ -63,13 +69,21 @@ class Changes(Orders):
             self._seen = None
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
-            self._seen = seen.model_copy(update={"hold": result.hold})
-            self._remember(found=result.hold, may_have_deleted=_may_have_deleted(step, result.hold))
+            self._held(step, seen, result)
         else:
             self._seen = seen.model_copy(update={"requests": (*seen.requests, result.request)})
             self._memory = self._memory.having_acted(
                 step, result.request, result.lease_acquired_at, workflow.now()
             )
+
+    def _held(self, step: Step, seen: Observation, result: ActResult) -> None:
+        hold = result.hold or failed("it answered neither what it did nor why not")
+        self._memory = self._memory.having_failed_to_act(
+            hold, seen, workflow.now(), workflow.random().random(), is_forbidden=result.is_forbidden
+        )
+        self._remember(may_have_deleted=_may_have_deleted(step, hold))
+        # What failed waits by the row of failures; every other hold says itself when to ask again.
+        self._seen = seen if self._memory.failing else seen.model_copy(update={"hold": hold})
 
     def _order_to_act(self, number: int, seen: Observation, fact: Fact, now: datetime) -> ActInput:
         known = self._known(seen, seen.steps[number])
@@ -78,6 +92,7 @@ class Changes(Orders):
             run_id=workflow.info().run_id,
             step=seen.steps[number],
             fact=fact,
+            seen_at=seen.seen_at,
             generation=seen.generation,
             known=known,
             settled=self._memory.settled(known, seen),
@@ -100,45 +115,88 @@ class Changes(Orders):
         return tuple(one for one in unseen if plan.step_of(one) in (step, None))
 
     async def _attempt(self, asked: ActInput) -> ActResult:
+        summary = f"{asked.step.order_for(self._incident.target)}: {self._details}"
         try:
-            return await once(ACT, asked, ActResult, summary=self._details)
-        except FailureError as error:
+            return await call(ACT, asked, ActResult, summary=summary)
+        except ActivityError as error:
             return ActResult(hold=failed(in_words(error)))
 
     async def _mark(self, marks: tuple[RequestMark, ...]) -> None:
+        tried = {mark.request.uid: f"annotate {mark.request}" for mark in marks}
         asked = MarkInput(incident=self._incident, marks=marks)
-        await self._finish(until_done(MARK, asked, None, summary=self._details))
-        self._memory = self._memory.having_marked(marks)
+        try:
+            failures = (await self._chore_of(MARK, asked, MarkResult)).failures
+        except ActivityError as error:
+            failures = _all(tried, error)
+        self._tried(Chore.MARK, tried, failures)
+        failed_for = {failure.subject for failure in failures}
+        written = tuple(mark for mark in marks if mark.request.uid not in failed_for)
+        self._memory = self._memory.having_marked(written)
 
     async def _renew(self) -> None:
         seconds, with_turn = self._memory.lease_seconds, self._memory.is_of_control_plane
         asked = RenewInput(incident=self._incident, duration_seconds=seconds, is_of_control_plane=with_turn)
-        result = await self._finish(until_done(RENEW, asked, RenewResult, summary=self._details))
+        tried = {OF_LEASE: f"renew the Lease of {self._incident.target}"}
+        try:
+            result = await self._chore_of(RENEW, asked, RenewResult)
+        except ActivityError as error:
+            result = RenewResult(failures=_all(tried, error))
+        self._tried(Chore.RENEW, tried, result.failures)
+        if result.failures:
+            self._remember(renew_at=self._memory.next_try_of(Chore.RENEW, OF_LEASE))
+            return
         acquired = result.acquired_at or self._memory.lease_acquired_at
-        self._remember(renew_at=workflow.now() + timedelta(seconds=seconds), lease_acquired_at=acquired)
+        self._remember(renew_at=workflow.now() + timedelta(seconds=seconds / 2), lease_acquired_at=acquired)
 
     async def _give_back(self) -> None:
         """Give back the Lease, and keep the requests."""
-        asked = CleanUpInput(
-            incident=self._incident, requests=(), is_of_control_plane=self._memory.may_hold_turn
-        )
-        await self._finish(until_done(CLEAN_UP, asked, CleanUpResult, summary=self._details))
-        self._memory = self._memory.having_given_back()
+        left = await self._clean(CleanUpInput(incident=self._incident, requests=()))
+        if not left.has_lease:
+            self._memory = self._memory.having_given_back()
 
-    async def _clean_up(self, seen: Observation) -> tuple[RequestReference, ...]:
-        """Delete all requests; answers what a finalizer keeps."""
+    async def _clean_up(self, seen: Observation) -> bool:
+        """Delete all requests; answers whether nothing remains."""
         visible = {request.uid for request in seen.requests}
         asked = CleanUpInput(
             incident=self._incident,
             requests=self._memory.requests,
             doubtful=tuple(one.uid for one in self._memory.requests if one.uid not in visible),
-            is_of_control_plane=self._memory.may_hold_turn,
             is_confirmed=seen.is_confirmed,
         )
-        result = await self._finish(until_done(CLEAN_UP, asked, CleanUpResult, summary=self._details))
-        self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
-        self._memory = self._memory.having_cleaned_up(result.remaining, self._requests)
-        return result.remaining
+        left = await self._clean(asked)
+        self._memory = self._memory.having_cleaned_up(left, self._requests, workflow.now())
+        return self._memory.clean_up_at is None
+
+    async def _clean(self, asked: CleanUpInput) -> LeftBehind:
+        tried = {one.uid: f"delete {one}" for one in asked.requests}
+        target = self._incident.target
+        tried |= {
+            OF_LEASE: f"give back the Lease of {target}",
+            OF_CONFIRMATION: f"take the mark off {target}",
+        }
+        asked = asked.model_copy(update={"is_of_control_plane": self._memory.may_hold_turn})
+        try:
+            result = await self._chore_of(CLEAN_UP, asked, CleanUpResult)
+        except ActivityError as error:
+            has_lease = self._memory.may_hold_lease
+            result = CleanUpResult(failures=_all(tried, error), has_lease=has_lease)
+        self._tried(Chore.CLEAN_UP, tried, result.failures)
+        failed_for = {failure.subject for failure in result.failures}
+        return LeftBehind(
+            hanging=result.remaining,
+            failed=tuple(one for one in asked.requests if one.uid in failed_for),
+            has_lease=result.has_lease and self._memory.may_hold_lease,
+        )
+
+    async def _chore_of(
+        self, contract: Contract, asked: MarkInput | RenewInput | CleanUpInput, result: type[Result]
+    ) -> Result:
+        return await self._finish(call(contract, asked, result, summary=self._details))
+
+    def _tried(self, chore: Chore, tried: Mapping[str, str], failures: Iterable[ChoreFailure]) -> None:
+        self._memory = self._memory.having_tried(
+            chore, tried.keys(), failures, workflow.now(), workflow.random().random()
+        )
 
     async def _finish(self, change: Coroutine[None, None, Result]) -> Result:
         changing = asyncio.ensure_future(change)
@@ -148,14 +206,36 @@ class Changes(Orders):
             self._obey_cancel()
             return await changing
 
-    def _concluded(self, outcome: Outcome) -> Outcome:
+    @property
+    def _began(self) -> datetime:
+        return self._memory.began or workflow.info().workflow_start_time
+
+    def _concluded(self, end: End) -> IncidentResult:
         """Note what back-off counts from, in the task that ends the incident (decision 14)."""
-        if self._memory.attempt:
-            number, ended = self._memory.attempt, self._memory.deleted_at or workflow.now()
-            workflow.upsert_search_attributes([ATTEMPT.value_set(number), ATTEMPT_ENDED.value_set(ended)])
-        return outcome
+        memory, now = self._memory, workflow.now()
+        if memory.attempt:
+            number, attempt_ended = memory.attempt, memory.deleted_at or now
+            workflow.upsert_search_attributes(
+                [ATTEMPT.value_set(number), ATTEMPT_ENDED.value_set(attempt_ended)]
+            )
+        return IncidentResult(
+            outcome=end.outcome,
+            reason=end.details,
+            started=self._began,
+            ended=now,
+            attempts=memory.attempt,
+            deleted=memory.deleted_at,
+            requests=ended(memory.records, now),
+            orders=memory.orders,
+        )
 
 
-def _may_have_deleted(step: Step, hold: Hold | None) -> bool:
+def _all(tried: Mapping[str, str], error: ActivityError) -> tuple[ChoreFailure, ...]:
+    """Nothing is known of what was tried: all of it is tried again."""
+    why = in_words(error)
+    return tuple(ChoreFailure(subject=subject, what=what, why=why) for subject, what in tried.items())
+
+
+def _may_have_deleted(step: Step, hold: Hold) -> bool:
     """Whether an attempt that broke off may have deleted the target all the same."""
-    return step.action is Action.DELETE and hold is not None and hold.reason is HoldReason.FAILED
+    return step.action is Action.DELETE and hold.reason is HoldReason.FAILED

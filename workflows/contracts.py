@@ -1,11 +1,13 @@
 """Contracts of the activities: what goes in and out, and, in one table, every timeout and retry.
 
-Retried: whatever an activity raises, without a limit on attempts, with back-off, and no earlier than the API
-server tells us (Retry-After); an incident never fails because the API server is away. `act` alone is never
-repeated as it is: what admitted it grows old, so an act that fails is a hold, and the incident asks the
-detector anew. What trying again cannot mend (a template that is not there, a request that the API server
-refuses) is answered as a hold too, for people to read.
-Worker, detector and tests all implement these contracts; nothing else knows the names.
+Retried by Temporal: `observe` alone, for as long as it takes, since without a detector an incident can but
+wait. `act` is never repeated as it is: what admitted it grows old, so an act that fails is a hold, and the
+incident asks the detector anew, with back-off (`health.failing_acts`). The chores (`mark`, `renew`,
+`clean_up`) answer what they could not do; one whose worker was lost is repeated once. Either way the incident
+goes on, and tries again by its own back-off (`health.chores`), no earlier than the API server tells us
+(Retry-After). What trying again cannot mend (a template that is not there, a request that is refused) is
+answered in the same way, for people to read. No incident fails because the API server is away. Worker,
+detector and tests all implement these contracts; nothing else knows the names.
 """
 
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from datetime import datetime, timedelta
 
 from temporalio.common import RetryPolicy
 
+from health.chores import ChoreFailure
 from health.frozen import Frozen
 from health.moves import RequestMark
 from health.observation import Hold
@@ -36,6 +39,8 @@ class ActInput(Frozen):
     run_id: str
     step: Step
     fact: Fact
+    seen_at: datetime | None = None
+    """When the detector saw what admits it, by the API server's clock; None: too long ago."""
     generation: int
     known: tuple[RequestReference, ...] = ()
     """What the incident made before in this step; if one of these still exists, that is the request."""
@@ -61,6 +66,8 @@ class ActResult(Frozen):
     is_lost: bool = False
     """What was known is gone, and somebody else deleted it; nothing was made anew."""
     lease_acquired_at: datetime | None = None
+    is_forbidden: bool = False
+    """Whether the API server said 403, which may be but that it has just started."""
 
 
 class CleanUpInput(Frozen):
@@ -77,9 +84,14 @@ class CleanUpInput(Frozen):
 
 
 class CleanUpResult(Frozen):
-    """What could not go yet, because of a finalizer."""
+    """What remains."""
 
     remaining: tuple[RequestReference, ...] = ()
+    """Requests that are being deleted, and that a finalizer keeps."""
+    failures: tuple[ChoreFailure, ...] = ()
+    """What could not be deleted, given back or taken off."""
+    has_lease: bool = False
+    """Whether the Lease of the target was kept."""
 
 
 class RenewInput(Frozen):
@@ -96,6 +108,8 @@ class RenewResult(Frozen):
 
     acquired_at: datetime | None = None
     """Since when; None: it is not, and was left as it is."""
+    failures: tuple[ChoreFailure, ...] = ()
+    """The Lease, where it could not be renewed."""
 
 
 class MarkInput(Frozen):
@@ -105,6 +119,13 @@ class MarkInput(Frozen):
     marks: tuple[RequestMark, ...]
 
 
+class MarkResult(Frozen):
+    """What became of the marks."""
+
+    failures: tuple[ChoreFailure, ...] = ()
+    """Those that were not written."""
+
+
 @dataclass(frozen=True)
 class Contract:
     """How one activity is called."""
@@ -112,23 +133,32 @@ class Contract:
     name: str
     start_to_close: timedelta
     """Longest time of one attempt; also how long a worker that was killed stays unnoticed."""
+    schedule_to_close: timedelta | None
+    """Longest time of all attempts together, the wait for a worker included; None: no limit."""
     retry: RetryPolicy
 
+    @property
+    def attempt(self) -> timedelta:
+        """How long an attempt may take by its own clock: it ends before Temporal gives it up."""
+        return self.start_to_close * 0.9
 
-FIRST_RETRY, LONGEST_RETRY = timedelta(milliseconds=500), timedelta(seconds=10)
-_RETRY = RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=LONGEST_RETRY)
 
-ONCE = RetryPolicy(maximum_attempts=1)
+_FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
+_TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=2)
+_ONCE = RetryPolicy(maximum_attempts=1)
+_ATTEMPT, _CHORE = timedelta(seconds=10), timedelta(seconds=25)
 
-OBSERVE = Contract("observe", timedelta(seconds=5), _RETRY)
+OBSERVE = Contract("observe", timedelta(seconds=5), None, _FOR_EVER)
 """Answered by the detector that holds the lead. It waits in its queue until there is one."""
-ACT = Contract("act", timedelta(seconds=10), _RETRY)
-CLEAN_UP = Contract("clean_up", timedelta(seconds=10), _RETRY)
-RENEW = Contract("renew", timedelta(seconds=10), _RETRY)
-MARK = Contract("mark", timedelta(seconds=10), _RETRY)
+ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), _ONCE)
+CLEAN_UP = Contract("clean_up", _ATTEMPT, _CHORE, _TWICE)
+RENEW = Contract("renew", _ATTEMPT, _CHORE, _TWICE)
+MARK = Contract("mark", _ATTEMPT, _CHORE, _TWICE)
 
 FRESH = timedelta(seconds=5)
 """How old facts may be when they are acted on (decision 4)."""
+CLOCK_TOLERANCE = timedelta(seconds=2)
+"""How far two clocks may be apart that are both taken for that of the API server."""
 
 
 def hands_queue(cluster: str) -> str:

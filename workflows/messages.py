@@ -17,7 +17,7 @@ from health.request_sight import RequestSight
 
 WORKFLOW = "Remediation"
 LOOK = "look"
-"""The one signal of the detector: the answer for this incident changed."""
+"""The one signal of the detector, with a Wake: the answer for this incident changed."""
 REPLACED_BY_MEMO = "replaced_by"
 """What makes another target when this one is deleted: back-off goes by it (decision 14)."""
 INCIDENT_MEMO = "incident"
@@ -37,6 +37,15 @@ class RemediationInput(Frozen):
     observation: Observation | None = None
     """What the detector saw when it started the incident; used while it is fresh."""
     memory: Memory = Memory()
+    continues: str = ""
+    """The run that this memory is of: a copy of this input, made in the Temporal UI, continues none."""
+
+
+class Wake(Frozen):
+    """Wakes an incident; it carries no facts on purpose."""
+
+    seen_at: datetime | None = None
+    """Of the one that comes with a start: the moment of the observation that the start carries."""
 
 
 class AbortOrder(Frozen):

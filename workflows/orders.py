@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from health.incident_result import OrderRecord
     from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
     from health.references import IncidentReference
     from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
@@ -63,23 +64,29 @@ class Orders:
         self._take_up(order)
 
     def _leave_alone(self, order: AbortOrder) -> None:
-        self._remember(
-            left_alone=True, left_alone_reason=order.reason, left_alone_until=_end(order.for_seconds)
-        )
-        self._orders += 1
+        until = _end(order.for_seconds)
+        self._remember(left_alone=True, left_alone_reason=order.reason, left_alone_until=until)
+        self._note("abort", order.reason, until)
 
     def _obey_cancel(self) -> None:
         """A cancel means `abort`. Temporal tells a run of its first cancel only: after `resume`, `abort`."""
         self._leave_alone(AbortOrder(reason="cancelled in Temporal"))
 
     def _hold(self, order: HoldOrder) -> None:
-        self._remember(held=True, held_reason=order.reason, held_until=_end(order.for_seconds))
-        self._orders += 1
+        until = _end(order.for_seconds)
+        self._remember(held=True, held_reason=order.reason, held_until=until)
+        self._note("hold", order.reason, until)
 
     def _take_up(self, order: ResumeOrder) -> None:
-        self._remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True)
+        self._remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True, failing=None)
         if order.step or self._memory.is_exhausted:
             self._remember(starts_over=True, first_step=order.step)
+        self._note("resume", order.reason, None)
+
+    def _note(self, order: str, reason: str, until: datetime | None) -> None:
+        """Remember it for the result; what waits to be cleaned up is tried at once."""
+        record = OrderRecord(order=order, reason=reason, given=workflow.now(), until=until)
+        self._memory = self._memory.ordered(record).model_copy(update={"clean_up_at": None})
         self._orders += 1
 
     def _remember(self, **changes: object) -> None:

@@ -14,7 +14,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from health.incident_result import IncidentResult
     from health.learning import learned
+    from health.memory import Memory
     from health.moves import (
         Act,
         CleanUp,
@@ -30,16 +32,13 @@ with workflow.unsafe.imports_passed_through():
     )
     from health.next_move import next_move
     from health.observation import Observation, TargetState
-    from health.references import Action
     from health.telling import told_first
     from workflows.calls import ask, in_summary
-    from workflows.contracts import FRESH, eyes_queue
-    from workflows.messages import LOOK, WORKFLOW, RemediationInput, State
+    from workflows.contracts import CLOCK_TOLERANCE, FRESH, eyes_queue
+    from workflows.messages import LOOK, WORKFLOW, RemediationInput, State, Wake
 
 from workflows.changes import Changes
 
-CLEAN_UP_AGAIN = timedelta(minutes=1)
-"""How long a request may hang on a finalizer before it is looked at without being told."""
 SHORTEST_WAIT = timedelta(seconds=5)
 SPREAD_FROM_SECONDS = 600.0
 """A hold that lasts so long is asked about again a little early, so that a thousand don't ask at once."""
@@ -52,18 +51,17 @@ class Remediation(Changes):
 
     @workflow.init
     def __init__(self, start: RemediationInput) -> None:
-        super().__init__(start.incident, start.memory)
-        self._seen = _as_of_the_start(start.observation)
-        # The start came with one look of its own; what it would tell is the observation that it carries.
-        self._looks_answered = 1 if start.observation else 0
-        self._looks = 0
+        super().__init__(start.incident, _memory_of(start))
+        self._seen = _still_fresh(start.observation)
+        self._start_seen_at = start.observation.seen_at if start.observation else None
+        self._looks = self._looks_answered = 0
         self._orders_obeyed = 0
         self._phase, self._hold_told = Phase.WAITING, ""
         self._outcome: Outcome | None = None
         self._wakes_at: datetime | None = None
 
     @workflow.run
-    async def run(self, start: RemediationInput) -> Outcome:  # noqa: ARG002  `__init__` took it
+    async def run(self, start: RemediationInput) -> IncidentResult:  # noqa: ARG002  `__init__` took it
         """Do what the runbook says until nothing is left to do."""
         while True:
             try:
@@ -84,15 +82,16 @@ class Remediation(Changes):
                         await self._give_back()
                     case CleanUp():
                         await self._clean_up_all(seen)
-                    case End(outcome=outcome) if not self._is_woken():
-                        return self._concluded(outcome)
+                    case End() if not self._is_woken():
+                        return self._concluded(move)
             except asyncio.CancelledError:
                 self._obey_cancel()
 
     @workflow.signal(name=LOOK)
-    def look(self) -> None:
-        """Wake up and ask again; it carries no facts on purpose."""
-        self._looks += 1
+    def look(self, wake: Wake = Wake()) -> None:
+        """Wake up and ask again; what comes with a start would tell what the start carries."""
+        if wake.seen_at is None or wake.seen_at != self._start_seen_at:
+            self._looks += 1
 
     @workflow.query
     def state(self) -> State:
@@ -110,10 +109,8 @@ class Remediation(Changes):
     async def _look(self) -> Observation:
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
-            if self._seen is not None and self._seen.is_admitted:
-                # A worker that died while it acted on this left no trace in the history, but maybe a Lease.
-                may_have_deleted = any(step.action is Action.DELETE for step in self._seen.steps)
-                self._remember(may_hold_lease=True, may_have_deleted=may_have_deleted)
+            if self._is_woken() and self._memory.left_alone:
+                self._remember(clean_up_at=None)  # what kept something may have gone
             self._seen, self._looks_answered, self._orders_obeyed = None, self._looks, self._orders
             if self._memory.left_alone and self._memory.owns_something:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers
@@ -156,6 +153,7 @@ class Remediation(Changes):
 
     async def _rest(self, rest: Rest) -> None:
         self._begin_a_new_run_if_due()
+        self._memory = self._memory.resting(workflow.now())
         timeout = None if rest.seconds is None else timedelta(seconds=self._spread(rest.phase, rest.seconds))
         self._wakes_at = None if timeout is None else workflow.now() + timeout
         # What may be cut stands behind the reason of a hold.
@@ -166,17 +164,18 @@ class Remediation(Changes):
 
     def _begin_a_new_run_if_due(self) -> None:
         if workflow.info().is_continue_as_new_suggested():
-            workflow.continue_as_new(RemediationInput(incident=self._incident, memory=self._memory))
+            memory = self._memory.model_copy(update={"began": self._began})
+            run_id = workflow.info().run_id
+            workflow.continue_as_new(
+                RemediationInput(incident=self._incident, memory=memory, continues=run_id)
+            )
 
     async def _clean_up_all(self, seen: Observation) -> None:
-        remaining = await self._clean_up(seen)
+        is_done = await self._clean_up(seen)
         if seen is NOT_ASKED:
             self._seen = None
-        if remaining:
-            details = f"{', '.join(map(str, remaining))} hangs on a finalizer"
-            wait = Rest(Phase.CLEANING_UP, details, CLEAN_UP_AGAIN.total_seconds())
-            self._tell(wait)
-            await self._rest(wait)
+        elif is_done:
+            self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
     def _is_woken(self) -> bool:
         return self._looks > self._looks_answered or self._orders > self._orders_obeyed
@@ -187,7 +186,8 @@ class Remediation(Changes):
         return seconds * workflow.random().uniform(0.9, 1.0)
 
     def _tell(self, move: Move) -> None:
-        self._phase, self._details = phase_of(move), move.details
+        self._phase = phase_of(move)
+        self._details = "; ".join((move.details, *map(str, self._memory.notes)))
         self._outcome = move.outcome if isinstance(move, End) else None
         self._hold_told = self._memory.hold_in_words
         workflow.set_current_details(f"**{self._phase}**: {self._details}")
@@ -203,6 +203,19 @@ class Remediation(Changes):
         return eyes_queue(self._incident.cluster)
 
 
-def _as_of_the_start(seen: Observation | None) -> Observation | None:
-    """What the start carries was seen when it was sent, and is as old as the workflow."""
-    return seen and seen.model_copy(update={"answered_at": workflow.info().workflow_start_time})
+def _still_fresh(seen: Observation | None) -> Observation | None:
+    """What the start carries, where it may still be acted on; None: ask.
+
+    It is as old as the moment at which it was seen, by the detector's word: a client may have tried the start
+    for a while, and the Temporal UI starts copies of old inputs.
+    """
+    if seen is None or seen.seen_at is None:
+        return None
+    age = workflow.now() - seen.seen_at
+    return seen.model_copy(update={"answered_at": seen.seen_at}) if -CLOCK_TOLERANCE <= age < FRESH else None
+
+
+def _memory_of(start: RemediationInput) -> Memory:
+    """What the run before remembered; a copy of its input was not handed over by it."""
+    is_handed_over = start.continues == (workflow.info().continued_run_id or "")
+    return start.memory if is_handed_over else Memory()

@@ -20,6 +20,7 @@ from workflows.messages import (
     REPLACED_BY_MEMO,
     WORKFLOW,
     RemediationInput,
+    Wake,
 )
 
 RPC_TIMEOUT = timedelta(seconds=5)
@@ -43,6 +44,7 @@ class IncidentCalls:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=LOOK,
+            start_signal_args=[Wake(seen_at=observation.seen_at)],
             memo={INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by},
             search_attributes=search_attributes.of_incident(incident),
             static_summary=f"{incident.target.name}: {incident.check}",

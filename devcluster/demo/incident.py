@@ -13,6 +13,7 @@ from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.demo.machine_cast import CHECKS
+from health.incident_result import IncidentResult
 from health.references import CheckReference, IncidentReference, TargetReference
 from kube.resource import MACHINES, NODE_HEALTH_CHECKS, NODES
 from workflows.messages import State
@@ -56,8 +57,9 @@ async def outcome(temporal: Client, run: Run) -> str | None:
         return None
     if status is not WorkflowExecutionStatus.COMPLETED:
         raise DemoFailedError(f"The workflow {run.workflow_id} did not complete, it is {status.name}.")
-    return str(await handle.result())
+    result: IncidentResult = await handle.result()
+    return result.outcome
 
 
-def _handle(temporal: Client, run: Run) -> WorkflowHandle[object, object]:
-    return temporal.get_workflow_handle(run.workflow_id, run_id=run.run_id)
+def _handle(temporal: Client, run: Run) -> WorkflowHandle[object, IncidentResult]:
+    return temporal.get_workflow_handle(run.workflow_id, run_id=run.run_id, result_type=IncidentResult)

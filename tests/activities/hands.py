@@ -9,6 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act, steps
 from activities.clean_up import CleanUp
+from activities.live_requests import LiveRequests
 from activities.mark import Mark
 from activities.renew import Renew
 from activities.still_true import SecondLook
@@ -26,6 +27,7 @@ from workflows.contracts import (
     CleanUpInput,
     CleanUpResult,
     MarkInput,
+    MarkResult,
     RenewInput,
     RenewResult,
 )
@@ -42,6 +44,7 @@ class Hands:
         self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE, client: Client | None = None
     ) -> None:
         self._client, self._discovery = client or Client(transport, "tests"), Discovery(transport)
+        self._live = LiveRequests(self._client, self._discovery)
         self._leases = TargetLeases(self._client, lease_namespace)
         self._second_look = SecondLook(self._client, SharedReads(self._client), lease_namespace)
 
@@ -60,11 +63,11 @@ class Hands:
         act = Act(taken, Telling(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 
-    async def mark(self, asked: MarkInput) -> None:
-        await ActivityEnvironment().run(Mark(self._client, self._discovery).mark, asked)
+    async def mark(self, asked: MarkInput) -> MarkResult:
+        return await ActivityEnvironment().run(Mark(self._live).mark, asked)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        clean_up = CleanUp(self._client, self._discovery, self._leases)
+        clean_up = CleanUp(self._client, self._live, self._leases)
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
     async def renew(self, asked: RenewInput) -> RenewResult:

@@ -12,7 +12,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from health.observation import HoldReason
 from tests.activities.hands import Hands
 from tests.workflows.sights import FACT, STEP, incident_reference
-from workflows.calls import once
+from workflows.calls import call
 from workflows.contracts import ACT, ActInput, ActResult
 
 pytestmark = pytest.mark.rule("decision 4")
@@ -24,7 +24,7 @@ PATIENCE = timedelta(seconds=0.5)
 class ActOnce:
     @workflow.run
     async def run(self, asked: ActInput) -> ActResult:
-        return await once(ACT, asked, ActResult, summary="acts")
+        return await call(ACT, asked, ActResult, summary="acts")
 
 
 class BusyWorker:
@@ -57,7 +57,7 @@ async def test_act_that_waited_too_long_for_a_slot_of_the_worker_is_refused(
         workflows=[ActOnce],
         activities=[busy.act],
         workflow_runner=UnsandboxedWorkflowRunner(),
-        max_concurrent_local_activities=1,
+        max_concurrent_activities=1,
     ):
         first = await client.start_workflow(ActOnce.run, asked, id=str(uuid4()), task_queue=queue)
         await busy.is_busy.wait()
@@ -66,5 +66,5 @@ async def test_act_that_waited_too_long_for_a_slot_of_the_worker_is_refused(
         await first.result()
         hold = (await second.result()).hold
     assert hold is not None
-    assert hold.reason is HoldReason.NOT_TRUE
-    assert "old at attempt 1" in hold.message
+    assert hold.reason is HoldReason.STALE_FACTS
+    assert "waited" in hold.message

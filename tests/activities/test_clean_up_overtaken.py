@@ -6,6 +6,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.clean_up import CleanUp
+from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
 from devcluster.control_plane import ControlPlane
 from health.references import RequestReference
@@ -43,7 +44,9 @@ async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
 
 
 async def clean_up(world: World, client: Client, transport: Transport, of: RequestReference) -> CleanUpResult:
-    activity = CleanUp(client, Discovery(transport), TargetLeases(client, LEASE_NAMESPACE))
+    activity = CleanUp(
+        client, LiveRequests(client, Discovery(transport)), TargetLeases(client, LEASE_NAMESPACE)
+    )
     asked = CleanUpInput(incident=world.incident, requests=(of,), doubtful=(of.uid,))
     return await ActivityEnvironment().run(activity.clean_up, asked)
 

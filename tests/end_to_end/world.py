@@ -18,6 +18,7 @@ from kube.errors import NotFound
 from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
 from tests.end_to_end.nodes import Nodes
 from tests.end_to_end.request_log import RequestLog
+from tests.outcome import outcome_of
 from workflows.messages import State
 
 GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"
@@ -161,8 +162,7 @@ class World(Nodes):
     async def outcome(self, node: str) -> str:
         """How the incident of a node ends; waits until it has."""
         async with asyncio.timeout(self.patience.total_seconds()):
-            outcome: str = await (await self.workflow(node)).result()
-        return outcome
+            return await outcome_of(await self.workflow(node))
 
     async def has_incident(self, node: str) -> bool:
         """Whether the incident of a node ever had a workflow."""

@@ -6,6 +6,7 @@ from typing import Any
 from health.check_sight import CheckSight, TargetSight
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
+from health.left_behind import LeftBehind
 from health.node import Node
 from health.nodehealthcheck.check import NodeHealthCheck
 from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
@@ -139,3 +140,8 @@ def sight(
 
 NO_SUCH_KIND = CheckSurroundings(problem=not_found("No kind Reboot in example.com/v1."))
 INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be negative: -1")
+
+
+def hanging(*requests: RequestReference) -> LeftBehind:
+    """What remains where a finalizer keeps these."""
+    return LeftBehind(hanging=requests, has_lease=True)

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.learning import learned
+from health.left_behind import LeftBehind
 from health.memory import SEEN_AFTER, Memory
 from health.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
 from health.next_move import next_move
@@ -26,14 +27,14 @@ EXPIRED, HEALTHY = seen(TargetState.EXPIRED), seen(TargetState.HEALTHY)
 GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
 ORDERED = Memory(may_hold_lease=True)
 DELETED = ORDERED.having_disrupted(Step(action=Action.DELETE), EXPIRED, NOW, NOW)
-GIVEN_BACK = DELETED.having_cleaned_up(())
+GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
 @pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY])
 def test_machine_that_was_deleted_is_waited_for_whatever_its_node_says(state: TargetState) -> None:
     move = next_move(seen(state), DELETED, NOW)
-    assert move == Rest(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 600.0)
+    assert move == Rest(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 300.0)
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
@@ -70,8 +71,9 @@ def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
 def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED)
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
-    assert next_move(marked, memory, NOW) == Rest(Phase.REMEDIATING, f"it is so; {MARKED}", 600.0)
-    assert next_move(HEALTHY, memory.having_cleaned_up(()), NOW) == End(Outcome.REMEDIATED, "it is so")
+    assert next_move(marked, memory, NOW) == Rest(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
+    cleaned = memory.having_cleaned_up(LeftBehind(), (), NOW)
+    assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, "it is so")
 
 
 @pytest.mark.rule("decision 28")

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.learning import learned
+from health.left_behind import LeftBehind
 from health.memory import Memory
 from health.moves import RequestMark
 from health.observation import Observation, TargetState
 from health.references import RequestReference, Step
 from health.remediation_request import TIMED_OUT
 from health.request_sight import RequestSight
-from tests.health.samples import NOW, stamp
+from tests.health.samples import NOW, hanging, stamp
 from tests.health.steps import (
     ACTED,
     CLASSIC,
@@ -126,7 +127,7 @@ def test_act_is_remembered_with_its_lease() -> None:
     assert memory.requests == references(request_of(SECOND))
     assert memory.lease_seconds == 120
     assert memory.lease_acquired_at == NOW - MINUTE
-    assert memory.renew_at == NOW + 2 * MINUTE
+    assert memory.renew_at == NOW + MINUTE
     assert memory.holds_lease
     assert memory.is_of_control_plane
     assert not memory.has_given_back
@@ -161,7 +162,7 @@ def test_loss_before_a_recovery_is_counted_by_the_detector_alone() -> None:
     memory = Memory(attempt=1).having_lost((), seen(), NOW)
     again = learned(memory, seen(AT_WORK), NOW)
     assert again.attempt == 2
-    assert again.having_cleaned_up(()).attempt_of(seen(earlier_attempts=2)) == 3
+    assert again.having_cleaned_up(LeftBehind(), (), NOW).attempt_of(seen(earlier_attempts=2)) == 3
 
 
 def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
@@ -170,7 +171,7 @@ def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
 
 
 def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
-    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(())
+    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(LeftBehind(), (), NOW)
     assert not memory.owns_something
     assert not memory.holds_lease
     assert memory.spent == ()
@@ -180,11 +181,11 @@ def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
 
 @pytest.mark.rule("NHC 2.7/finalizer")
 def test_what_a_finalizer_keeps_is_still_owned() -> None:
-    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(references(FAILED))
+    memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(hanging(*references(FAILED)), (), NOW)
     assert memory.owns_something
     assert memory.may_hold_lease
     assert memory.spent == (REBOOT,)
-    assert not memory.having_cleaned_up(()).withdrawn
+    assert not memory.having_cleaned_up(LeftBehind(), (), NOW).withdrawn
 
 
 GOING = request_of(FIRST, is_being_deleted=True)
@@ -203,11 +204,11 @@ def test_what_the_incident_deletes_itself_is_never_lost(
     before: tuple[RequestSight, ...], *, withdrawn: bool
 ) -> None:
     known = references(AT_WORK)
-    memory = learned(ACTED, seen(AT_WORK), NOW).having_cleaned_up(known, before)
+    memory = learned(ACTED, seen(AT_WORK), NOW).having_cleaned_up(hanging(*known), before, NOW)
     expected = ("reboot",) if withdrawn else ()
     assert memory.settled(known, seen()) == expected
     # It still hangs, and is deleted again.
-    assert memory.having_cleaned_up(known, (GOING,)).settled(known, seen()) == expected
+    assert memory.having_cleaned_up(hanging(*known), (GOING,), NOW).settled(known, seen()) == expected
 
 
 @pytest.mark.rule("decision 14", "decision 14/deleted request")
@@ -296,8 +297,8 @@ def test_exhaustion_is_what_was_seen_last(observation: Observation, *, is_exhaus
 def test_nothing_is_exhausted_before_a_step_was_tried_or_after_a_clean_up() -> None:
     assert not learned(Memory(), seen(), NOW).is_exhausted
     assert not learned(Memory(), seen(steps=()), NOW).is_exhausted
-    assert not EXHAUSTED.having_cleaned_up(()).is_exhausted
-    assert EXHAUSTED.having_cleaned_up(references(AT_WORK)).is_exhausted
+    assert not EXHAUSTED.having_cleaned_up(LeftBehind(), (), NOW).is_exhausted
+    assert EXHAUSTED.having_cleaned_up(hanging(*references(AT_WORK)), (), NOW).is_exhausted
 
 
 OBSERVATIONS = st.builds(

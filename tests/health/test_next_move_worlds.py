@@ -13,14 +13,29 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from health.chores import LONGEST_RETRY, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
 from health.escalation import Plan
 from health.learning import learned
+from health.left_behind import LeftBehind
 from health.marks import with_marks
 from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
-from health.moves import Act, CleanUp, End, GiveBack, MarkRequests, Move, Outcome, Phase, Renew, Rest
+from health.moves import (
+    Act,
+    CleanUp,
+    End,
+    GiveBack,
+    MarkRequests,
+    Move,
+    Outcome,
+    Phase,
+    Renew,
+    RequestMark,
+    Rest,
+)
 from health.next_move import next_move
-from health.observation import ENDED, Hold, HoldReason, Observation, TargetState
+from health.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.references import Step
+from health.remediating import STOP_PATIENCE
 from health.request_sight import RequestSight
 from tests.health.samples import NOW, fact, request_sight
 from tests.health.test_next_move import STEP
@@ -32,6 +47,7 @@ ESCALATION = tuple(step.model_copy(update={"timeout_seconds": 300}) for step in 
 LISTS = st.sampled_from([(STEP,), ESCALATION, ESCALATION[1:], ESCALATION[::-1]])
 DELAYS = st.sampled_from([0, 120, -1])
 MOST_MOVES_TO_THE_END = 6
+ACT = "act"
 LIMIT = timedelta(minutes=30)
 
 
@@ -52,6 +68,8 @@ class World(RuleBasedStateMachine):
         """What somebody else deleted."""
         self.has_lease = False
         self.has_forgotten = False
+        self.broken: frozenset[str] = frozenset()
+        """What the API server does not do now."""
         self.made = 0
         self.memory = Memory()
         self.outcome: Outcome | None = None
@@ -114,6 +132,10 @@ class World(RuleBasedStateMachine):
         self.taken |= {uid for uid, one in self.requests.items() if not one.is_being_deleted}
         self.delete(tuple(self.requests))
 
+    @rule(broken=st.frozensets(st.sampled_from([*Chore, ACT])))
+    def api_server_fails(self, broken: frozenset[str]) -> None:
+        self.broken = broken
+
     @rule()
     def person_confirms_that_it_is_healthy(self) -> None:
         self.is_confirmed = True
@@ -127,7 +149,7 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.is_open)
     @rule(step=st.sampled_from(["", "reset"]), starts_over=st.booleans())
     def person_resumes(self, step: str, starts_over: bool) -> None:  # noqa: FBT001  hypothesis names it
-        self.remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True)
+        self.remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True, failing=None, clean_up_at=None)
         if starts_over:
             self.remember(starts_over=True, first_step=step)
 
@@ -164,19 +186,41 @@ class World(RuleBasedStateMachine):
             case Act(step=number):
                 self.act(number, is_refused=is_refused)
             case MarkRequests(marks=marks):
-                marked = with_marks(self.requests.values(), marks)
-                self.requests = {one.uid: one for one in marked}
-                self.memory = self.memory.having_marked(marks)
+                self.mark(marks)
             case Renew():
-                self.remember(renew_at=self.now + timedelta(seconds=self.memory.lease_seconds))
+                self.renew()
             case GiveBack():
-                self.has_lease = False
-                self.memory = self.memory.having_given_back()
+                if self.tries(Chore.CLEAN_UP, OF_LEASE):
+                    self.has_lease = False
+                    self.memory = self.memory.having_given_back()
             case CleanUp():
                 self.clean_up()
             case End(outcome=outcome):
                 self.outcome = outcome
+            case Rest():
+                self.memory = self.memory.resting(self.now)
         return move
+
+    def tries(self, chore: Chore, *subjects: str) -> bool:
+        """Whether it is done; what is not is noted."""
+        failures = [ChoreFailure(subject=one, what="do it", why="500") for one in subjects]
+        is_done = chore not in self.broken
+        self.memory = self.memory.having_tried(
+            chore, subjects, () if is_done else failures, self.now, spread=0.5
+        )
+        return is_done
+
+    def mark(self, marks: tuple[RequestMark, ...]) -> None:
+        if self.tries(Chore.MARK, *{mark.request.uid for mark in marks}):
+            marked = with_marks(self.requests.values(), marks)
+            self.requests = {one.uid: one for one in marked}
+            self.memory = self.memory.having_marked(marks)
+
+    def renew(self) -> None:
+        if self.tries(Chore.RENEW, OF_LEASE):
+            self.remember(renew_at=self.now + timedelta(seconds=self.memory.lease_seconds / 2))
+        else:
+            self.remember(renew_at=self.memory.next_try_of(Chore.RENEW, OF_LEASE))
 
     def judge(self, seen: Observation, move: Move) -> None:
         """What must be so of every single move."""
@@ -209,7 +253,13 @@ class World(RuleBasedStateMachine):
         plan = Plan(self.steps)
         for request in self.requests.values():
             assert plan.is_over(request, self.now), self.log
+            assert request.timed_out_at or request.succeeded or self.is_waited_for(request), self.log
             assert plan.step_of(request.reference) != self.steps[number], self.log
+
+    def is_waited_for(self, request: RequestSight) -> bool:
+        """Whether the incident tried for long enough to tell its remediator to stop."""
+        notes = [one for one in self.memory.notes if (one.chore, one.subject) == (Chore.MARK, request.uid)]
+        return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
     def must_be_kept(self, seen: Observation) -> bool:
         """Whether the healthyDelay still keeps the requests."""
@@ -245,7 +295,9 @@ class World(RuleBasedStateMachine):
             assert lost & self.taken or self.has_forgotten, self.log
             self.memory = self.memory.having_lost(known, seen, self.now)
             return
-        if is_refused:
+        if is_refused or ACT in self.broken:
+            hold = failed("500")
+            self.memory = self.memory.having_failed_to_act(hold, seen, self.now, 0.5, is_forbidden=False)
             return
         self.made += 1
         step = self.steps[number]
@@ -255,11 +307,17 @@ class World(RuleBasedStateMachine):
 
     def clean_up(self) -> None:
         known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())
+        uids = (*known, OF_LEASE, OF_CONFIRMATION)
+        if not self.tries(Chore.CLEAN_UP, *uids):
+            left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.may_hold_lease)
+            self.memory = self.memory.having_cleaned_up(left, before, self.now)
+            return
         self.delete(tuple(known))
         remaining = tuple(one.reference for uid, one in self.requests.items() if uid in known)
         if not remaining:
             self.has_lease = self.is_confirmed = False
-        self.memory = self.memory.having_cleaned_up(remaining, before)
+        left = LeftBehind(hanging=remaining, has_lease=bool(remaining))
+        self.memory = self.memory.having_cleaned_up(left, before, self.now)
 
     def delete(self, uids: tuple[str, ...]) -> None:
         for uid in uids:
@@ -282,6 +340,8 @@ class World(RuleBasedStateMachine):
         """Every world that recovers ends, and soon, with nothing left behind."""
         self.state, self.hold, self.is_confirmed = TargetState.HEALTHY, None, True
         self.remediator_sets_finalizers(hang=False)
+        self.broken = frozenset()
+        self.now += LONGEST_RETRY  # what failed is tried again by then
         for _ in range(MOST_MOVES_TO_THE_END):
             if not self.is_open:
                 break

@@ -111,4 +111,4 @@ def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_ta
     assert acted.lease_acquired_at == late
     rest = move(seen(waiting, second), acted, late)
     assert isinstance(rest, Rest)
-    assert rest.seconds == 120
+    assert rest.seconds == 60

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from health.learning import learned
+from health.left_behind import LeftBehind
 from health.moves import Act, CleanUp, Phase, Rest
 from health.observation import TargetState
 from health.request_sight import RequestSight
-from tests.health.samples import NOW
+from tests.health.samples import NOW, hanging
 from tests.health.steps import (
     ACTED,
     ESCALATION,
@@ -42,7 +43,7 @@ def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: 
     tried = seen(*with_steps_tried(*ESCALATION))
     ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
     assert move(tried, ordered) == CleanUp("it is Expired; starts over by order")
-    cleaned = ordered.having_cleaned_up(())
+    cleaned = ordered.having_cleaned_up(LeftBehind(), (), NOW)
     assert move(seen(), cleaned) == Act(step, "it is Expired")
 
 
@@ -50,9 +51,12 @@ def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: 
 def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     tried = with_steps_tried(*ESCALATION)
     ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": True})
-    hanging = ordered.having_cleaned_up((tried[0].reference,))
-    assert isinstance(move(seen(tried[0]), hanging), CleanUp)
-    assert isinstance(move(seen(), hanging), CleanUp)
+    kept = ordered.having_cleaned_up(hanging(tried[0].reference), tried[:1], NOW)
+    rest = move(seen(tried[0]), kept)
+    assert isinstance(rest, Rest)
+    assert rest.phase is Phase.CLEANING_UP
+    assert isinstance(move(seen(tried[0]), kept, NOW + MINUTE), CleanUp)
+    assert isinstance(move(seen(), kept), CleanUp)
 
 
 @pytest.mark.rule("decision 7")

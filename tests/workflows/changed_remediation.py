@@ -8,7 +8,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.moves import Outcome
+    from health.incident_result import IncidentResult
     from health.observation import Observation
     from workflows.messages import WORKFLOW, RemediationInput
 
@@ -24,7 +24,7 @@ class UnguardedChange(Remediation):
         super().__init__(start)
 
     @workflow.run
-    async def run(self, start: RemediationInput) -> Outcome:
+    async def run(self, start: RemediationInput) -> IncidentResult:
         return await super().run(start)
 
     async def _act(self, number: int, seen: Observation) -> None:
@@ -39,7 +39,7 @@ class GuardedChange(Remediation):
         super().__init__(start)
 
     @workflow.run
-    async def run(self, start: RemediationInput) -> Outcome:
+    async def run(self, start: RemediationInput) -> IncidentResult:
         return await super().run(start)
 
     async def _act(self, number: int, seen: Observation) -> None:

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
+from health.chores import OF_LEASE, ChoreFailure
 from health.marks import with_marks
 from health.observation import Hold, HoldReason, Observation
 from health.references import Action, RequestReference
@@ -31,6 +31,7 @@ from workflows.contracts import (
     CleanUpInput,
     CleanUpResult,
     MarkInput,
+    MarkResult,
     ObserveInput,
     RenewInput,
     RenewResult,
@@ -77,9 +78,11 @@ class FakeCluster:
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
         self.failing: Counter[str] = Counter()
-        """How many of the next attempts of an activity raise."""
-        self.told_wait: timedelta | None = None
-        """How long those wait, as the API server told them; None: it is away."""
+        """How many of the next attempts of an activity fail: an act raises, a chore answers that."""
+        self.told_wait = timedelta()
+        """How long the API server wants to be left alone then."""
+        self.is_forbidding = False
+        """Whether it says 403 then."""
         self.lateness: deque[timedelta] = deque()
         """How old the next answers are when they arrive."""
         self.wakings = 0
@@ -164,7 +167,8 @@ class FakeCluster:
         when = await self._begin(OBSERVE.name)
         self.note("answered", when, is_admitted=answer.is_admitted or self._is_skipped(answer.hold))
         late = self.lateness.popleft() if self.lateness else timedelta()
-        return answer.model_copy(update={"answered_at": activity.info().started_time - late})
+        told = activity.info().started_time - late
+        return answer.model_copy(update={"answered_at": told, "seen_at": told})
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
@@ -194,11 +198,15 @@ class FakeCluster:
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         when = await self._begin(CLEAN_UP.name)
         self.clean_ups.append(asked)
+        if self._fails(CLEAN_UP.name):
+            left = [self._failure(one.uid, f"delete {one}") for one in asked.requests]
+            failures = tuple(left) or (self._failure(OF_LEASE, "give back the Lease"),)
+            return CleanUpResult(failures=failures, has_lease=True)
         remaining = tuple(request for request in asked.requests if request.uid in self.requests)
         for request in remaining:
             self._delete(request)
         if self.has_finalizer and remaining:
-            return CleanUpResult(remaining=remaining)
+            return CleanUpResult(remaining=remaining, has_lease=True)
         for request in remaining:
             del self.requests[request.uid]
             self.note("deleted", when, template=request.template)
@@ -208,14 +216,34 @@ class FakeCluster:
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  there is but one incident
         await self._begin(RENEW.name)
+        if self._fails(RENEW.name):
+            return RenewResult(failures=(self._failure(OF_LEASE, "renew the Lease"),))
         return RenewResult(acquired_at=self.leased_since)
 
     @activity.defn(name=MARK.name)
-    async def mark(self, asked: MarkInput) -> None:
+    async def mark(self, asked: MarkInput) -> MarkResult:
         await self._begin(MARK.name)
+        if self._fails(MARK.name):
+            failures = [self._failure(mark.request.uid, f"annotate {mark.request}") for mark in asked.marks]
+            return MarkResult(failures=tuple(failures))
         self.marks += [(mark.request.template, mark.annotations) for mark in asked.marks]
         marked = with_marks(self.requests.values(), asked.marks)
         self.requests = {request.uid: request for request in marked}
+        return MarkResult()
+
+    def _fails(self, name: str) -> bool:
+        fails = self.failing[name] > 0
+        self.failing[name] -= fails
+        return fails
+
+    def _failure(self, subject: str, what: str) -> ChoreFailure:
+        return ChoreFailure(
+            subject=subject,
+            what=what,
+            why="403" if self.is_forbidding else "the API server is away",
+            is_forbidden=self.is_forbidding,
+            wait_seconds=self.told_wait.total_seconds(),
+        )
 
     def _is_skipped(self, hold: Hold | None) -> bool:
         return self.count("resume") > 0 and hold is not None and hold.reason is HoldReason.BACK_OFF
@@ -232,14 +260,9 @@ class FakeCluster:
         self.requests[request.uid] = deleted
 
     async def _begin(self, name: str) -> datetime:
-        info = activity.info()
-        # Of a local activity the server knows nothing; what starts it is the real clock of the worker.
-        when = await self._clock() if info.is_local else info.started_time
+        when = activity.info().started_time
         self.note(name, when)
         await self.gates[name].pass_through()
-        if self.failing[name]:
-            self.failing[name] -= 1
-            if self.told_wait is not None:
-                raise ApplicationError("busy", type="TooManyRequests", next_retry_delay=self.told_wait)
+        if name == ACT.name and self._fails(name):
             raise ConnectionError("the API server is away")
         return when

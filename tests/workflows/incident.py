@@ -20,9 +20,11 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
+from health.incident_result import IncidentResult
 from health.memory import Memory
 from health.moves import Outcome, Phase
 from health.observation import Observation
+from tests.outcome import result_of
 from tests.workflows.fake_cluster import FakeCluster
 from tests.workflows.sandbox import workflow_runner
 from tests.workflows.sights import incident_reference
@@ -34,7 +36,6 @@ PATIENCE_SECONDS = 15
 POLL_SECONDS = 0.05
 _SUMMARIZED = (
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
-    EventType.EVENT_TYPE_MARKER_RECORDED,
     EventType.EVENT_TYPE_TIMER_STARTED,
 )
 
@@ -51,8 +52,6 @@ class IncidentDriver:
         self._calls = IncidentCalls(lambda: self.client, cluster_name)
         self._runs: set[str] = set()
         self._orders = 0
-        self._is_replayed = False
-        """Whether its worker caches nothing."""
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
@@ -62,7 +61,8 @@ class IncidentDriver:
         """What the detector does when it sees an unhealthy node."""
         if sight is not None:
             self.cluster.sight = sight
-        answer = self.cluster.answer()
+        now = await self.now() if self._runs else datetime.now(UTC)
+        answer = self.cluster.answer().model_copy(update={"seen_at": now})
         await self._calls.start(self.reference, answer)
         description = await self.handle.describe()
         if description.run_id not in self._runs:
@@ -175,24 +175,14 @@ class IncidentDriver:
 
     async def reaches(self, phase: Phase) -> State:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while (state := await self._state_at_rest()).phase is not phase:  # noqa: ASYNC110  nothing tells
+            while (state := await self.state()).phase is not phase:  # noqa: ASYNC110  nothing tells
                 await asyncio.sleep(POLL_SECONDS)
         return state
 
     async def tells(self, words: str) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while words not in (await self._state_at_rest()).details:  # noqa: ASYNC110  nothing tells
+            while words not in (await self.state()).details:  # noqa: ASYNC110  nothing tells
                 await asyncio.sleep(POLL_SECONDS)
-
-    async def _state_at_rest(self) -> State:
-        """The state between two tasks: one that is asked for during a task of a workflow that no worker has
-        cached repeats the task, local activity and all (docs/decisions/0011)."""
-        while self._is_replayed and await self._has_open_task():  # noqa: ASYNC110  nothing tells
-            await asyncio.sleep(POLL_SECONDS)
-        return await self.state()
-
-    async def _has_open_task(self) -> bool:
-        return (await self.described()).HasField("pending_workflow_task")
 
     async def described(self) -> DescribeWorkflowExecutionResponse:
         """What Temporal says is under way."""
@@ -209,8 +199,12 @@ class IncidentDriver:
             await self.environment.fast_forward(self.handle, duration)
 
     async def outcome(self) -> Outcome:
+        return (await self.result()).outcome
+
+    async def result(self) -> IncidentResult:
+        """What it returns; waits until it has ended."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return Outcome(await self.handle.result())
+            return await result_of(self.handle)
 
     async def is_open(self) -> bool:
         return await self.status() is WorkflowExecutionStatus.RUNNING
@@ -226,10 +220,12 @@ class IncidentDriver:
 
     @asynccontextmanager
     async def hands(
-        self, max_cached_workflows: int = 1000, interceptors: Sequence[Interceptor] = ()
+        self,
+        max_cached_workflows: int = 1000,
+        interceptors: Sequence[Interceptor] = (),
+        grace: timedelta = timedelta(),
     ) -> AsyncIterator[None]:
         """A worker."""
-        self._is_replayed = max_cached_workflows == 0
         async with Worker(
             self.client,
             task_queue=hands_queue(self.name),
@@ -238,6 +234,7 @@ class IncidentDriver:
             interceptors=interceptors,
             workflow_runner=workflow_runner(),
             max_cached_workflows=max_cached_workflows,
+            graceful_shutdown_timeout=grace,
         ):
             yield
 

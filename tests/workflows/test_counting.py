@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
+from health.chores import Chore
 from health.kinds import CHECK_KINDS
 from health.moves import Outcome, Phase
 from health.observation import HoldReason
@@ -40,10 +41,14 @@ def acted(result: str, reason: str = "") -> Series:
     return series("paramedic_acts_total", result=result, reason=reason)
 
 
+def left(chore: Chore, reason: str) -> Series:
+    return series("paramedic_chore_failures_total", chore=chore.value, reason=reason)
+
+
 def test_what_can_be_counted_is_there_from_the_start() -> None:
-    assert Counted().shown() == {acted("Requested"): 0} | {
-        ended(outcome, kind): 0 for outcome in Outcome for kind in CHECK_KINDS
-    }
+    ends = {ended(outcome, kind) for outcome in Outcome for kind in CHECK_KINDS}
+    chores = {left(chore, reason) for chore in Chore for reason in ("Failed", "Forbidden")}
+    assert Counted().shown() == dict.fromkeys({acted("Requested"), *ends, *chores}, 0)
 
 
 async def test_incident_is_counted_when_it_ends_and_each_act_with_its_result(

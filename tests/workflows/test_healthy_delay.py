@@ -116,7 +116,7 @@ async def test_negative_delay_keeps_a_request_without_a_stamp_until_a_person_con
     await act(incident)
     await recover(incident, FOR_GOOD)
     for _ in range(3):
-        await incident.pass_time(12 * MINUTE)
+        await incident.pass_time(6 * MINUTE)
         await rests(incident, Phase.HEALTHY_DELAY)
     assert stamps(incident) == []
     assert incident.cluster.count("renew") == 3

@@ -19,11 +19,11 @@ from workflows.messages import HoldOrder
 
 
 async def ask_in_vain(incident: IncidentDriver) -> None:
-    """A request was made ten minutes ago, the detector went, and something woke the incident."""
+    """A request was made five minutes ago, the detector went, and something woke the incident."""
     async with incident.eyes():
         await act(incident)
         await settle(incident)
-        await incident.pass_time(timedelta(minutes=10) - timedelta(seconds=1))
+        await incident.pass_time(timedelta(minutes=5) - timedelta(seconds=1))
         await rests(incident, Phase.REMEDIATING)
     await incident.look()
     await asks(incident)

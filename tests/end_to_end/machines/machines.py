@@ -15,6 +15,7 @@ from kube.resource import EVENTS, MACHINES, NAMESPACES, Object, Resource
 from kube.timestamps import timestamp
 from tests.end_to_end.machines.check import CHECKS, Check
 from tests.end_to_end.world import TEMPLATES, World
+from tests.outcome import outcome_of
 from workflows.messages import ResumeOrder, State
 
 CHECK = "workers"
@@ -219,8 +220,7 @@ class Machines:
 
         await self.world.until(has_begun, f"{machine} never had an incident")
         async with asyncio.timeout(self.world.patience.total_seconds()):
-            outcome: str = await self.workflow(machine, check).result()
-        return outcome
+            return await outcome_of(self.workflow(machine, check))
 
     async def resume(self, machine: str) -> None:
         """Give the order."""

@@ -10,6 +10,7 @@ from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.phases import add_phases
 from tests.end_to_end.remediator import report
 from tests.end_to_end.world import REQUESTS, World
+from tests.outcome import outcome_of
 
 pytestmark = pytest.mark.cluster
 
@@ -26,7 +27,7 @@ async def test_check_that_is_deleted_releases_its_nodes_in_whatever_phase_and_an
     spec = (await world.check())["spec"]
 
     await world.delete_check()
-    assert [await workflow.result() for workflow in workflows] == ["Released"] * 4
+    assert [await outcome_of(workflow) for workflow in workflows] == ["Released"] * 4
     await world.until_clean(*phases.all)
 
     again = {"apiVersion": NODE_HEALTH_CHECKS.api_version, "kind": NODE_HEALTH_CHECKS.kind, "spec": spec}

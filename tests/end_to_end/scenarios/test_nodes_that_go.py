@@ -1,9 +1,6 @@
 """Nodes that are deleted, and that come back under their name, in the middle of an incident."""
 
-from typing import Any
-
 import pytest
-from temporalio.client import WorkflowHandle
 
 from kube.errors import NotFound
 from kube.resource import Object
@@ -12,6 +9,7 @@ from tests.end_to_end.phases import add_phases
 from tests.end_to_end.remediator import report
 from tests.end_to_end.second_check import events_of
 from tests.end_to_end.world import World
+from tests.outcome import outcome_of
 
 pytestmark = pytest.mark.cluster
 
@@ -33,7 +31,7 @@ async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(worl
     for node in phases.all:
         await world.delete_node(node)
 
-    assert [await _outcome(workflow) for workflow in workflows] == ["Gone"] * 4
+    assert [await outcome_of(workflow) for workflow in workflows] == ["Gone"] * 4
     await world.until_clean(*phases.all)
     await world.until_status(phase="Enabled", observedNodes=0, healthyNodes=0, unhealthyNodes=None)
 
@@ -42,10 +40,6 @@ async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(worl
         return told.count("RemediationRemoved") == 3
 
     await world.until(are_told, "the removal of the three requests was not told")
-
-
-async def _outcome(workflow: WorkflowHandle[Any, Any]) -> str:
-    return str(await workflow.result())
 
 
 @pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node deleted")
@@ -93,7 +87,7 @@ async def test_request_that_expects_the_end_of_its_node_goes_when_one_of_that_na
 
     await world.until_clean(sound)
     await _until_another(world, sick, uid)
-    assert [await _outcome(workflow) for workflow in earlier] == ["Gone"] * 2
+    assert [await outcome_of(workflow) for workflow in earlier] == ["Gone"] * 2
     await world.until_phase(sick, "Remediating")
     await world.until_status(phase="Remediating", observedNodes=2, healthyNodes=1)
     (entry,) = (await world.status())["unhealthyNodes"]
@@ -123,7 +117,7 @@ async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_an
     assert (await world.request(node))["metadata"]["uid"] == uid
     await world.set_finalizers(node, None)
 
-    assert await earlier.result() == "Gone"
+    assert await outcome_of(earlier) == "Gone"
     await world.until_phase(node, "Remediating")
     request = await _until_another(world, node, uid)
     assert "deletionTimestamp" not in request["metadata"]

@@ -1,4 +1,4 @@
-"""What changes the cluster runs inside the workflow's task first (docs/decisions/0011)."""
+"""Acts are ordinary activities, tried once: one that fails is a hold, and is made anew after a question."""
 
 import asyncio
 import sys
@@ -11,11 +11,10 @@ import pytest
 from health.moves import Outcome, Phase
 from health.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import act, adopt
 from tests.workflows.sights import expired, healthy
 from workflows.contracts import FRESH
 
-ASKS_AGAIN = timedelta(seconds=6)
+ASKS_AGAIN = timedelta(seconds=7)
 LONGER_THAN_A_TASK = FRESH + timedelta(seconds=1)
 """On the server of `hasty_incident` a task lasts two seconds."""
 
@@ -27,16 +26,15 @@ async def test_act_that_failed_is_a_hold_and_is_made_anew_after_another_question
     await incident.start(expired())
     state = await incident.reaches(Phase.HELD)
     assert "Failed: the attempt to act failed: ConnectionError: the API server is away" in state.details
-    assert state.observation is not None
-    assert state.observation.hold is not None
-    assert state.observation.hold.reason is HoldReason.FAILED
+    assert state.memory.found is not None
+    assert state.memory.found.reason is HoldReason.FAILED
     assert incident.cluster.count("act") == 1
 
     await incident.pass_time(ASKS_AGAIN)
     await incident.reaches(Phase.REMEDIATING)
     whats = [entry.what for entry in incident.cluster.log]
     assert whats == ["answered", "act", "observe", "answered", "act", "created"]
-    assert await incident.queued() == ["observe"]
+    assert await incident.queued() == ["act", "observe", "act"]
 
 
 async def test_act_that_is_made_anew_is_the_same_act(incident: IncidentDriver) -> None:
@@ -69,61 +67,12 @@ async def test_node_that_recovers_after_an_act_that_failed_is_cleaned_up(inciden
     assert incident.cluster.count("clean_up") == 1
 
 
-async def test_act_without_a_failure_goes_through_no_queue(incident: IncidentDriver) -> None:
-    await act(incident)
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.REMEDIATED
-    assert await incident.queued() == ["observe"]
-
-
-async def test_clean_up_that_fails_is_repeated_until_it_is_done(incident: IncidentDriver) -> None:
-    await act(incident)
-    incident.cluster.failing["clean_up"] = 3
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.REMEDIATED
-    assert incident.cluster.count("clean_up") == 4
-    assert await incident.queued() == ["observe", "clean_up"]
-
-
-async def test_clean_up_that_is_told_to_wait_is_repeated_no_earlier(incident: IncidentDriver) -> None:
-    """Neither from the first attempt, in the workflow's own task, to the queue nor in it."""
-    incident.cluster.told_wait = told = timedelta(seconds=1.5)
-    await act(incident)
-    incident.cluster.failing["clean_up"] = 2
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.REMEDIATED
-    first, second, third = incident.cluster.times("clean_up")
-    assert second - first >= told
-    assert third - second >= told
-    assert await incident.queued() == ["observe", "clean_up"]
-
-
-async def test_clean_up_that_hangs_is_given_up_and_repeated(incident: IncidentDriver) -> None:
-    """And the replay at the end of `incident` goes the same way."""
-    gate = incident.cluster.gates["clean_up"]
-    await act(incident)
-    gate.close()
-    await incident.sees(healthy())
-    await incident.happens("clean_up", 2)
-    gate.open()
-    assert await incident.outcome() is Outcome.REMEDIATED
-    assert await incident.queued() == ["observe", "clean_up"]
-
-
-async def test_renewal_that_fails_is_repeated_until_it_is_done(incident: IncidentDriver) -> None:
-    incident.cluster.failing["renew"] = 2
-    await adopt(incident)
-    await incident.happens("renew", 3)
-    await incident.reaches(Phase.REMEDIATING)
-    assert await incident.queued() == ["renew"]
-
-
 async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     gate = incident.cluster.gates["act"]
     gate.close()
     async with incident.eyes():
-        async with incident.hands():
+        async with incident.hands(grace=FRESH):
             await incident.start(expired())
             await gate.entered.wait()
             asyncio.get_running_loop().call_later(0.5, gate.open)
@@ -144,6 +93,8 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
                 request = incident.cluster.put_request()
                 incident.cluster.note("created", request.created)
         async with incident.hands():
+            await incident.reaches(Phase.HELD)
+            await incident.pass_time(ASKS_AGAIN)
             await incident.reaches(Phase.REMEDIATING)
             assert incident.cluster.count("created") == 1
             await incident.sees(healthy())
@@ -154,7 +105,6 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
 async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_the_node_recovers(
     hasty_incident: IncidentDriver,
 ) -> None:
-    """Of a local activity that was cut short the history says nothing."""
     incident = hasty_incident
     async with incident.eyes():
         async with _worker_in_the_middle_of_an_act(incident):
@@ -163,21 +113,6 @@ async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_th
         async with incident.hands():
             assert await incident.outcome() is Outcome.RECOVERED
     assert incident.cluster.count("clean_up") == 1
-    assert not incident.cluster.is_leased
-
-
-@pytest.mark.rule("NHC 2.5/release")
-async def test_admission_that_no_worker_acted_on_leaves_no_lease_behind(
-    bare_incident: IncidentDriver,
-) -> None:
-    """It looks the same as one of which the worker was killed."""
-    incident = bare_incident
-    await incident.start(expired())
-    incident.cluster.leased_since = await incident.now()
-    await incident.sees(healthy())
-    async with incident.eyes(), incident.hands():
-        assert await incident.outcome() is Outcome.RECOVERED
-    assert incident.cluster.count("act") == 0
     assert not incident.cluster.is_leased
 
 

@@ -1,0 +1,74 @@
+"""FailingActs: how an incident backs off while one act after another fails. Pure.
+
+Rule: 5, 10, 20, … 300 s, with jitter, between an act that failed and the next; of what the API server refuses
+at least as long as its hold says. 403 is tried again after a second or two first, because kube-apiserver
+answers so right after its start, and is told to the detector once it lasts half a minute (decision 47). An
+edit of the check or of a template, and a person's `resume`, end the row: the next act is made at once.
+"""
+
+from datetime import datetime, timedelta
+
+from health.chores import FORBIDDEN_GRACE
+from health.frozen import Frozen
+from health.observation import Hold, HoldReason, Observation
+from health.timestamps import stamp
+
+FIRST = timedelta(seconds=5)
+LONGEST = timedelta(minutes=5)
+AT_ONCE = timedelta(seconds=1.5)
+"""Before the second attempt where a moment may be all that was wrong."""
+_MOST_DOUBLINGS = 30
+_FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS})
+
+
+class FailingActs(Frozen):
+    """A row of acts that failed."""
+
+    count: int = 1
+    since: datetime
+    hold: Hold
+    """Why the latest of them failed."""
+    next_act: datetime
+    basis: str = ""
+    """What they were made by: another generation of the check, or another template, is another attempt."""
+
+    @property
+    def words(self) -> str:
+        """Why no act is made before its time."""
+        row = f"{self.count} times in a row, " if self.count > 1 else ""
+        return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
+
+
+def basis_of(seen: Observation) -> str:
+    """What an act is made by, beside its target."""
+    return f"{seen.generation}/{seen.templates}"
+
+
+def after_failure(
+    before: FailingActs | None, hold: Hold, seen: Observation, now: datetime, spread: float
+) -> FailingActs | None:
+    """The row once an act was held by `hold`; None where that is no failure. `spread` is between 0 and 1."""
+    if hold.reason not in _FAILING:
+        return None
+    goes_on = before is not None and before.basis == basis_of(seen)
+    count = before.count + 1 if before is not None and goes_on else 1
+    return FailingActs(
+        count=count,
+        since=before.since if before is not None and goes_on else now,
+        hold=hold,
+        next_act=now + _delay(count, hold, spread),
+        basis=basis_of(seen),
+    )
+
+
+def told(found: Hold, failing: FailingActs | None, now: datetime, *, is_forbidden: bool) -> Hold | None:
+    """What the detector is told of it: 403 not before it lasts."""
+    since = failing.since if failing else now
+    return None if is_forbidden and now - since < FORBIDDEN_GRACE else found
+
+
+def _delay(count: int, hold: Hold, spread: float) -> timedelta:
+    first = timedelta() if hold.reason is not HoldReason.FAILED else FIRST
+    row = first if count == 1 else min(FIRST * 2 ** min(count - 1, _MOST_DOUBLINGS), LONGEST)
+    wait = max(row, min(timedelta(seconds=hold.ask_again_seconds), LONGEST))
+    return wait * (1 + spread / 5)

@@ -1,0 +1,98 @@
+"""What a chore could not do is answered item by item, and never raised."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.clean_up import CleanUp
+from activities.held import hold_of
+from activities.live_requests import LiveRequests
+from activities.mark import Mark
+from activities.renew import Renew
+from activities.target_lease import TargetLeases
+from health.chores import ChoreFailure
+from health.moves import RequestMark
+from health.observation import HoldReason
+from health.references import RequestReference
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable
+from kube.transport import Transport
+from tests.kube.api_server import Answer, ApiServer, refused
+from tests.kube.conftest import client, server, transport
+from tests.workflows.sights import incident_reference
+from workflows.contracts import CleanUpInput, MarkInput, RenewInput
+
+__all__ = ["client", "server", "transport"]
+
+INCIDENT = incident_reference("test")
+REQUEST = RequestReference(api_version="example.com/v1", kind="Reboot", namespace="ns", name="a", uid="u")
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-node-1"
+KINDS = "/apis/example.com/v1"
+Run = Callable[[], Awaitable[tuple[ChoreFailure, ...]]]
+
+
+@pytest.fixture(params=["clean_up", "renew", "mark"])
+def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
+    """One attempt of an activity; answers what it could not do."""
+    leases, live = TargetLeases(client, "leases"), LiveRequests(client, Discovery(transport))
+    clean_up, renew = CleanUp(client, live, leases), Renew(leases, lambda: datetime.now(UTC))
+    mark, environment = Mark(live), ActivityEnvironment()
+
+    async def attempt() -> tuple[ChoreFailure, ...]:
+        match request.param:
+            case "clean_up":
+                asked = CleanUpInput(incident=INCIDENT, requests=(REQUEST,))
+                return (await environment.run(clean_up.clean_up, asked)).failures
+            case "renew":
+                due = RenewInput(incident=INCIDENT, duration_seconds=600)
+                return (await environment.run(renew.renew, due)).failures
+            case _:
+                marks = (RequestMark(request=REQUEST, annotations={}),)
+                return (await environment.run(mark.mark, MarkInput(incident=INCIDENT, marks=marks))).failures
+
+    return attempt
+
+
+def answer(server: ApiServer, of: Answer) -> None:
+    server.answer("GET", LEASE, of)
+    server.answer("GET", KINDS, of)
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_failure_says_how_long_the_api_server_wants_to_be_left_alone(
+    server: ApiServer, run: Run, code: int
+) -> None:
+    answer(server, refused(code, "Busy", **{"Retry-After": "10"}))
+    (failure,) = await run()
+    assert failure.wait_seconds == 10
+    assert f"was answered {code} Busy" in failure.why
+    assert not failure.is_forbidden
+
+
+@pytest.mark.rule("decision 47")
+async def test_failure_says_that_it_is_a_right_that_may_be_missing(server: ApiServer, run: Run) -> None:
+    answer(server, refused(403, "Forbidden"))
+    (failure,) = await run()
+    assert failure.is_forbidden
+    assert failure.wait_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "seconds"),
+    [
+        (TooManyRequests("busy", retry_after=timedelta(seconds=40)), HoldReason.FAILED, 40),
+        (ServerFault("busy", retry_after=timedelta(seconds=1)), HoldReason.FAILED, 5),
+        (Unreachable("away"), HoldReason.FAILED, 5),
+        (Forbidden("no"), HoldReason.REFUSED, 1.5),
+        (Invalid("no"), HoldReason.REFUSED, 60),
+    ],
+)
+def test_act_that_broke_off_is_held_for_as_long_as_told(
+    error: KubernetesError, reason: HoldReason, seconds: float
+) -> None:
+    hold = hold_of(error)
+    assert hold.reason is reason
+    assert hold.ask_again_seconds == seconds
