@@ -1,0 +1,119 @@
+"""TwoVersions: a kind of request in two versions of its group, either of which can stop being served."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+from devcluster.polling import until
+from health.references import RequestReference
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import KindUnknown, KubernetesError, NotFound
+from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.transport import Transport
+
+OLD, NEW = "v1beta1", "v1beta2"
+NAMESPACE = "default"
+_SOON = timedelta(seconds=20)
+
+
+class TwoVersions:
+    """Its names are its own, so that no test meets another's."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._client = Client(transport)
+        self._discovery = Discovery(transport)
+        self.group = f"g{uuid.uuid4().hex[:8]}.paramedic.test"
+        self.old = Resource(f"{self.group}/{OLD}", "Reset", "resets", namespaced=True)
+        self.new = Resource(f"{self.group}/{NEW}", "Reset", "resets", namespaced=True)
+        self._name = f"resets.{self.group}"
+
+    async def install(self) -> None:
+        await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, self._definition())
+        await self._until(self.old, is_served=True)
+        await self._until(self.new, is_served=True)
+
+    async def stop_serving_old(self) -> None:
+        operation = {"op": "replace", "path": "/spec/versions/0/served", "value": False}
+        await self._client.json_patch(CUSTOM_RESOURCE_DEFINITIONS, self._name, [operation])
+        await self._until(self.old, is_served=False)
+
+    async def remove(self) -> None:
+        """Let the CRD go; harmless when it is gone."""
+        with suppress(NotFound):
+            await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, self._name)
+
+    async def uninstall(self) -> None:
+        """Remove the CRD, and with it all requests; return when the API server is sure of that."""
+        await self.remove()
+
+        async def is_certain() -> bool:
+            try:
+                return await self._discovery.served_now(self.new.api_version, self.new.kind) is None
+            except KubernetesError:  # it is listed for a moment more
+                return False
+
+        await until(is_certain, within=_SOON, otherwise="the CRD is still served")
+
+    async def make_request(self, name: str = "node-1") -> RequestReference:
+        """A request that is remembered in the old version."""
+        body: Object = {
+            "apiVersion": self.old.api_version,
+            "kind": self.old.kind,
+            "metadata": {"name": name, "namespace": NAMESPACE},
+        }
+        created = await self._client.create(self.old, body, NAMESPACE)
+        return RequestReference(
+            api_version=self.old.api_version,
+            kind=self.old.kind,
+            namespace=NAMESPACE,
+            name=name,
+            uid=created["metadata"]["uid"],
+        )
+
+    async def requests(self) -> list[Object]:
+        """All that exist."""
+        return await self._client.list(self.new, NAMESPACE)
+
+    async def delete(self, reference: RequestReference) -> None:
+        await self._client.delete(self.new, reference.name, reference.namespace)
+
+    async def _until(self, resource: Resource, *, is_served: bool) -> None:
+        async def is_so() -> bool:
+            try:
+                await self._client.list(resource, NAMESPACE)
+            except KindUnknown:
+                return not is_served
+            except KubernetesError:  # it comes, or goes
+                return False
+            return is_served
+
+        await until(is_so, within=_SOON, otherwise=f"{resource.full_name}: served is not {is_served}")
+
+    def _definition(self) -> Object:
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        versions = [
+            {"name": version, "served": True, "storage": version == NEW, "schema": schema}
+            for version in (OLD, NEW)
+        ]
+        return {
+            "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
+            "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+            "metadata": {"name": self._name},
+            "spec": {
+                "group": self.group,
+                "scope": "Namespaced",
+                "names": {"plural": "resets", "kind": "Reset"},
+                "versions": versions,
+            },
+        }
+
+
+@asynccontextmanager
+async def installed(transport: Transport) -> AsyncIterator[TwoVersions]:
+    """The kind, until the end of the block."""
+    kind = TwoVersions(transport)
+    await kind.install()
+    yield kind
+    await kind.remove()
