@@ -29,7 +29,7 @@ class Filter:
     target: str = ""
     """Its name, with or without kind and namespace."""
     cluster: str = ""
-    """Its identity ("prod-1a2b"), or the configured name in front of it ("prod")."""
+    """Its identity ("prod-1a2b3c4d"), or the configured name in front of it ("prod")."""
     workflow_id: str = ""
 
     def takes(self, incident: IncidentReference) -> bool:

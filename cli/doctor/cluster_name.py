@@ -1,4 +1,4 @@
-"""ClusterName: which cluster is meant by a configured name (`prod`), or by an identity (`prod-1a2b`)."""
+"""ClusterName: which cluster is meant by a configured name (`prod`), or by an identity (`prod-1a2b3c4d`)."""
 
 
 def identities(given: str, identity: str) -> tuple[str, ...]:

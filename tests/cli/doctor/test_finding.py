@@ -15,7 +15,10 @@ BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopp
     ],
 )
 def test_findings_are_counted(findings: list[Finding], words: str) -> None:
-    assert Examined(cluster="prod-1a2b", findings=tuple(findings)).summary == f"cluster prod-1a2b: {words}"
+    assert (
+        Examined(cluster="prod-1a2b3c4d", findings=tuple(findings)).summary
+        == f"cluster prod-1a2b3c4d: {words}"
+    )
 
 
 def test_cluster_that_does_not_answer_has_no_name() -> None:

@@ -10,7 +10,7 @@ DEV = DevDescription(
     temporal_address="127.0.0.1:7233",
     temporal_namespace="paramedic",
     temporal_ui="http://127.0.0.1:8233",
-    cluster="dev-1a2b",
+    cluster="dev-1a2b3c4d",
     pids={"worker": 7},
 )
 
