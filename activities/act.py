@@ -12,7 +12,7 @@ from typing import Protocol
 from temporalio import activity
 
 from activities.delete_machine import DeleteMachine
-from activities.held import Held
+from activities.held import ASK_AGAIN_SECONDS, Held
 from activities.known_requests import KnownRequests
 from activities.live_requests import LiveRequests
 from activities.loss_news import LossNews
@@ -24,7 +24,7 @@ from activities.taking import Clock, Taking
 from activities.target_lease import TargetLeases
 from activities.telling import Telling
 from health.durations import in_words
-from health.observation import failed
+from health.observation import HoldReason, failed
 from health.references import Action
 from kube.client import Client
 from kube.discovery import Discovery
@@ -42,13 +42,19 @@ class Taken(Protocol):
 class Steps:
     """Every action, each only where nothing is left of an earlier one."""
 
-    def __init__(self, known: KnownRequests, actions: Mapping[Action, Taken]) -> None:
+    def __init__(self, known: KnownRequests, actions: Mapping[str, Taken]) -> None:
         self._known = known
         self._actions = actions
 
     async def take(self, asked: ActInput) -> Outcome:
         """Answer what was made before, or do the step; raises Held and KubernetesError."""
-        return await self._known.answer(asked) or await self._actions[asked.step.action].take(asked)
+        return await self._known.answer(asked) or await self._action(asked.step.action).take(asked)
+
+    def _action(self, name: str) -> Taken:
+        if name in self._actions:
+            return self._actions[name]
+        message = f"this worker is of another version: it knows no action {name}"
+        raise Held.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 def steps(
@@ -60,7 +66,7 @@ def steps(
 ) -> Steps:
     """What each action does."""
     taking = Taking(leases, clock)
-    actions: Mapping[Action, Taken] = {
+    actions: Mapping[str, Taken] = {
         Action.REQUEST: RequestStep(client, discovery, second_look, taking),
         Action.DELETE: DeleteMachine(client, second_look, taking),
         Action.MARK: MarkMachine(client, second_look, taking),

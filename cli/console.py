@@ -1,12 +1,14 @@
 """Console: what people read goes to standard output; into a pipe nothing is cut or wrapped."""
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.text import Text
 
 from health.moves import Phase
 
 PIPE_WIDTH = 100_000
-_STYLES = {
+_STYLES: Mapping[str, str] = {
     Phase.HELD: "yellow",
     Phase.ACTING: "bold cyan",
     Phase.REMEDIATING: "cyan",
@@ -24,7 +26,7 @@ def console(*, is_cut: bool = True) -> Console:
     return found
 
 
-def phase_text(phase: Phase | None, *, is_held: bool = False) -> Text:
+def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
     """A phase for people; a person's hold shows beside a phase that goes on under it."""
     if phase is None:
         return Text("unknown", style="bold red")

@@ -84,7 +84,7 @@ def _timers(sight: IncidentSight, state: State, now: datetime) -> Iterator[Line]
         yield "Lease", f"{_lease(sight.phase, memory.renew_at, now)}{_given_back(sight, now)}"
 
 
-def _lease(phase: Phase | None, renew_at: datetime, now: datetime) -> str:
+def _lease(phase: Phase | str | None, renew_at: datetime, now: datetime) -> str:
     if phase is not Phase.EXHAUSTED:
         return f"is renewed {_in(renew_at, now)}"
     return f"runs out {_in(renew_at, now)}" if renew_at > now else f"ran out {_ago(renew_at, now)}"

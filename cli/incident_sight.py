@@ -37,8 +37,8 @@ class IncidentSight:
         return self.closed is None
 
     @property
-    def phase(self) -> Phase | None:
-        """The phase; None: unknown."""
+    def phase(self) -> Phase | str | None:
+        """The phase, as text where only its worker knows it; None: unknown."""
         if not self.is_open:
             return Phase.ENDED
         return self.state.phase if self.state else None

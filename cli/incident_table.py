@@ -36,7 +36,8 @@ def incident_table(sights: Sequence[IncidentSight], now: datetime, *, width: int
 def summary(sights: Sequence[IncidentSight]) -> str:
     """How many there are, and in which phases: "3 incidents: 2 Held, 1 unknown"."""
     counted = Counter(sight.phase for sight in sights)
-    parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in (*Phase, None) if counted[phase])
+    phases = dict.fromkeys((*Phase, *filter(None, counted), None))
+    parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in phases if counted[phase])
     return f"{len(sights)} incident{'' if len(sights) == 1 else 's'}: {parts}"
 
 

@@ -8,6 +8,7 @@ from cli.request_course import RequestCourse
 from health.frozen import Frozen
 from health.memory import Memory
 from health.moves import Outcome, Phase
+from health.open_enum import OpenEnum
 from workflows.messages import State
 
 
@@ -62,7 +63,7 @@ class IncidentView(Frozen):
     target: str
     target_uid: str
     status: str
-    phase: Phase | None
+    phase: OpenEnum[Phase] | None
     details: str
     problem: str
     outcome: Outcome | None

@@ -34,7 +34,7 @@ _CHANGE = "when something changes in the cluster, or by an order"
 class Resting:
     """An incident that rests."""
 
-    phase: Phase
+    phase: Phase | str
     seen: Observation
     """What it rests on, answered at `answered_at`."""
     memory: Memory
@@ -200,7 +200,7 @@ def _named(step: Step) -> str:
     return "its deletion" if step.action is Action.DELETE else "a mark for another controller"
 
 
-_RULES: Mapping[Phase, Callable[[Resting], GoingOn]] = MappingProxyType(
+_RULES: Mapping[str, Callable[[Resting], GoingOn]] = MappingProxyType(
     {
         Phase.WAITING: _waiting,
         Phase.HELD: _held,

@@ -6,10 +6,15 @@ field that comes later.
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
+from pydantic import model_validator
+
+from health.foreign_answer import OTHER_VERSION, understood
 from health.frozen import Frozen
 from health.healthy_delay import Delay
-from health.references import Step
+from health.open_enum import OpenEnum
+from health.references import Action, Step
 from health.request_sight import RequestSight
 from health.verdict import Fact
 
@@ -74,12 +79,15 @@ class HoldReason(StrEnum):
     BACK_OFF = "BackOff"
     FAILED = "Failed"
     """An attempt to act broke off; nobody knows yet whether its request exists."""
+    OTHER_VERSION = OTHER_VERSION
+    """The answer says what this version does not know."""
 
 
 class Hold(Frozen):
     """A "no" with its reason, and when to ask again at the latest (a change wakes the incident earlier)."""
 
-    reason: HoldReason
+    reason: OpenEnum[HoldReason]
+    """One that this version does not know holds like any other."""
     message: str
     ask_again_seconds: float = 30 * 60
 
@@ -138,6 +146,13 @@ class Observation(Frozen):
     """When the detector saw all this, by the API server's clock."""
     answered_at: datetime | None = None
     """When it was answered, by Temporal's clock."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
+        if not isinstance(answer, dict):
+            return answer
+        return understood(answer, TargetState, Action, otherwise=TargetState.UNKNOWN)
 
     @property
     def is_admitted(self) -> bool:
@@ -213,7 +228,7 @@ def _is_held_otherwise(told: Observation, now: Observation) -> bool:
     if now.state is not TargetState.EXPIRED:
         # Its clock restarted, at the end of an upgrade: it has a timer again.
         return told.state is TargetState.EXPIRED and now.state is TargetState.WAITING
-    return now.hold is None or now.hold.reason is not told.hold.reason
+    return now.hold is None or now.hold.reason != told.hold.reason
 
 
 def _is_remediator_at_work(now: Observation) -> bool:

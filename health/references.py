@@ -8,6 +8,7 @@ gets another one.
 from enum import StrEnum
 
 from health.frozen import Frozen
+from health.open_enum import OpenEnum
 
 UID_LENGTH = 8
 """Characters of a target's uid in the id of its incident: enough to tell two Nodes of one name apart."""
@@ -88,7 +89,8 @@ class Step(Frozen):
     """Of a step that makes a request."""
     timeout_seconds: float | None = None
     """How long its request may take; None: no limit."""
-    action: Action = Action.REQUEST
+    action: OpenEnum[Action] = Action.REQUEST
+    """One that this version does not know is never carried out."""
 
     def order_for(self, target: TargetReference) -> str:
         """What it does to `target`, in words: "create Reboot from template ns/fast for Node/node-1"."""

@@ -12,6 +12,7 @@ from health.frozen import Frozen
 from health.memory import Memory
 from health.moves import Outcome, Phase
 from health.observation import Observation
+from health.open_enum import OpenEnum
 from health.references import IncidentReference
 from health.request_sight import RequestSight
 
@@ -77,9 +78,9 @@ class ResumeOrder(Frozen):
 class State(Frozen):
     """Answer to the query `state`."""
 
-    phase: Phase
+    phase: OpenEnum[Phase]
     details: str
-    outcome: Outcome | None = None
+    outcome: OpenEnum[Outcome] | None = None
     requests: tuple[RequestSight, ...] = ()
     observation: Observation | None = None
     memory: Memory = Memory()

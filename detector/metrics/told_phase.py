@@ -8,6 +8,7 @@ that is left alone is `Admitted` or `Held` here.
 from enum import StrEnum
 
 from health.observation import ENDED, HoldReason, Observation, TargetState
+from health.open_enum import label
 
 
 class ToldPhase(StrEnum):
@@ -36,7 +37,8 @@ def told_phase(told: Observation | None) -> ToldPhase | None:
     return ToldPhase.ADMITTED if told.hold is None else ToldPhase.HELD
 
 
-def told_hold(told: Observation | None) -> HoldReason | None:
-    """What holds an incident that was told this; None where nothing does."""
-    is_held = told_phase(told) is ToldPhase.HELD
-    return told.hold.reason if is_held and told is not None and told.hold is not None else None
+def told_hold(told: Observation | None) -> str | None:
+    """What holds an incident that was told this, as a label; None where nothing does."""
+    if told is None or told.hold is None or told_phase(told) is not ToldPhase.HELD:
+        return None
+    return label(told.hold.reason, HoldReason)

@@ -4,7 +4,7 @@ Texts are the reference's (semantics 1.5) where it has one; each is told once fo
 (decision 15). What holds the check as a whole is told of the check alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from health.announcement import Severity
@@ -14,7 +14,7 @@ from health.health_check import HealthCheck
 from health.observation import HoldReason
 
 SKIPPED = "RemediationSkipped"
-_SKIPPED = {
+_SKIPPED: Mapping[str, str] = {
     HoldReason.EXCLUDED: "Remediation skipped on node {name}: node has Exclude from Remediation label",
     HoldReason.CONTROL_PLANE: (
         "Skipping remediation of {name} for preventing control plane / etcd quorum loss, "

@@ -32,7 +32,7 @@ class NotedCalls(IncidentCalls):
     """What would be called in Temporal; nothing is open at the start."""
 
     def __init__(self) -> None:
-        self.started: list[tuple[str, HoldReason | None]] = []
+        self.started: list[tuple[str, str | None]] = []
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:
         hold = observation.hold

@@ -50,7 +50,7 @@ class World:
         self.picture.target_changed(TargetName("Node", "", name), _node(name, *conditions, annotations=keys))
         self.told.clear()
 
-    def hold(self, now: datetime = LATER) -> HoldReason | None:
+    def hold(self, now: datetime = LATER) -> str | None:
         hold = check_surroundings(self.picture, WORKERS, now).upgrade
         return None if hold is None else hold.reason
 

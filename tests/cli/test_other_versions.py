@@ -1,0 +1,32 @@
+"""What is said of incidents whose worker is of another version: unknown words are shown as they are."""
+
+from rich.console import Console
+
+from cli.incident_page import Page, incident_page
+from cli.incident_table import incident_table, summary
+from cli.incident_view import IncidentView
+from health.moves import Phase
+from health.observation import Hold
+from tests.cli.sights import REASON, sight, state
+from tests.health.samples import NOW
+from tests.health.steps import seen
+from workflows.messages import State
+
+QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined")
+WIRE = (
+    state(Phase.HELD, REASON, seen(reason=REASON, hold=QUARANTINE, answered_at=NOW))
+    .model_dump_json()
+    .replace('"phase":"Held"', '"phase":"Parked"')
+)
+
+
+def test_phase_and_reason_that_are_not_known_are_shown_as_text() -> None:
+    seen_here = sight(State.model_validate_json(WIRE))
+    assert summary([seen_here]) == "1 incident: 1 Parked"
+    console = Console(width=1000, highlight=False)
+    with console.capture() as captured:
+        console.print(incident_table([seen_here], NOW, width=1000, is_wide=False))
+        console.print(incident_page(Page(seen_here, (), "", NOW, "node-1")))
+    assert captured.get().count("Parked") == 2
+    assert "held: Quarantine: rack 7 is quarantined" in captured.get()
+    assert '"phase":"Parked"' in IncidentView.of(seen_here, NOW).model_dump_json()
