@@ -2,7 +2,8 @@
 
 A query needs a worker. Where as many as are asked at once go without an answer, the rest of that cluster is
 not asked any more: nobody works there. Temporal forgets its workers when nobody has needed them for half a
-minute, says at once that there may be none, and is reminded by the question: so it is asked again.
+minute, says at once that there may be none, and is reminded by the question: so it is asked again. Code that
+fails answers no query either: of what does not answer the history is read, which tells.
 """
 
 import asyncio
@@ -12,10 +13,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from pydantic import ValidationError
+from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incident_sight import IncidentSight
+from cli.task_failure import read_task_failure
 from health.incident_result import IncidentResult
 from runtime.insisting import one_sentence
 from workflows.messages import State
@@ -24,6 +28,7 @@ AT_ONCE = 20
 RPC_TIMEOUT = timedelta(seconds=3)
 AGAIN_SECONDS = 0.1
 NO_WORKER = "no worker answers"
+OTHER_VERSION = "its worker is of another version, whose answer cannot be read"
 BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
 """It is in the middle of a change, or its worker has much to do: others answer."""
 _NO_ANSWER = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION}
@@ -49,19 +54,39 @@ class Asking:
 
     async def _state(self, sight: IncidentSight) -> IncidentSight:
         cluster = sight.incident.cluster
+        if sight.has_task_failures and (failure := await self._task_failure(sight)):
+            return dataclasses.replace(sight, problem=failure)
         if self._is_deserted(cluster):
-            return dataclasses.replace(sight, problem=NO_WORKER)
+            return dataclasses.replace(sight, problem=await self._task_failure(sight) or NO_WORKER)
         handle = self._client.get_workflow_handle(sight.incident.workflow_id, run_id=sight.run_id)
         try:
             state = await self._insist(handle, cluster)
         except WorkflowQueryFailedError as error:
             return dataclasses.replace(sight, problem=one_sentence(error))
+        except ValidationError:
+            return dataclasses.replace(sight, problem=OTHER_VERSION)
         except RPCError as error:
-            self._unanswered[cluster] += error.status in _NO_ANSWER
-            is_busy = error.status in _NO_ANSWER and self._answered[cluster] > 0
-            return dataclasses.replace(sight, problem=BUSY if is_busy else _problem(error))
+            return dataclasses.replace(sight, problem=await self._why_silent(sight, error))
         self._answered[cluster] += 1
         return dataclasses.replace(sight, state=state)
+
+    async def _why_silent(self, sight: IncidentSight, error: RPCError) -> str:
+        if error.status not in _NO_ANSWER:
+            return one_sentence(error)
+        if failure := await self._task_failure(sight):
+            return failure
+        cluster = sight.incident.cluster
+        self._unanswered[cluster] += 1
+        return BUSY if self._answered[cluster] else NO_WORKER
+
+    async def _task_failure(self, sight: IncidentSight) -> str:
+        """That its code fails; "" where it does not, or its history cannot be read."""
+        workflow_id, run_id = sight.incident.workflow_id, sight.run_id
+        try:
+            failure = await read_task_failure(self._client, workflow_id, run_id, RPC_TIMEOUT)
+        except RPCError:
+            return ""
+        return str(failure) if failure else ""
 
     def _is_deserted(self, cluster: str) -> bool:
         return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
@@ -82,7 +107,7 @@ class Asking:
                 state: State = await handle.query("state", result_type=State, rpc_timeout=left)
             except RPCError as error:
                 is_late = clock() + AGAIN_SECONDS >= end or self._is_deserted(cluster)
-                if is_late or error.status is not RPCStatusCode.FAILED_PRECONDITION:
+                if is_late or not _is_forgotten(error):
                     raise
             else:
                 return state
@@ -98,8 +123,13 @@ class Asking:
             result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
         except (WorkflowFailureError, RPCError) as error:
             return dataclasses.replace(sight, problem=one_sentence(error))
+        except ValidationError:
+            return dataclasses.replace(sight, problem=OTHER_VERSION)
         return dataclasses.replace(sight, outcome=result.outcome)
 
 
-def _problem(error: RPCError) -> str:
-    return NO_WORKER if error.status in _NO_ANSWER else one_sentence(error)
+def _is_forgotten(error: RPCError) -> bool:
+    """Whether Temporal knows of no worker now; it refuses in the same way where a workflow task fails."""
+    details = error.grpc_status.details if error.grpc_status else ()
+    is_failing = any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
+    return error.status is RPCStatusCode.FAILED_PRECONDITION and not is_failing

@@ -15,6 +15,7 @@ from cli.name_filter import NameFilter, quoted
 from health.kinds import CHECK_KINDS
 from health.references import IncidentReference
 from runtime import search_attributes
+from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
 from workflows.messages import INCIDENT_MEMO, WORKFLOW
 
 RPC_TIMEOUT = timedelta(seconds=10)
@@ -100,4 +101,5 @@ def _sight(execution: WorkflowExecution, incident: IncidentReference) -> Inciden
         status=status.title().replace("_", ""),
         started=execution.start_time.astimezone(UTC),
         closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+        has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
     )

@@ -30,6 +30,8 @@ class IncidentSight:
     """How it ended; None while it is open, and where it was terminated."""
     problem: str = ""
     """Why nothing is known of the phase or the outcome."""
+    has_task_failures: bool = False
+    """Whether Temporal reports that its workflow task fails again and again."""
 
     @property
     def is_open(self) -> bool:

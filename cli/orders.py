@@ -1,7 +1,7 @@
 """`paramedic abort`, `hold` and `resume`: a person's orders to incidents.
 
-An order is sent as an update, which a worker answers. Where none does, it is sent as a signal: Temporal keeps
-it, and the incident obeys as soon as a worker runs.
+An order is sent as an update, which a worker answers. Where none does, or the code of the incident fails, it is
+sent as a signal: Temporal keeps it, and the incident obeys as soon as a worker goes on.
 """
 
 import asyncio
@@ -20,11 +20,14 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.asking import NO_WORKER
 from cli.choosing import filled
 from cli.connection import temporal
 from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
+from cli.incident_sight import IncidentSight
 from cli.naming import NAME_HELP, find_open, incident_name
 from cli.order_time import OrderTime
+from cli.task_failure import read_task_failure
 from health.durations import in_words
 from health.timestamps import stamp
 from runtime.insisting import one_sentence
@@ -140,15 +143,15 @@ async def _give_all(context: typer.Context, names: Sequence[str], order: Order) 
 async def _give_one(client: Client, name: str, order: Order) -> CommandError | None:
     try:
         sight = await find_open(client, name, order.cluster)
-        handle = client.get_workflow_handle(sight.incident.workflow_id)
-        answer = await _send(handle, order)
+        answer = await _send(client, sight, order)
     except CommandError as error:
         return error
     typer.echo(f"{sight.incident.check.name}/{sight.incident.target.name}: {answer}")
     return None
 
 
-async def _send(handle: WorkflowHandle[object, object], order: Order) -> str:
+async def _send(client: Client, sight: IncidentSight, order: Order) -> str:
+    handle = client.get_workflow_handle(sight.incident.workflow_id)
     try:
         answer: str = await handle.execute_update(
             order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT
@@ -158,7 +161,8 @@ async def _send(handle: WorkflowHandle[object, object], order: Order) -> str:
     except RPCError as error:
         raise _ended(handle, error) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError:
-        return await _leave_behind(handle, order)
+        failure = await read_task_failure(client, handle.id, sight.run_id, RPC_TIMEOUT)
+        return await _leave_behind(handle, order, str(failure or NO_WORKER))
     return f"{answer}{standing(order.message, datetime.now(UTC))}"
 
 
@@ -179,14 +183,14 @@ def _reason(error: WorkflowUpdateFailedError) -> str:
     return f"--{said}" if said.startswith("step: ") else said
 
 
-async def _leave_behind(handle: WorkflowHandle[object, object], order: Order) -> str:
+async def _leave_behind(handle: WorkflowHandle[object, object], order: Order, why: str) -> str:
     try:
         await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
     except RPCError as error:
         raise _ended(handle, error) from error
     return (
-        f"no worker answers; Temporal keeps the {order.name}, and it is obeyed as soon as a worker runs"
-        f"{_standing_later(order.message)}"
+        f"{why}; Temporal keeps the {order.name}, and it is obeyed as soon as a worker "
+        f"{'runs' if why == NO_WORKER else 'goes on'}{_standing_later(order.message)}"
     )
 
 

@@ -24,6 +24,7 @@ from detector.attempts.marked_targets import MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.metrics.clock_metrics import ClockMetrics
+from detector.metrics.failing_incidents import FailingIncidents
 from detector.metrics.failure_to_request import FailureToRequest
 from detector.metrics.live_metrics import LiveMetrics
 from detector.metrics.machine_check_metrics import MachineCheckMetrics
@@ -88,6 +89,7 @@ class Detector:
         calls = IncidentCalls(connections.temporal, connections.cluster)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
         self._dispatch = self._made_dispatch(calls)
+        self._failing_incidents = FailingIncidents(calls.failing)
         self._answering = Answering(
             self._observe, self._dispatch, self._picture, lambda: self._election.is_leader
         )
@@ -142,6 +144,7 @@ class Detector:
             )
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
+        registry.register(self._failing_incidents)
         registry.register(MachineCheckMetrics(picture, lambda: self._election.is_leader))
         latency = FailureToRequest(picture, registry)
         ledger = RequestLedger(series, latency, lambda: self._leads_since, wall_clock)
@@ -196,6 +199,7 @@ class Detector:
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())
+            tasks.create_task(self._failing_incidents.lead())
             tasks.create_task(self._connections.temporal.work(self._eyes))
 
     async def _report_election(self) -> None:

@@ -1,4 +1,4 @@
-"""A look at Temporal: whether it answers, has the namespace, is set up, and has a worker."""
+"""A look at Temporal: whether it answers, has the namespace, is set up, has a worker; whose code fails."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,6 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.connection import silent_core
 from cli.doctor.cluster_name import configured_name
 from cli.doctor.finding import Finding, problem
+from cli.doctor.of_task_failures import task_failure_findings
 from runtime import search_attributes
 from runtime.insisting import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
@@ -49,8 +50,11 @@ async def _findings(client: Client, cluster: Sequence[str]) -> list[Finding]:
         what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
         advice = f"`temporal operator namespace create -n {client.namespace}`, then `paramedic setup`"
         return [problem("NamespaceMissing", what, advice)]
+    not_set_up = await _look_at_search_attributes(client)
     polled = await _look_for_worker(client, cluster) if cluster else []
-    return [*await _look_at_search_attributes(client), *polled]
+    # Without its search attributes it has no incidents, and none can be asked for.
+    failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
+    return [*not_set_up, *polled, *failing]
 
 
 async def _has_namespace(client: Client) -> bool:

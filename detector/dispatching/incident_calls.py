@@ -10,7 +10,7 @@ from health.back_off import EndedAttempt
 from health.observation import Observation
 from health.references import IncidentReference
 from health.target import TargetName, owner_name
-from runtime import search_attributes
+from runtime import search_attributes, task_failures
 from workflows.contracts import hands_queue
 from workflows.messages import (
     ATTEMPT,
@@ -67,6 +67,14 @@ class IncidentCalls:
             await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
             async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         ]
+
+    async def failing(self) -> int | None:
+        """How many open incidents fail in their own code; None where Temporal does not report it."""
+        client = self._client()
+        if not await task_failures.are_reported(client, RPC_TIMEOUT):
+            return None
+        query = task_failures.failing((self._cluster,))
+        return (await client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
 
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
         """The remediations of this cluster that ended after `since`, as Temporal lists them.

@@ -5,19 +5,35 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from google.protobuf.any_pb2 import Any as Any_
+from temporalio.api.common.v1 import GrpcStatus
+from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.asking import AT_ONCE, BUSY, NO_WORKER, Asking
 from cli.incident_sight import IncidentSight
+from cli.task_failure import TaskFailure
 from health.moves import Phase
 from health.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State
 
+
+def not_ready() -> tuple[RPCStatusCode, bytes]:
+    """How Temporal says that a workflow task fails."""
+    detail = Any_()
+    detail.Pack(WorkflowNotReadyFailure())
+    status = GrpcStatus(code=RPCStatusCode.FAILED_PRECONDITION, details=[detail])
+    return RPCStatusCode.FAILED_PRECONDITION, status.SerializeToString()
+
+
+SINCE = datetime(2026, 11, 22, 10, tzinfo=UTC)
+FAILURE = TaskFailure(SINCE, "RuntimeError: broken")
 FORGOTTEN = RPCError(
     "no poller seen for task queue recently, worker may be down", RPCStatusCode.FAILED_PRECONDITION, b""
 )
 SILENT = RPCError("Timeout expired", RPCStatusCode.DEADLINE_EXCEEDED, b"")
+FAILING = RPCError("Unable to query workflow due to Workflow Task in failed state.", *not_ready())
 HELD = State(phase=Phase.HELD, details="")
 
 
@@ -39,6 +55,18 @@ class Script(Interceptor, OutboundInterceptor):
         if isinstance(answer, RPCError):
             raise answer
         return answer
+
+
+@pytest.fixture(autouse=True)
+def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskFailure]:
+    """The code of which incidents fails, by their ids."""
+    found: dict[str, TaskFailure] = {}
+
+    async def read(_client: Client, workflow_id: str, *_: object) -> TaskFailure | None:
+        return found.get(workflow_id)
+
+    monkeypatch.setattr("cli.asking.read_task_failure", read)
+    return found
 
 
 async def asked(script: Script, count: int) -> Sequence[IncidentSight]:
@@ -90,3 +118,28 @@ async def test_silence_is_not_asked_again_and_beside_answers_it_is_a_busy_incide
 
     first, second = await asked(OneIsBusy(), 2)
     assert (first.problem, second.problem) == ("", BUSY)
+
+
+async def test_code_that_fails_is_told_and_asked_once(failures: dict[str, TaskFailure]) -> None:
+    failures[sight(0).incident.workflow_id] = FAILURE
+    script = Script(FAILING)
+    (one,) = await asked(script, 1)
+    assert one.details == "unknown: its code fails since 2026-11-22 10:00:00Z: RuntimeError: broken"
+    assert len(script.asked) == 1
+
+
+async def test_code_that_fails_is_told_also_where_nobody_works_any_more(
+    failures: dict[str, TaskFailure],
+) -> None:
+    last = sight(99).incident.workflow_id
+    failures[last] = FAILURE
+    found = await asked(Script(SILENT), 100)
+    assert {one.incident.workflow_id for one in found if one.problem == str(FAILURE)} == {last}
+    assert {one.problem for one in found} == {str(FAILURE), NO_WORKER}
+
+
+async def test_code_that_fails_everywhere_does_not_look_like_no_worker(
+    failures: dict[str, TaskFailure],
+) -> None:
+    failures.update({sight(number).incident.workflow_id: FAILURE for number in range(100)})
+    assert {one.problem for one in await asked(Script(FAILING), 100)} == {str(FAILURE)}

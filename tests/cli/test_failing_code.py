@@ -1,0 +1,161 @@
+"""Incidents whose workflow code fails, on a real Temporal server: the command, doctor and metric see them."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from cli.doctor.temporal_look import temporal_findings
+from detector.dispatching.incident_calls import IncidentCalls
+from devcluster import programs
+from health.moves import Phase
+from runtime import search_attributes
+from tests.cli.command import Command
+from tests.cli.fleet import Fleet
+from tests.workflows.sights import expired
+from workflows.contracts import hands_queue
+from workflows.messages import WORKFLOW, RemediationInput
+
+REPORTED_AFTER = "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute"
+"""How many failures in a row Temporal reports: by default five, which takes a minute; 0: none."""
+GIVEN_UP_AFTER = 'history.defaultWorkflowTaskTimeout="2s"'
+"""How long a worker keeps a task that failed before."""
+
+
+@workflow.defn(name=WORKFLOW)
+class Raising:
+    """A version of the workflow with a mistake."""
+
+    @workflow.run
+    async def run(self, start: RemediationInput) -> None:
+        raise RuntimeError(f"no rule for\n{start.incident.target.name}")
+
+
+@workflow.defn(name=WORKFLOW)
+class Otherwise:
+    """A version of the workflow that does other things than the history says."""
+
+    @workflow.run
+    async def run(self, start: RemediationInput) -> None:  # noqa: ARG002  it is only another one
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.signal
+    def look(self) -> None:
+        """Nothing comes of it."""
+
+
+@asynccontextmanager
+async def temporal_that_reports(after: int) -> AsyncIterator[Client]:
+    values = (f"{REPORTED_AFTER}={after}", GIVEN_UP_AFTER)
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(programs.temporal()),
+        dev_server_extra_args=[part for value in values for part in ("--dynamic-config-value", value)],
+        data_converter=pydantic_data_converter,
+    ) as environment:
+        await search_attributes.register(environment.client, environment.client.namespace)
+        yield environment.client
+
+
+@pytest.fixture(scope="module")
+async def server() -> AsyncIterator[Client]:
+    """One that reports the first failure of a workflow task."""
+    async with temporal_that_reports(after=1) as client:
+        yield client
+
+
+@pytest.fixture
+async def fleet(server: Client) -> AsyncIterator[Fleet]:
+    fleet = Fleet(server, f"c{uuid.uuid4().hex[:6]}-1a2b3c4d")
+    yield fleet
+    await fleet.end()
+
+
+def environment_of(client: Client) -> dict[str, str]:
+    address = client.service_client.config.target_host
+    return {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": client.namespace}
+
+
+@pytest.fixture
+def paramedic(server: Client) -> Command:
+    return Command(environment_of(server))
+
+
+@asynccontextmanager
+async def worker(fleet: Fleet, version: type) -> AsyncIterator[None]:
+    """With a worker of that version."""
+    async with Worker(
+        fleet.client,
+        task_queue=hands_queue(fleet.cluster),
+        workflows=[version],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    ):
+        yield
+
+
+async def failing(fleet: Fleet, count: int) -> None:
+    """Return when so many are reported."""
+    calls, found = IncidentCalls(lambda: fleet.client, fleet.cluster), [-1]
+    while found != [count]:
+        found = [await calls.failing() or 0]
+
+
+async def test_code_that_raises_is_told_by_list_show_doctor_and_metric(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    async with worker(fleet, Raising):
+        for node in ("node-1", "node-2"):
+            await fleet.fail(node, expired())
+        await failing(fleet, 2)
+        listed = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
+        shown = await paramedic("show", "node-1", "--cluster", fleet.cluster)
+        found = await temporal_findings(environment_of(fleet.client), (fleet.cluster,))
+
+    problems = {one["target"]: one["problem"] for one in listed}
+    assert set(problems) == {"Node/node-1", "Node/node-2"}
+    for target, words in problems.items():
+        assert words.startswith("its code fails since 20")
+        assert words.endswith(f"Z: RuntimeError: no rule for {target.removeprefix('Node/')}")
+    assert problems["Node/node-1"] in shown.out
+    (finding,) = found
+    assert finding.reason == "CodeFails"
+    assert finding.what.startswith(f"the code of 2 incidents fails: remediation/{fleet.cluster}/")
+    assert problems["Node/node-1"] in finding.what
+
+
+async def test_code_that_does_not_fit_its_history_is_told_until_a_worker_goes_on(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    async with fleet.at_work():
+        await fleet.fail("node-1", expired())
+        await fleet.reaches("node-1", Phase.REMEDIATING)
+    async with worker(fleet, Otherwise):
+        await fleet.see("node-1", expired())
+        await failing(fleet, 1)
+        shown = await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")
+    assert "[TMPRL1100] Nondeterminism error" in shown.json["problem"]
+
+        ordered = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
+        assert "its code fails since" in ordered.out
+        assert "Temporal keeps the abort, and it is obeyed as soon as a worker goes on" in ordered.out
+
+    async with fleet.at_work():
+        await failing(fleet, 0)
+        await fleet.reaches("node-1", Phase.LEFT_ALONE)
+        assert await temporal_findings(environment_of(fleet.client), (fleet.cluster,)) == []
+
+
+async def test_code_that_fails_is_told_by_the_incident_where_temporal_reports_nothing() -> None:
+    async with temporal_that_reports(after=0) as client:
+        fleet = Fleet(client, "unreported-1a2b3c4d")
+        async with worker(fleet, Raising):
+            await fleet.fail("node-1", expired())
+            shown = await Command(environment_of(client))("show", "node-1", "-o", "json")
+            assert await temporal_findings(environment_of(client), (fleet.cluster,)) == []
+        assert shown.json["problem"].endswith("RuntimeError: no rule for node-1")
+        assert await IncidentCalls(lambda: client, fleet.cluster).failing() is None
