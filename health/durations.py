@@ -12,9 +12,9 @@ from typing import Annotated
 import durationpy
 from pydantic import PlainValidator
 
-PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
+from objects.bounds import LONGEST
 
-LONGEST = timedelta(microseconds=(2**63 - 1) // 1000)
+PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 
 
 def parse_duration(text: object) -> timedelta:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from health.references import RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
+from objects.bounds import bounded_seconds
 
 
 class Stepped(Protocol):
@@ -104,7 +105,7 @@ class Plan:
     def time_before(self, step: Step) -> timedelta:
         """The timeouts of all steps before `step`, together (semantics 2.5: P)."""
         before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
-        return timedelta(seconds=sum(one.timeout_seconds or 0 for one in before))
+        return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
 
     def _next(self, over: Sequence[RequestSight]) -> int | None:
         for number, step in enumerate(self.steps):

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from health.moves import RequestMark
-from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT, as_time
+from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
 from health.request_sight import RequestSight
 from health.resting import seconds_until
-from health.timestamps import stamp
+from health.timestamps import as_time, stamp
 
 OLD = timedelta(hours=48)
+CLOCK_SKEW = timedelta(minutes=1)
+"""How far a stamp may be ahead of our clock, by which it is judged."""
 
 
 def timed_out(request: RequestSight, now: datetime) -> RequestMark | None:
@@ -26,8 +28,8 @@ def timed_out(request: RequestSight, now: datetime) -> RequestMark | None:
 
 
 def healthy(request: RequestSight, now: datetime) -> RequestMark | None:
-    """Say since when the target is healthy."""
-    if request.healthy_since is not None:
+    """Say since when the target is healthy; one far ahead would keep the request, and is written anew."""
+    if request.healthy_since is not None and request.healthy_since <= now + CLOCK_SKEW:
         return None
     return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
 

@@ -15,11 +15,17 @@ from health.observation import HoldReason, Observation
 from health.references import Action
 from health.resting import hold, rest, seconds_until
 
+NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
+"""Our detector answers no such thing; what anybody starts by hand carries whatever was written."""
+ASK_AGAIN_SECONDS = 60.0
+
 
 def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> Act | Rest:
     """Act, or why not yet."""
     if seen.hold is not None and not _is_skipped(seen, memory):
         return hold(seen)
+    if number >= len(seen.steps) or seen.fact is None:
+        return rest(Phase.HELD, f"{seen.reason}; {NOTHING_TO_ACT_ON}", ASK_AGAIN_SECONDS)
     failing = memory.failing
     if failing is not None and failing.basis == basis_of(seen) and now < failing.next_act:
         return rest(Phase.HELD, f"{seen.reason}; {failing.words}", seconds_until(failing.next_act, now))

@@ -26,7 +26,7 @@ from health.moves import Move, Phase, Rest
 from health.new_step import new_step
 from health.observation import ENDED, Observation, TargetState
 from health.remediating import remediating
-from health.resting import LONGEST_REST, hold, rest, seconds_until
+from health.resting import hold, rest, seconds_until
 
 
 def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -61,7 +61,7 @@ def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) 
     if seen.state is TargetState.UNKNOWN:
         return hold(seen)
     if seen.state is TargetState.WAITING:
-        return Rest(Phase.WAITING, seen.reason, min(seen.remaining_seconds, LONGEST_REST.total_seconds()))
+        return rest(Phase.WAITING, seen.reason, seen.remaining_seconds)
     return new_step(0, seen, memory, now)
 
 

@@ -5,11 +5,12 @@ but for their resourceVersion, so a heartbeat changes nothing. Of the annotation
 are kept. The parts have slots: a large cluster has a hundred thousand of them.
 """
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.frozen import FrozenObject
+from objects.bounds import Time
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
@@ -23,7 +24,7 @@ class NodeCondition:
 
     type: str
     status: str
-    last_transition_time: AwareDatetime | None = None
+    last_transition_time: Time | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -46,8 +47,8 @@ class NodeMetadata:
     namespace: str = ""
     uid: str
     resource_version: str = ""
-    creation_timestamp: AwareDatetime
-    deletion_timestamp: AwareDatetime | None = None
+    creation_timestamp: Time
+    deletion_timestamp: Time | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: NodeAnnotations = NodeAnnotations()
 

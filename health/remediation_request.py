@@ -8,14 +8,19 @@ detector starts the incident of a request that has none.
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from health.frozen import Frozen, FrozenObject
 from health.node import Node
 from health.object_metadata import ObjectMetadata, OwnerReference
 from health.references import IncidentReference, RequestReference, Step, TemplateReference
 from health.request_sight import RequestSight
+from health.stored_status import entries, word
+from health.timestamps import as_time
+from objects.bounds import EARLIEST
 
 NODE_NAME = "remediation.medik8s.io/node-name"
 TEMPLATE_NAME = "remediation.medik8s.io/template-name"
@@ -31,7 +36,7 @@ TARGET_UID = "paramedic.dev/target-uid"
 ATTEMPT = "paramedic.dev/attempt"
 """Which remediation of its target in a row it is; left out of the first one (decision 14)."""
 
-EVER = datetime.min.replace(tzinfo=UTC)
+EVER = EARLIEST
 """Longer ago than any delay."""
 
 _LONGEST_NAME = 253
@@ -49,17 +54,29 @@ class RequestCondition(FrozenObject):
     status: str
 
 
-class RequestStatus(FrozenObject):
-    """The part of a request's status that we read."""
+def _readable(conditions: object) -> object:
+    """Those that are conditions: a request that its remediator spoils must not vanish from sight."""
+    if isinstance(conditions, tuple):
+        return conditions
+    found = entries({"conditions": conditions}, "conditions")
+    return [one for one in found if word(one, "type") and word(one, "status")]
 
-    conditions: tuple[RequestCondition, ...] = ()
+
+class RequestStatus(FrozenObject):
+    """The part of a request's status that we read; its schema is the remediator's, and may be loose."""
+
+    conditions: Annotated[tuple[RequestCondition, ...], BeforeValidator(_readable)] = ()
+
+
+def _object(status: object) -> object:
+    return status if isinstance(status, Mapping | RequestStatus) else {}
 
 
 class RemediationRequest(FrozenObject):
     """A request as the cluster shows it."""
 
     metadata: ObjectMetadata
-    status: RequestStatus = RequestStatus()
+    status: Annotated[RequestStatus, BeforeValidator(_object)] = RequestStatus()
 
     @property
     def target_name(self) -> str:
@@ -133,15 +150,6 @@ class RemediationRequest(FrozenObject):
     def _condition(self, type_: str) -> bool | None:
         status = next((c.status for c in self.status.conditions if c.type == type_), "")
         return {"True": True, "False": False}.get(status)
-
-
-def as_time(text: str | None) -> datetime | None:
-    """The time that an annotation says; None also for what is no time, or has no zone."""
-    try:
-        time = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else None
 
 
 def _healthy_since(text: str | None) -> datetime | None:

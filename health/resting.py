@@ -15,7 +15,7 @@ A_HAIR = 0.001
 
 def seconds_until(time: datetime | None, now: datetime) -> float | None:
     """How long until `time`; None where there is none."""
-    return None if time is None else max(0.0, (time - now).total_seconds())
+    return None if time is None else soonest([(time - now).total_seconds()])
 
 
 def seconds_until_after(time: datetime | None, now: datetime) -> float | None:
@@ -25,7 +25,7 @@ def seconds_until_after(time: datetime | None, now: datetime) -> float | None:
 
 def soonest(seconds: Iterable[float | None]) -> float:
     """The shortest of some waits, LONGEST_REST at the most; None is no wait."""
-    return min([one for one in seconds if one is not None] + [LONGEST_REST.total_seconds()])
+    return max(0.0, min([one for one in seconds if one is not None] + [LONGEST_REST.total_seconds()]))
 
 
 def rest(phase: Phase, details: str, *waits: float | None) -> Rest:
@@ -38,6 +38,6 @@ def hold(seen: Observation) -> Rest:
     if seen.hold is None:
         return Rest(Phase.HELD, seen.reason)
     again = in_words(timedelta(seconds=seen.hold.ask_again_seconds))
-    return Rest(
+    return rest(
         Phase.HELD, f"{seen.reason}; {seen.hold} (asks again in {again})", seen.hold.ask_again_seconds
     )

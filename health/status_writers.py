@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
 
-from pydantic import AwareDatetime
-
 from health.frozen import FrozenObject
 
 RECENTLY = timedelta(hours=1)
@@ -28,7 +26,7 @@ class ManagedFields(FrozenObject):
 
     manager: str = ""
     subresource: str = ""
-    time: AwareDatetime | None = None
+    time: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ PATTERN = r"^((100|[0-9]{1,2})%|[0-9]+)$"
 LARGEST = 2**31 - 1
 """The largest number that is not a string: Kubernetes keeps those in 32 bits."""
 
+_MOST_DIGITS = 18
+"""Python reads no number of more than 4300 digits, and the schema lets any through."""
+
 
 class IntOrPercent(Frozen):
     """A number of targets, or a share of them in percent."""
@@ -37,7 +40,7 @@ class IntOrPercent(Frozen):
             return cls(value=cls._in_range(raw))
         if not re.fullmatch(PATTERN, raw):
             raise ValueError("must be a whole number or a percentage from 0% to 100%")
-        return cls(value=int(raw.removesuffix("%")), is_percent=raw.endswith("%"))
+        return cls(value=_number(raw.removesuffix("%")), is_percent=raw.endswith("%"))
 
     @staticmethod
     def _in_range(number: int) -> int:
@@ -57,6 +60,12 @@ class IntOrPercent(Frozen):
 
     def __str__(self) -> str:
         return f"{self.value}%" if self.is_percent else str(self.value)
+
+
+def _number(digits: str) -> int:
+    """The number; of one with more digits than anything is counted in, one as large: all is below it."""
+    significant = digits.lstrip("0") or "0"
+    return int(significant) if len(significant) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 Amount = Annotated[IntOrPercent, PlainValidator(IntOrPercent.parse)]

@@ -2,7 +2,17 @@
 
 from datetime import UTC, datetime
 
+from objects.bounds import bounded_time
+
 
 def stamp(time: datetime) -> str:
     """`time` as Kubernetes and the reference write it: "2026-03-01T12:00:00Z"."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def as_time(text: object) -> datetime | None:
+    """The time, within bounds, that somebody wrote; None also for what is no time, or has no zone."""
+    try:
+        return bounded_time(datetime.fromisoformat(text)) if isinstance(text, str) else None
+    except ValueError:
+        return None

@@ -8,7 +8,7 @@ After a time in which conditions told nothing (an upgrade), clocks restart from 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from health.durations import in_words
@@ -115,10 +115,7 @@ class Match:
     @property
     def deadline(self) -> datetime:
         """The last moment at which it is not expired."""
-        try:
-            return self.began + self.duration
-        except OverflowError:  # a transition time near the end of the calendar
-            return datetime.max.replace(tzinfo=UTC)
+        return self.began + self.duration
 
 
 def judged(found: Sequence[Match], now: datetime) -> Verdict:

@@ -154,7 +154,7 @@ async def _insist(step: Callable[[], Awaitable[_Result]]) -> _Result:
 
 
 def _read(body: Object) -> LeaseRecord:
-    return LeaseRecord.model_validate(body)
+    return LeaseRecord.read(body)
 
 
 def _held(lease: LeaseRecord) -> LeaseHeld:

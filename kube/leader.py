@@ -166,7 +166,7 @@ class LeaderElection:
             raise
         except NotFound:
             return None
-        return LeaseRecord.model_validate(found)
+        return LeaseRecord.read(found)
 
     async def _create(self) -> bool:
         body = new_lease(self._name, self._namespace, self._identity, self._lease_duration, self._now(), None)
@@ -174,12 +174,12 @@ class LeaderElection:
             created = await self._client.create(LEASES, body, self._namespace)
         except AlreadyExists:
             return False  # another candidate was faster
-        self._ours = LeaseRecord.model_validate(created)
+        self._ours = LeaseRecord.read(created)
         return True
 
     async def _write(self, patch: Object) -> None:
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)
-        self._ours = LeaseRecord.model_validate(answer)
+        self._ours = LeaseRecord.read(answer)
 
     async def _give_back(self) -> None:
         try:

@@ -7,14 +7,17 @@ built here; who sends them is not known here. Every patch carries the resourceVe
 import hashlib
 import math
 from datetime import datetime, timedelta
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationError
 
+from kube.errors import Malformed
 from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.resource import Object
 from kube.timestamps import micro_time
 
-_LONGEST_SECONDS = 2**31 - 1  # leaseDurationSeconds is an int32
+_LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions are of 32 bits
+_Int32 = Annotated[int, AfterValidator(lambda number: max(-_LARGEST, min(number, _LARGEST)))]
 
 # Two machines' clocks differ. The reference operator takes a Lease over as invalid if its renewTime is
 # the least bit in the future, and so away from a living holder whose clock is ahead of its own.
@@ -32,10 +35,10 @@ class LeaseSpec(PartialModel):
     """Who holds a Lease, since when and for how long."""
 
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
+    lease_duration_seconds: _Int32 | None = None
     acquire_time: datetime | None = None
     renew_time: datetime | None = None
-    lease_transitions: int | None = None
+    lease_transitions: _Int32 | None = None
 
 
 class LeaseRecord(PartialModel):
@@ -43,6 +46,19 @@ class LeaseRecord(PartialModel):
 
     metadata: Metadata
     spec: LeaseSpec = Field(default_factory=LeaseSpec)
+
+    @classmethod
+    def read(cls, body: Object) -> Self:
+        """The Lease that the API server answered.
+
+        Raises Malformed: it cannot be read.
+        """
+        try:
+            return cls.model_validate(body)
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_context=False)[0]
+            field = ".".join(map(str, problem["loc"]))
+            raise Malformed(f"A Lease cannot be read: {field}: {problem['msg']}.") from error
 
 
 def name_for_node(node_name: str) -> str:
@@ -122,7 +138,7 @@ def taken_over(
     metadata: Object = {"resourceVersion": lease.metadata.resource_version}
     if owner is not None:
         metadata["ownerReferences"] = [_owner(owner)]
-    transitions = (lease.spec.lease_transitions or 0) + 1
+    transitions = min((lease.spec.lease_transitions or 0) + 1, _LARGEST)
     return {"metadata": metadata, "spec": _held(holder, duration, now, transitions=transitions)}
 
 
@@ -153,7 +169,7 @@ def _held(holder: str, duration: timedelta, now: datetime, transitions: int) -> 
 
 
 def _whole_seconds(duration: timedelta) -> int:
-    return min(max(1, math.ceil(duration.total_seconds())), _LONGEST_SECONDS)
+    return min(max(1, math.ceil(duration.total_seconds())), _LARGEST)
 
 
 def _owner(owner: OwnerReference) -> Object:

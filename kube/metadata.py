@@ -2,11 +2,13 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from objects.bounds import Bounded
 
-class PartialModel(BaseModel):
+
+class PartialModel(Bounded):
     """A frozen model of a few fields of a Kubernetes object: camelCase on the wire, snake_case in Python."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")

@@ -58,7 +58,8 @@ class MachineCheckMetrics(Collector):
 
 
 def _as_published(status: Mapping[str, Any]) -> _Numbers | None:
-    if "expectedMachines" not in status:
+    expected = status.get("expectedMachines")
+    if not isinstance(expected, int):
         return None
     is_allowed = stored_condition(status, REMEDIATION_ALLOWED).get("status") != "False"
-    return _Numbers(status["expectedMachines"], not is_allowed)
+    return _Numbers(expected, not is_allowed)

@@ -1,5 +1,6 @@
 """CheckRecord: a health check as the API server stores it, read so loosely that a bad one does not hide."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,7 @@ from health.check_kind import CheckKind
 from health.frozen import FrozenObject
 from health.health_check import HealthCheck, InvalidCheckError
 from health.object_metadata import ObjectMetadata
+from health.stored_status import entries, word
 
 
 class CheckRecord(FrozenObject):
@@ -22,10 +24,11 @@ class CheckRecord(FrozenObject):
     def listed_request_kinds(self) -> frozenset[tuple[str, str]]:
         """Kinds, with their apiVersion, of the requests that its status lists."""
         found = set()
-        for node in self.status.get("unhealthyNodes", ()):
-            for remediation in node.get("remediations", ()):
-                resource = remediation.get("resource", {})
-                found.add((resource.get("apiVersion", ""), resource.get("kind", "")))
+        for node in entries(self.status, "unhealthyNodes"):
+            for remediation in entries(node, "remediations"):
+                resource = remediation.get("resource")
+                if isinstance(resource, Mapping):
+                    found.add((word(resource, "apiVersion"), word(resource, "kind")))
         return frozenset(kind for kind in found if all(kind))
 
     def says_the_same(self, other: "CheckRecord") -> bool:

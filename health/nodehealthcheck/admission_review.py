@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from health.nodehealthcheck.spec import Refused, Spec
 from health.references import TemplateReference
 from health.refused_field import problem_of
+from health.stored_status import entries
 from health.template_validity import duplicate_kind
 
 SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})
@@ -123,10 +124,11 @@ def _deletion_problems(check: RawCheck) -> Iterator[str]:
 
 
 def _is_remediating(check: RawCheck) -> bool:
-    status = check.get("status") or {}
-    return any(node.get("remediations") for node in status.get("unhealthyNodes") or ())
+    status = check.get("status")
+    nodes = entries(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
+    return any(node.get("remediations") for node in nodes)
 
 
 def _spec(check: RawCheck) -> RawCheck:
-    spec: RawCheck = check.get("spec") or {}
-    return spec
+    spec = check.get("spec")
+    return spec if isinstance(spec, Mapping) else {}

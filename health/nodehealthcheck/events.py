@@ -23,6 +23,7 @@ from health.nodehealthcheck.storm_conditions import stored_storm
 from health.nodehealthcheck.storm_events import storm_notes
 from health.nodehealthcheck.target_events import target_notes
 from health.observation import HoldReason
+from health.stored_status import word
 from health.storm import storm_hold
 
 PREFIX = "[remediation] "
@@ -58,7 +59,7 @@ def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announce
         not why.is_disabled or before.get("reason") == why.reason
     ):
         return
-    since = before.get("lastTransitionTime", "")
+    since = word(before, "lastTransitionTime")
     if why.is_disabled:
         yield _note(after, Severity.WARNING, "Disabled", why.announcement, why.announcement, since)
         return

@@ -4,7 +4,7 @@ Numbers are true in every phase (decision 17). Two sights that publish the same 
 lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from health.nodehealthcheck.check import NodeHealthCheck
 from health.nodehealthcheck.disabled import Disabled, disabled
 from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.request_sight import RequestSight
+from health.stored_status import condition, entries, word
 from health.timestamps import stamp
 from health.verdict import Health
 
@@ -86,7 +87,7 @@ def _failed(targets: Sequence[TargetSight]) -> str:
 def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
     status = "True" if why.is_disabled else "False"
     before = stored_condition(stored, "Disabled")
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    since = word(before, "lastTransitionTime") if before.get("status") == status else ""
     return {
         "type": "Disabled",
         "status": status,
@@ -131,11 +132,10 @@ def _remediation(request: RequestSight, timed_out: datetime | None) -> dict[str,
 
 def _healthy_since(name: str, stored: Status) -> str:
     """What is stored already: a later look must not move it."""
-    nodes: Iterable[Mapping[str, Any]] = stored.get("unhealthyNodes", ())
-    return next((n.get("conditionsHealthyTimestamp", "") for n in nodes if n.get("name") == name), "")
+    nodes = (one for one in entries(stored, "unhealthyNodes") if word(one, "name") == name)
+    return next((word(one, "conditionsHealthyTimestamp") for one in nodes), "")
 
 
 def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
     """The condition of that type in a stored status, empty if there is none."""
-    conditions: Iterable[Mapping[str, Any]] = stored.get("conditions", ())
-    return next((condition for condition in conditions if condition.get("type") == type_), {})
+    return condition(stored, type_)

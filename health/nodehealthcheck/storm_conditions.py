@@ -4,12 +4,13 @@ They are the memory of a storm: the next leader, and the reference, go on from t
 appear with the first storm, and stay as False when it is over.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from health.stored_status import entries, word
 from health.storm import Storm
-from health.timestamps import stamp
+from health.timestamps import as_time, stamp
 
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 _REASON = "HealthyNodeThresholdChange"
@@ -38,8 +39,7 @@ def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
 
 def stored_storm(status: Mapping[str, Any], now: datetime) -> Storm | None:
     """The storm that a stored status tells of; a time that is no past time is now, which holds for longer."""
-    conditions: Iterable[Mapping[str, Any]] = status.get("conditions", ())
-    found = {condition.get("type"): condition for condition in conditions}
+    found = {word(condition, "type"): condition for condition in entries(status, "conditions")}
     if STORM not in found:
         return None
     storm, cooldown = found[STORM], found.get(COOLDOWN, {})
@@ -68,9 +68,5 @@ def _is_true(condition: Mapping[str, Any]) -> bool:
 
 
 def _turned(condition: Mapping[str, Any], now: datetime) -> datetime:
-    second = now.replace(microsecond=0)
-    try:
-        turned = datetime.fromisoformat(str(condition.get("lastTransitionTime", ""))).replace(microsecond=0)
-    except ValueError:
-        return second
-    return min(turned, second) if turned.tzinfo else second
+    second, turned = now.replace(microsecond=0), as_time(condition.get("lastTransitionTime"))
+    return second if turned is None else min(turned.replace(microsecond=0), second)

@@ -22,6 +22,7 @@ from health.openshift.machine import KIND as MACHINE
 from health.openshift.pause import is_paused
 from health.openshift.status import stored_condition
 from health.openshift.target_events import MachineNote, machine_notes
+from health.stored_status import word
 
 
 def announcements(
@@ -47,7 +48,7 @@ def _invalid(
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
         return
-    seed = (str(problem), known.get("lastTransitionTime", ""))
+    seed = (str(problem), word(known, "lastTransitionTime"))
     message = f"Remediation is not allowed, the check cannot be read: {problem}"
     yield _of_check(after, INVALID_SPEC, message, *seed)
 
@@ -60,7 +61,7 @@ def _exceeded(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announce
         return
     words = numbers(after.allowance, after.check.spec.max_unhealthy)
     message = f"Remediation restricted due to exceeded number of unhealthy machines {words}"
-    yield _of_check(after, RESTRICTED, message, "threshold", known.get("lastTransitionTime", ""))
+    yield _of_check(after, RESTRICTED, message, "threshold", word(known, "lastTransitionTime"))
 
 
 def _restricted(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:

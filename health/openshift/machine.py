@@ -1,10 +1,11 @@
 """Machine: the slim picture of a Machine of OpenShift's machine API that verdicts are made from."""
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.frozen import FrozenObject
+from objects.bounds import Time
 
 API_VERSION = "machine.openshift.io/v1beta1"
 KIND = "Machine"
@@ -38,8 +39,8 @@ class MachineMetadata:
     namespace: str
     uid: str
     resource_version: str = ""
-    creation_timestamp: AwareDatetime
-    deletion_timestamp: AwareDatetime | None = None
+    creation_timestamp: Time
+    deletion_timestamp: Time | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: MachineAnnotations = MachineAnnotations()
     owner_references: tuple[MachineOwner, ...] = ()
@@ -58,7 +59,7 @@ class MachineStatus:
 
     phase: str = ""
     node_ref: NodeReference | None = None
-    last_updated: AwareDatetime | None = None
+    last_updated: Time | None = None
 
 
 class Machine(FrozenObject):

@@ -6,7 +6,7 @@ Conditions that are not ours stay as they are, where they are. A condition's las
 anything else in it does, as the reference has it, so an unchanged status is never written.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from health.openshift.conditions import (
 )
 from health.openshift.pause import is_paused
 from health.openshift.threshold import remediations_allowed
+from health.stored_status import condition, entries, word
 from health.timestamps import stamp
 
 Status = Mapping[str, Any]
@@ -39,7 +40,7 @@ def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, 
 
 def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
     """The condition of that type in a stored status, empty if there is none."""
-    return next((one for one in _stored_conditions(stored) if one.get("type") == type_), {})
+    return condition(stored, type_)
 
 
 def _numbers(sight: CheckSight, stored: Status) -> dict[str, int | None]:
@@ -59,8 +60,8 @@ def _conditions(sight: CheckSight, stored: Status, now: datetime) -> list[Mappin
     ours = {one["type"]: one for one in conditions(sight)}
     # Of a check that cannot be read nobody knows whether it still has a template.
     gone = set() if isinstance(sight.check, InvalidCheckError) else _OURS - set(ours)
-    kept = [one for one in _stored_conditions(stored) if one.get("type") not in gone]
-    updated = [_updated(ours.pop(one.get("type", ""), None), one, now) for one in kept]
+    kept = [one for one in entries(stored, "conditions") if word(one, "type") not in gone]
+    updated = [_updated(ours.pop(word(one, "type"), None), one, now) for one in kept]
     return [*updated, *({**one, "lastTransitionTime": stamp(now)} for one in ours.values())]
 
 
@@ -68,8 +69,3 @@ def _updated(wanted: Condition | None, stored: Mapping[str, Any], now: datetime)
     if wanted is None or all(wanted.get(key, "") == (stored.get(key) or "") for key in _SAID):
         return stored
     return {**wanted, "lastTransitionTime": stamp(now)}
-
-
-def _stored_conditions(stored: Status) -> Sequence[Mapping[str, Any]]:
-    found: Iterable[Mapping[str, Any]] = stored.get("conditions") or ()
-    return list(found)

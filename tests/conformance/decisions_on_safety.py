@@ -39,6 +39,17 @@ SAFETY = Section(
             "value."
         ),
         "8/node": "A Node that cannot be read affects itself alone.",
+        "8/incident": (
+            "What cannot be judged of one incident holds that one, with the reason Failed; the others go on."
+        ),
+        "8/wire": (
+            "Whatever stands in a field of an object is read, or refused by the field: no time, number or "
+            "text ends a process or stops a workflow."
+        ),
+        "8/workflow": (
+            "A Remediation that somebody started by hand, without memo or with strange search attributes, "
+            "stops no detector and no command."
+        ),
     },
 )
 

@@ -121,7 +121,8 @@ def test_transition_at_the_end_of_the_calendar_is_no_error() -> None:
     seen = verdict(far, RULES, NOW)
 
     assert seen.health is Health.WAITING
-    assert seen.deadline == datetime.max.replace(tzinfo=UTC)
+    assert seen.deadline is not None
+    assert seen.deadline > datetime(7999, 1, 1, tzinfo=UTC)
 
 
 MOMENTS = st.integers(0, 7200).map(lambda seconds: NOW + timedelta(seconds=seconds))

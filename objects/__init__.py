@@ -1,0 +1,1 @@
+"""What all parts of ours share of values of Kubernetes and of our own wire; it knows no part of ours."""

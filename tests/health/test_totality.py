@@ -1,0 +1,165 @@
+"""The runbook has a next move for whatever was seen and remembered; it waits a finite time."""
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from detector.dispatching.dispatch_queue import urgency
+from detector.metrics.told_phase import told_hold, told_phase
+from health.going_on import Resting, goes_on, overdue
+from health.learning import learned
+from health.memory import Memory
+from health.moves import Move, Phase, RequestMark, Rest, phase_of
+from health.next_move import next_move
+from health.observation import Hold, HoldReason, Observation, TargetState, is_news
+from health.references import Action, Step
+from health.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from health.request_sight import RequestSight
+from health.resting import LONGEST_REST
+from health.verdict import Fact
+from objects.bounds import EARLIEST, LATEST
+from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
+from tests.health.samples import request
+from tests.health.test_next_move import STEP
+
+pytestmark = pytest.mark.rule("decision 8/incident")
+
+NOWS = st.datetimes(datetime(1971, 1, 1), datetime(7999, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  st adds it
+NAMES = st.sampled_from(["reboot", "reset", ""])
+REQUESTS = st.builds(request, st.sampled_from(["uid-1", "uid-2"]), NAMES)
+MARKS = st.builds(
+    RequestMark,
+    request=REQUESTS,
+    annotations=st.dictionaries(
+        st.sampled_from([TIMED_OUT, HEALTHY_DELAY, GREW_OLD]),
+        sometimes(TEXTS | TIMES.map(lambda time: time.isoformat())),
+    ),
+)
+STEPS = st.builds(
+    Step,
+    template=NAMES.map(lambda name: STEP.template.model_copy(update={"name": name})),
+    timeout_seconds=sometimes(NUMBERS),
+    action=st.sampled_from(Action),
+)
+SIGHTS = st.builds(
+    RequestSight,
+    reference=REQUESTS,
+    created=TIMES,
+    is_being_deleted=st.booleans(),
+    succeeded=sometimes(st.booleans()),
+    is_node_deletion_expected=st.booleans(),
+    timed_out_at=sometimes(TIMES),
+    healthy_since=sometimes(TIMES),
+    is_flagged_as_old=st.booleans(),
+)
+OBSERVATIONS = st.builds(
+    Observation,
+    state=st.sampled_from(TargetState),
+    reason=TEXTS,
+    remaining_seconds=NUMBERS,
+    fact=sometimes(st.builds(Fact, condition=TEXTS, status=TEXTS, since=TIMES, is_moving=st.booleans())),
+    hold=sometimes(
+        st.builds(Hold, reason=st.sampled_from(HoldReason), message=TEXTS, ask_again_seconds=NUMBERS)
+    ),
+    steps=st.lists(STEPS, max_size=3).map(tuple),
+    under_way=TEXTS,
+    is_marked=st.booleans(),
+    requests=st.lists(SIGHTS, max_size=2).map(tuple),
+    lease_acquired_at=sometimes(TIMES),
+    healthy_delay_seconds=NUMBERS,
+    is_replaced=st.booleans(),
+    is_fit=st.booleans(),
+    is_confirmed=st.booleans(),
+    earlier_attempts=COUNTS,
+    back_off_limit_seconds=NUMBERS,
+    answered_at=sometimes(TIMES),
+)
+MEMORIES = st.builds(
+    Memory,
+    requests=st.lists(REQUESTS, max_size=2).map(tuple),
+    has_acted=st.booleans(),
+    may_hold_lease=st.booleans(),
+    has_given_back=st.booleans(),
+    lease_seconds=NUMBERS,
+    lease_acquired_at=sometimes(TIMES),
+    lease_sighted_at=sometimes(TIMES),
+    made_under=sometimes(TIMES),
+    renew_at=sometimes(TIMES),
+    spent=st.lists(STEPS.map(lambda step: step.template), max_size=2).map(tuple),
+    may_have_deleted=st.booleans(),
+    is_marked=st.booleans(),
+    marked_at=sometimes(TIMES),
+    deleted_at=sometimes(TIMES),
+    marks=st.lists(MARKS, max_size=2).map(tuple),
+    lost=COUNTS,
+    lost_at=sometimes(TIMES),
+    lost_attempt=COUNTS,
+    attempt=COUNTS,
+    skips_back_off=st.booleans(),
+    starts_over=st.booleans(),
+    first_step=NAMES,
+    left_alone=st.booleans(),
+    left_alone_until=sometimes(TIMES),
+    held=st.booleans(),
+    held_until=sometimes(TIMES),
+)
+
+
+@given(OBSERVATIONS, MEMORIES, NOWS)
+def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_most(
+    seen: Observation, memory: Memory, now: datetime
+) -> None:
+    known = memory.at(now)
+    whole = known.complete(seen)
+    move = next_move(whole, learned(known, whole, now), now)
+
+    assert isinstance(move, Move)
+    assert phase_of(move) in Phase
+    if isinstance(move, Rest) and move.seconds is not None:
+        assert math.isfinite(move.seconds)
+        assert 0 <= move.seconds <= LONGEST_REST.total_seconds()
+
+
+@given(OBSERVATIONS, MEMORIES, NOWS, st.sampled_from(Phase))
+def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
+    seen: Observation, memory: Memory, now: datetime, phase: Phase
+) -> None:
+    resting = Resting(phase, seen, memory, now)
+
+    assert goes_on(resting).words
+    overdue(resting)
+
+
+@given(OBSERVATIONS, OBSERVATIONS)
+def test_any_two_answers_can_be_compared_queued_and_counted(one: Observation, other: Observation) -> None:
+    is_news(one, other)
+    assert sorted([urgency(one), urgency(other)])
+    told_phase(one)
+    told_hold(one)
+
+
+@given(OBSERVATIONS, MEMORIES)
+def test_what_is_seen_and_remembered_comes_through_the_wire_as_it_was(
+    seen: Observation, memory: Memory
+) -> None:
+    assert Observation.model_validate_json(seen.model_dump_json()) == seen
+    assert Memory.model_validate_json(memory.model_dump_json()) == memory
+
+
+@given(TIMES)
+def test_times_beyond_the_bounds_count_as_the_bound_and_others_as_they_are(time: datetime) -> None:
+    known = Fact(condition="Ready", status="False", since=time).since
+
+    assert EARLIEST <= known <= LATEST
+    assert known == time or known in (EARLIEST, LATEST)
+
+
+def test_what_is_no_number_and_what_has_no_zone_is_refused_by_field() -> None:
+    with pytest.raises(ValidationError, match=r"remaining_seconds\n.*must be a number"):
+        Observation(state=TargetState.WAITING, reason="", remaining_seconds=math.nan)
+    with pytest.raises(ValidationError, match=r"since\n.*has no time zone"):
+        Fact(condition="Ready", status="False", since=datetime(2026, 3, 1))  # noqa: DTZ001  that is the point
