@@ -15,8 +15,9 @@ from cli.name_filter import NameFilter, quoted
 from health.kinds import CHECK_KINDS
 from health.references import IncidentReference
 from runtime import search_attributes
+from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
-from workflows.messages import INCIDENT_MEMO, WORKFLOW
+from workflows.messages import WORKFLOW
 
 RPC_TIMEOUT = timedelta(seconds=10)
 
@@ -87,7 +88,7 @@ async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[I
 
 async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSight]:
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-        incident = await execution.memo_value(INCIDENT_MEMO, None, type_hint=IncidentReference)
+        incident = (await listed_incident(execution)).as_named
         if incident is not None and wanted.takes(incident):
             yield _sight(execution, incident)
 

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.answers.answering import Answering
+from detector.answers.failed_answer import never_failing
 from detector.answers.glance import Glance
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
@@ -47,6 +48,7 @@ from health.template_validity import Template
 from kube.leader import LeaderElection
 from kube.reflector_settings import PATIENT
 from runtime.connections import Connections, connected
+from runtime.guard import Guard
 from runtime.process_names import DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
 
@@ -77,7 +79,8 @@ class Detector:
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = wall_clock()
-        self._picture = Picture(connections.cluster)
+        self._picture = Picture(connections.cluster, Guard(connections.metrics))
+        self._observe = never_failing(self._observed, self._picture)
         self._sources = self._made_sources()
         self._clock = ClockWatch(connections.transport.server_clock, self._picture.tell_all)
         self._election = self._made_election()
@@ -86,7 +89,7 @@ class Detector:
         self._picture.witness_requests(self._attempts.witness)
         for witness in (Deletions, MarkedTargets):
             witness(self._picture, self._attempts, self._sources.is_read, wall_clock)
-        calls = IncidentCalls(connections.temporal, connections.cluster)
+        calls = IncidentCalls(connections.temporal, connections.cluster, self._picture.guard)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
         self._dispatch = self._made_dispatch(calls)
         self._failing_incidents = FailingIncidents(calls.failing)
@@ -218,7 +221,7 @@ class Detector:
         is_fresh = stale_sight(sight.age, limit) is None and not sight.unread_requests
         return is_fresh and self._clock.hold() is None
 
-    def _observe(self, incident: IncidentReference) -> Observation:
+    def _observed(self, incident: IncidentReference) -> Observation:
         limit = self._settings.sight_limit
         sight = self._sources.sight(incident.check, limit)
         storm = self._storms.hold(incident.check)

@@ -126,7 +126,7 @@ class ClusterLook:
         name = f"{namespace}/{LEADER_LEASE}"
         if found is None:
             return leader_findings(name, None, self._now)
-        leader = leader_findings(name, LeaseRecord.model_validate(found), self._now)
+        leader = leader_findings(name, LeaseRecord.read(found), self._now)
         return [*leader, *detector_clock_findings(found)]
 
     async def _look_for_other_leaders(self) -> list[Finding]:
@@ -161,7 +161,7 @@ class ClusterLook:
             answer = await self._transport.request("GET", LEASES.path(), query=query)
         except Forbidden:
             return ()
-        return [LeaseRecord.model_validate(item) for item in json.loads(answer).get("items") or ()]
+        return [LeaseRecord.read(item) for item in json.loads(answer).get("items") or ()]
 
 
 async def _told(what: str, look: Awaitable[list[Finding]]) -> list[Finding]:

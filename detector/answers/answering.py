@@ -38,8 +38,9 @@ class Answering:
         if not self._is_leader():
             raise NotLeading("this detector does not hold the lead any more")
         observation = self._observe(asked.incident)
-        self._dispatch.told(asked.incident, observation)
-        self._picture.found(asked.incident.check, asked.incident.target.name, asked.found)
+        with self._picture.guard.item("notes of an answer", asked.incident.workflow_id):
+            self._dispatch.told(asked.incident, observation)
+            self._picture.found(asked.incident.check, asked.incident.target.name, asked.found)
         return observation.model_copy(update={"answered_at": activity.info().started_time})
 
     def worker(self, client: Client, cluster: str) -> Worker:

@@ -97,7 +97,10 @@ class Storms:
 
     def _advance(self, *checks: CheckReference) -> None:
         for check in checks:
-            self.of(check)
+            with self._picture.guard.item("storms", check) as caught:
+                self.of(check)
+            if caught.error is not None and check in self._memories:
+                self._schedule(self._memories[check], self._now() + _BLIND)
 
     def _memory(self, check: CheckReference, picture: CheckPicture) -> _Memory:
         uid, memory = picture.record.metadata.uid, self._memories.get(check)

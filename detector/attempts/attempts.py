@@ -27,6 +27,8 @@ from health.target import Target, TargetName, TargetPlace, owner_name
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND
 """Creations and deletions are told in whole seconds, and one that takes an instant is seen a moment later."""
+CLOCK_SKEW = timedelta(minutes=1)
+"""How far another's clock may be ahead of ours."""
 NOT_READ = "which remediations ended before was not read yet"
 
 
@@ -74,8 +76,8 @@ class Attempts:
         self._forget_the_old()
         ended = self._ended.get(target, [])
         at = bisect_left(ended, attempt.ended, key=_end)
-        if attempt.ended < self.horizon:
-            return
+        if not self.horizon <= attempt.ended <= self._now() + CLOCK_SKEW:
+            return  # it does not matter any more; or it is said to end later, as nothing does
         if at < len(ended) and ended[at].ended == attempt.ended:
             ended[at] = max(ended[at], attempt, key=_number)
             return

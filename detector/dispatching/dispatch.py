@@ -11,7 +11,8 @@ and is wanted for its request alone, is not started again before every watch had
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from temporalio.service import RPCError, RPCStatusCode
@@ -23,6 +24,7 @@ from detector.picture.picture import Picture
 from health.observation import Observation, is_news
 from health.references import CheckReference, IncidentReference
 from runtime.insisting import insist, one_sentence
+from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 
 RECONCILE_EVERY = timedelta(minutes=5)
@@ -107,6 +109,10 @@ class Dispatch:
 
     def _consider(self, incident: IncidentReference) -> None:
         """Queue the incident if it must be started or woken."""
+        with self._picture.guard.item("dispatch", incident.workflow_id):
+            self._compare(incident)
+
+    def _compare(self, incident: IncidentReference) -> None:
         observation = self._observe(incident)
         entry = self._open.get(incident)
         if entry is None or entry.told is None or is_news(entry.told, observation):
@@ -120,17 +126,25 @@ class Dispatch:
         while True:
             incident = await self._queue.get()
             try:
-                await self._call(incident)
-            except RPCError as error:
-                failures += 1
-                self._problems.report("dispatch", one_sentence(error))
-                await asyncio.sleep(_back_off(failures))
-                self._consider(incident)
-            else:
-                failures = 0
-                self._problems.report("dispatch", "")
+                with self._picture.guard.item("dispatch", incident.workflow_id) as caught:
+                    failures = await self._try_to_call(incident, failures)
+                if caught.error is not None:
+                    # Tried again with its next change, or the next reconciliation; the queue goes on.
+                    self._open.put(incident, None, self._now())
             finally:
                 self._queue.done(incident)
+
+    async def _try_to_call(self, incident: IncidentReference, failures: int) -> int:
+        """Call it; answers how many calls in a row have failed."""
+        try:
+            await self._call(incident)
+        except RPCError as error:
+            self._problems.report("dispatch", one_sentence(error))
+            await asyncio.sleep(_back_off(failures + 1))
+            self._consider(incident)
+            return failures + 1
+        self._problems.report("dispatch", "")
+        return 0
 
     async def _call(self, incident: IncidentReference) -> None:
         """Start or wake one incident, by what is so now.
@@ -170,18 +184,30 @@ class Dispatch:
 
     async def _reconcile_for_ever(self) -> None:
         while True:
-            listed = await insist("incidents", self._calls.running, (RPCError,), self._problems)
-            self._reconcile({incident.workflow_id: incident for incident in listed})
+            with self._picture.guard.item("dispatch", "reconciliation"):
+                listed = await insist("incidents", self._calls.running, (RPCError,), self._problems)
+                self._reconcile({one.workflow_id: one.incident for one in listed})
+                await self._wake_strangers(listed)
             await asyncio.sleep(RECONCILE_EVERY.total_seconds())
 
-    def _reconcile(self, running: dict[str, IncidentReference]) -> None:
+    async def _wake_strangers(self, listed: Iterable[ListedIncident]) -> None:
+        """Wake those that do not say which incident they are, and were not answered yet: they ask."""
+        known = {entry.incident.workflow_id for entry in self._open.all()}
+        for one in listed:
+            if one.incident is None and one.workflow_id not in known:
+                with self._picture.guard.item("dispatch", one.workflow_id), suppress(RPCError):
+                    await self._calls.wake(one.workflow_id)
+
+    def _reconcile(self, running: Mapping[str, IncidentReference | None]) -> None:
+        """Compare what there should be with what runs, by workflow id; None where no memo says what it is."""
         for entry in self._open.all():
             if entry.incident.workflow_id not in running and self._is_visible(entry):
                 self._open.remove(entry.incident)
-        for incident in running.values():
+        identified = [incident for incident in running.values() if incident is not None]
+        for incident in identified:
             if self._open.get(incident) is None:
                 self._open.put(incident, None, self._now())
-        for incident in {*self._picture.all_wanted(), *running.values()}:
+        for incident in {*self._picture.all_wanted(), *identified}:
             self._consider(incident)
 
     def _is_visible(self, entry: OpenIncident) -> bool:

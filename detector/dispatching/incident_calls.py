@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 
 from health.back_off import EndedAttempt
 from health.observation import Observation
 from health.references import IncidentReference
 from health.target import TargetName, owner_name
+from objects.bounds import bounded_time
 from runtime import search_attributes, task_failures
+from runtime.guard import Guard
+from runtime.listed_incidents import ListedIncident, listed_incident
+from runtime.problems import Problems
 from workflows.contracts import hands_queue
 from workflows.messages import (
     ATTEMPT,
@@ -24,15 +28,19 @@ from workflows.messages import (
 )
 
 RPC_TIMEOUT = timedelta(seconds=5)
+MOST_ATTEMPTS = 10**9 - 1
+"""In a row; anybody can write any number into a search attribute."""
 
 
 class IncidentCalls:
     """Calls of one detector; each raises RPCError."""
 
-    def __init__(self, client: Callable[[], Client], cluster: str) -> None:
+    def __init__(self, client: Callable[[], Client], cluster: str, guard: Guard | None = None) -> None:
         """`client` is asked for each call, and raises RPCError while there is no connection."""
         self._client = client
         self._cluster = cluster
+        self._guard = guard or Guard()
+        self._strangers = Problems("an incident is known by its id alone")
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:
         """Start the incident with what is seen of it, or wake it if it is open: one call, no race."""
@@ -54,19 +62,24 @@ class IncidentCalls:
 
     async def look(self, incident: IncidentReference) -> None:
         """Wake an open incident; NOT_FOUND if it has ended."""
-        handle = self._client().get_workflow_handle(incident.workflow_id)
+        await self.wake(incident.workflow_id)
+
+    async def wake(self, workflow_id: str) -> None:
+        """Wake an open incident of which nothing but its id is known; NOT_FOUND if it has ended."""
+        handle = self._client().get_workflow_handle(workflow_id)
         await handle.signal(LOOK, rpc_timeout=RPC_TIMEOUT)
 
-    async def running(self) -> list[IncidentReference]:
+    async def running(self) -> list[ListedIncident]:
         """The open incidents of this cluster, as Temporal lists them."""
         query = (
             f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'"
             f" AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
         )
-        return [
-            await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
-            async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
-        ]
+        found = []
+        async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+            with self._guard.item("open incidents", execution.id):
+                found.append(await self._identified(execution))
+        return found
 
     async def failing(self) -> int | None:
         """How many open incidents fail in their own code; None where Temporal does not report it."""
@@ -79,19 +92,33 @@ class IncidentCalls:
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
         """The remediations of this cluster that ended after `since`, as Temporal lists them.
 
-        One of a target that its owner replaces is told of the owner too.
+        One of a target that its owner replaces is told of the owner too. One that says nothing readable of
+        itself is left out.
         """
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
             f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
         )
-        found = []
+        found: list[tuple[TargetName, EndedAttempt]] = []
         async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-            incident = await execution.memo_value(INCIDENT_MEMO, type_hint=IncidentReference)
-            number = execution.typed_search_attributes.get(ATTEMPT, 1)
-            ended = execution.typed_search_attributes[ATTEMPT_ENDED]
-            found.append((TargetName.of(incident.target), EndedAttempt(number, ended)))
-            owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
-            if owner:
-                found.append((owner_name(incident.target.namespace, owner), EndedAttempt(number, ended)))
+            with self._guard.item("ended remediations", execution.id):
+                found += await self._ended(execution)
         return found
+
+    async def _ended(self, execution: WorkflowExecution) -> list[tuple[TargetName, EndedAttempt]]:
+        incident = (await self._identified(execution)).as_named
+        ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)
+        if incident is None or ended is None:
+            return []
+        number = execution.typed_search_attributes.get(ATTEMPT, 1)
+        attempt = EndedAttempt(max(1, min(number, MOST_ATTEMPTS)), bounded_time(ended))
+        owner = await execution.memo_value(REPLACED_BY_MEMO, default="", type_hint=str)
+        owners = [owner_name(incident.target.namespace, owner)] if owner else []
+        return [(name, attempt) for name in (TargetName.of(incident.target), *owners)]
+
+    async def _identified(self, execution: WorkflowExecution) -> ListedIncident:
+        """Which incident it is; that it does not say so is logged once."""
+        listed = await listed_incident(execution)
+        if listed.incident is None:
+            self._strangers.report(listed.workflow_id, "it has no memo that says which incident it is")
+        return listed

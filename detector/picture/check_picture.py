@@ -37,6 +37,13 @@ class CheckPicture:
             self._place(self.check, name, target, around)
         return before != self._place_of(name)
 
+    def doubt(self, name: str) -> bool:
+        """Count a target that cannot be judged as one that is not healthy; answers whether that is new."""
+        before = self._place_of(name)
+        self.selected.add(name)
+        self.unfit.add(name)
+        return before != self._place_of(name)
+
     def _place_of(self, name: str) -> tuple[bool, bool, bool]:
         return (name in self.selected, name in self.unhealthy, name in self.unfit)
 

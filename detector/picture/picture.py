@@ -25,6 +25,7 @@ from health.target import Target, TargetName
 from health.template_validity import TemplateKind, TemplateKinds
 from health.threshold import Allowance
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
+from runtime.guard import Guard
 
 UNKNOWN_UID = "unknown"
 """Stands in the id of the incident of a request that does not say whom it was for."""
@@ -33,8 +34,10 @@ UNKNOWN_UID = "unknown"
 class Picture:
     """Targets, checks, requests and Leases of one cluster, as they were last seen."""
 
-    def __init__(self, cluster: str) -> None:
+    def __init__(self, cluster: str, guard: Guard | None = None) -> None:
         self.cluster = cluster
+        self.guard = guard or Guard()
+        """Stands around each item of whatever goes through the picture."""
         self.targets = TargetStore()
         self.checks: dict[CheckReference, CheckPicture] = {}
         self.requests = RequestIndex()
@@ -80,7 +83,7 @@ class Picture:
 
     def _see(self, reference: CheckReference, check: CheckPicture, name: str, target: Target | None) -> None:
         was_target, was_reconfigured = name in check.selected, name in check.reconfigured
-        numbers_changed = check.see(name, target, self.surroundings)
+        numbers_changed = self._take_in(reference, check, name, target)
         if not was_target and name in check.selected:
             self._adopt(self.requests.for_target(name))
         if was_target or name in check.selected:
@@ -139,7 +142,15 @@ class Picture:
 
     def _see_all(self, reference: CheckReference, check: CheckPicture) -> None:
         for name, target in self.targets.of(reference).items():
-            check.see(name, target, self.surroundings)
+            self._take_in(reference, check, name, target)
+
+    def _take_in(
+        self, reference: CheckReference, check: CheckPicture, name: str, target: Target | None
+    ) -> bool:
+        """Count a target; one that cannot be judged counts against the threshold (decision 3)."""
+        with self.guard.item("numbers", f"{reference} {name}"):
+            return check.see(name, target, self.surroundings)
+        return check.doubt(name)
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
@@ -148,7 +159,8 @@ class Picture:
         entry = adopted(seen(api_version, kind, request), self.checks, self.targets)
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
         for witness in self._witnesses:
-            witness(before, entry if exists else None)
+            with self.guard.item("request events", f"{_name_of(witness)} {entry.reference}"):
+                witness(before, entry if exists else None)
         # Whose it was, and for which target, matters as well: an edit may have changed both.
         is_moved = before is not None and (before.owner, before.request.target_name) != (
             entry.owner,
@@ -242,7 +254,13 @@ class Picture:
 
     def _tell(self, check: CheckReference, target: str | None) -> None:
         for listener in self._listeners:
-            listener(check, target)
+            with self.guard.item("events", f"{_name_of(listener)} {check} {target or ''}"):
+                listener(check, target)
+
+
+def _name_of(handler: Listener | Witness) -> str:
+    """Whose it is, for people."""
+    return str(getattr(handler, "__qualname__", type(handler).__name__))
 
 
 def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks

@@ -1,14 +1,11 @@
 """StatusReporters: one reporter for each check in the picture, while this detector holds the lead."""
 
 import asyncio
-import logging
 
 from detector.picture.request_index import SeenRequest
 from detector.reporting.status_reporter import Desk, StatusReporter
 from health.references import CheckReference
 from health.request_change import RequestChange
-
-_log = logging.getLogger(__name__)
 
 
 class StatusReporters:
@@ -59,9 +56,9 @@ class StatusReporters:
             self._reporters[seen.owner].request_changed(change)
 
     async def _run(self, check: CheckReference) -> None:
+        """Report on one check; if that fails, its next change begins it anew."""
         try:
-            await self._reporters[check].run()
-        except Exception:  # noqa: BLE001  whatever the status of one check stumbles over, the senses go on
-            _log.exception("status of a check is given up until the check changes", extra={"check": check})
+            with self._desk.picture.guard.item("status", check):
+                await self._reporters[check].run()
         finally:
             self._reporters.pop(check, None)

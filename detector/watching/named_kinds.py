@@ -107,8 +107,8 @@ class NamedKinds:
             discovery,
             RemediationRequest,
             "requests",
-            self._request,
-            lambda _: self._picture.tell_all(),
+            self._guarded_request,
+            self._tell_of_requests,
             self._problems,
             reflectors=self._reflectors,
         )
@@ -127,12 +127,21 @@ class NamedKinds:
         )
 
     def _tell_of_templates(self, kind: Kind) -> None:
-        self._picture.templates_changed(*kind)
+        with self._picture.guard.item("templates", kind):
+            self._picture.templates_changed(*kind)
+
+    def _tell_of_requests(self, kind: Kind) -> None:
+        with self._picture.guard.item("requests", kind):
+            self._picture.tell_all()
 
     def _namings(self) -> Iterator[Naming]:
         for reference, entry in self._picture.checks.items():
             for template in self._templates_of(reference):
                 yield Naming(reference, entry.record.metadata.generation, template)
+
+    def _guarded_request(self, kind: Kind, change: Change[RemediationRequest]) -> None:
+        with self._picture.guard.item("requests", f"{kind[1]} {change.key}"):
+            self._request(kind, change)
 
     def _request(self, kind: Kind, change: Change[RemediationRequest]) -> None:
         exists = change.kind is not ChangeKind.DELETED

@@ -5,7 +5,7 @@ requests when a check names them (`named_kinds`).
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -25,11 +25,13 @@ from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.openshift.machine import KIND as MACHINE
 from health.openshift.machine import Machine
 from health.references import CheckReference
+from health.surroundings import Surroundings
 from health.target import TargetName
 from health.template_validity import Template
+from health.upgrade import Upgrade, UpgradePhase
 from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
 from kube.lease import LeaseRecord
-from kube.record import Change
+from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import LEASES, MACHINES, NODES, resource_of
@@ -38,6 +40,10 @@ from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
+UNJUDGED = Surroundings(
+    upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="what is around all checks cannot be judged")
+)
+"""Holds every check: what is not known must not be acted on (decision 3)."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +77,14 @@ class Sources:
         picture.template_kinds = self._kinds.template_kind
 
     def _nodes(self) -> Source:
-        nodes = Reflector(self._transport, NODES, Node, notify=self._node, settings=self._reflectors)
+        notify = self._guarded("nodes", self._node)
+        nodes = Reflector(self._transport, NODES, Node, notify=notify, settings=self._reflectors)
         self._picture.targets.broken["Node"] = nodes.broken
         return nodes
 
     def _machines(self) -> Source:
-        machines = Reflector(
-            self._transport, MACHINES, Machine, notify=self._machine, settings=self._reflectors
-        )
+        notify = self._guarded("machines", self._machine)
+        machines = Reflector(self._transport, MACHINES, Machine, notify=notify, settings=self._reflectors)
         self._picture.targets.broken[MACHINE] = machines.broken
         return machines
 
@@ -88,7 +94,7 @@ class Sources:
             LEASES,
             LeaseRecord,
             namespace=namespace,
-            notify=self._lease,
+            notify=self._guarded("leases", self._lease),
             settings=self._reflectors,
         )
 
@@ -174,8 +180,14 @@ class Sources:
 
     def _checks_of(self, kind: CheckKind) -> Source:
         resource = resource_of(kind)
-        notify = partial(self._check, kind)
+        notify = self._guarded(kind.plural, partial(self._check, kind))
         return Reflector(self._transport, resource, CheckRecord, notify=notify, settings=self._reflectors)
+
+    def _guarded(
+        self, part: str, handle: Callable[[Change[RecordT]], None]
+    ) -> Callable[[Change[RecordT]], None]:
+        """A handler that one bad object does not end, and with it the reflector, and the process."""
+        return self._picture.guard.handler(part, lambda change: change.key, handle)
 
     def _node(self, change: Change[Node]) -> None:
         self._picture.target_changed(TargetName("Node", "", change.key.name), change.new)
@@ -193,7 +205,10 @@ class Sources:
         self._kinds.watch(self._tasks)
 
     def _look_around(self) -> None:
-        self._picture.surround(self._around.now())
+        around = UNJUDGED
+        with self._picture.guard.item("surroundings", "cluster"):
+            around = self._around.now()
+        self._picture.surround(around)
 
     def _report_problems(self) -> None:
         for part, source in self._base.items():

@@ -13,6 +13,7 @@ from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from health.observation import Observation
 from health.references import IncidentReference
+from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import SmallCluster
 from tests.kube.eventually import eventually
@@ -41,7 +42,7 @@ class NotedCalls(IncidentCalls):
         if self.has_ended:
             raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
 
-    async def running(self) -> list[IncidentReference]:
+    async def running(self) -> list[ListedIncident]:
         return []
 
 

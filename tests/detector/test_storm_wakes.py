@@ -18,6 +18,7 @@ from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.observation import HoldReason, Observation
 from health.references import IncidentReference
 from health.storm import Storm
+from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import check_object
@@ -38,7 +39,7 @@ class NotedCalls(IncidentCalls):
         hold = observation.hold
         self.started.append((incident.target.name, hold.reason if hold else None))
 
-    async def running(self) -> list[IncidentReference]:
+    async def running(self) -> list[ListedIncident]:
         return []
 
 

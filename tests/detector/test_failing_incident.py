@@ -1,0 +1,155 @@
+"""An incident that the detector fails to judge holds, and says what fails; all others are answered and started."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import pytest
+
+from detector.answers.failed_answer import ASK_AGAIN_SECONDS, never_failing
+from detector.picture.request_index import SeenRequest
+from health.node import Node
+from health.nodehealthcheck.check import NodeHealthCheck
+from health.observation import HoldReason, Observation, TargetState
+from health.references import CheckReference, IncidentReference, TargetReference
+from health.surroundings import Surroundings
+from health.verdict import Verdict
+from tests.detector.small_cluster import CHECK
+from tests.detector.test_ended_incidents import Detector
+from tests.kube.eventually import eventually
+
+pytestmark = pytest.mark.rule("decision 8/incident")
+
+BAD, GOOD, LATER = "bad", "good", "later"
+ORIGINAL = NodeHealthCheck.verdict
+
+
+@pytest.fixture(autouse=True)
+def _one_node_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verdict(check: NodeHealthCheck, node: Node, now: datetime, around: Surroundings) -> Verdict:
+        if node.metadata.name == BAD:
+            raise OverflowError("date value out of range")
+        return ORIGINAL(check, node, now, around)
+
+    monkeypatch.setattr(NodeHealthCheck, "verdict", verdict)
+
+
+def incident(name: str) -> IncidentReference:
+    target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
+    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+
+
+class GuardedDetector(Detector):
+    """One that answers as ours does."""
+
+    def observe(self, incident: IncidentReference) -> Observation:
+        return never_failing(super().observe, self.cluster.picture)(incident)
+
+    def fail(self, name: str) -> None:
+        self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
+
+
+@pytest.fixture
+async def detector() -> AsyncIterator[GuardedDetector]:
+    made = GuardedDetector()
+    made.cluster.check(minHealthy=0)
+    leading = asyncio.create_task(made.dispatch.lead())
+    yield made
+    assert not leading.done()
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
+
+
+def test_it_holds_for_a_minute_and_says_what_failed(caplog: pytest.LogCaptureFixture) -> None:
+    detector = GuardedDetector()
+    detector.cluster.check(minHealthy=0)
+    detector.fail(BAD)
+    detector.cluster.request(BAD)
+
+    answers = [detector.observe(incident(BAD)) for _ in range(3)]
+
+    assert answers[0].state is TargetState.UNKNOWN
+    assert answers[0].hold is not None
+    assert answers[0].hold.reason is HoldReason.FAILED
+    assert answers[0].hold.message == (
+        "the detector cannot judge Node/bad by NodeHealthCheck/workers: OverflowError: date value out of range"
+    )
+    assert answers[0].hold.ask_again_seconds == ASK_AGAIN_SECONDS
+    assert [request.reference.name for request in answers[0].requests] == [BAD]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    assert detector.observe(incident(GOOD)).state is TargetState.GONE
+
+
+async def test_it_is_started_once_and_so_is_each_that_comes_before_or_after_it(
+    detector: GuardedDetector,
+) -> None:
+    for name in (GOOD, BAD, LATER):
+        detector.fail(name)
+
+    await eventually(lambda: sorted(detector.calls.names) == sorted([BAD, GOOD, LATER]))
+    (entry,) = [one for one in detector.dispatch.open_incidents if one.incident.target.name == BAD]
+    assert entry.told is not None
+    assert entry.told.hold is not None
+    assert entry.told.hold.reason is HoldReason.FAILED
+
+
+async def test_call_that_fails_as_nobody_foresaw_keeps_no_other_incident_waiting(
+    detector: GuardedDetector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = detector.calls.start
+
+    async def fail_once(started: IncidentReference, observation: Observation) -> None:
+        if started.target.name == BAD:
+            raise TypeError("no payload")
+        await start(started, observation)
+
+    monkeypatch.setattr(detector.calls, "start", fail_once)
+    for number in range(25):  # more than are called at once
+        detector.cluster.node(BAD, ready="Unknown", since=detector.now() - timedelta(minutes=9 + number))
+        await asyncio.sleep(0)
+    detector.fail(GOOD)
+
+    await eventually(lambda: GOOD in detector.calls.names)
+
+
+def test_event_handler_that_fails_keeps_no_other_from_its_events() -> None:
+    detector = GuardedDetector()
+    told: list[str | None] = []
+
+    def spoil(check: CheckReference, target: str | None) -> None:
+        raise ValueError(f"{check} {target}")
+
+    def spoil_request(before: SeenRequest | None, after: SeenRequest | None) -> None:
+        raise ValueError(f"{before} {after}")
+
+    detector.cluster.picture.subscribe(spoil)
+    detector.cluster.picture.subscribe(lambda _, target: told.append(target))
+    detector.cluster.picture.witness_requests(spoil_request)
+    detector.cluster.check(minHealthy=0)
+    detector.fail(GOOD)
+    detector.cluster.request(GOOD)
+
+    assert told.count(GOOD) >= 2
+    assert detector.cluster.picture.requests.targets_of(CHECK) == {GOOD}
+
+
+@pytest.mark.rule("decision 3")
+def test_target_that_cannot_be_counted_counts_against_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = GuardedDetector()
+
+    def is_unhealthy(_: NodeHealthCheck, node: Node, around: Surroundings) -> bool:  # noqa: ARG001  as the rule
+        if node.metadata.name == BAD:
+            raise ValueError("no condition")
+        return False
+
+    monkeypatch.setattr(NodeHealthCheck, "is_unhealthy", is_unhealthy)
+    detector.cluster.check(minHealthy="100%")
+    detector.cluster.node(GOOD)
+    detector.cluster.node(BAD)
+
+    allowance = detector.cluster.picture.allowance(CHECK)
+    assert allowance is not None
+    assert (allowance.total, allowance.healthy, allowance.allowed) == (2, 1, False)
