@@ -14,12 +14,11 @@ from datetime import timedelta
 from typing import Any
 
 from pydantic import ValidationError
-from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incident_sight import IncidentSight
-from cli.task_failure import read_task_failure
+from cli.task_failure import is_of_a_failing_task, read_task_failure
 from health.incident_result import IncidentResult
 from runtime.insisting import one_sentence
 from workflows.messages import State
@@ -107,7 +106,8 @@ class Asking:
                 state: State = await handle.query("state", result_type=State, rpc_timeout=left)
             except RPCError as error:
                 is_late = clock() + AGAIN_SECONDS >= end or self._is_deserted(cluster)
-                if is_late or not _is_forgotten(error):
+                is_forgotten = error.status is RPCStatusCode.FAILED_PRECONDITION
+                if is_late or not is_forgotten or is_of_a_failing_task(error):
                     raise
             else:
                 return state
@@ -126,10 +126,3 @@ class Asking:
         except ValidationError:
             return dataclasses.replace(sight, problem=OTHER_VERSION)
         return dataclasses.replace(sight, outcome=result.outcome)
-
-
-def _is_forgotten(error: RPCError) -> bool:
-    """Whether Temporal knows of no worker now; it refuses in the same way where a workflow task fails."""
-    details = error.grpc_status.details if error.grpc_status else ()
-    is_failing = any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
-    return error.status is RPCStatusCode.FAILED_PRECONDITION and not is_failing

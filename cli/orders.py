@@ -1,7 +1,7 @@
 """`paramedic abort`, `hold` and `resume`: a person's orders to incidents.
 
-An order is sent as an update, which a worker answers. Where none does, or the code of the incident fails, it is
-sent as a signal: Temporal keeps it, and the incident obeys as soon as a worker goes on.
+An order is sent as an update, which a worker answers. Where none does, or the code of the incident fails, it
+is sent as a signal: Temporal keeps it, and the incident obeys as soon as a worker goes on.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, 
 from cli.incident_sight import IncidentSight
 from cli.naming import NAME_HELP, find_open, incident_name
 from cli.order_time import OrderTime
-from cli.task_failure import read_task_failure
+from cli.task_failure import is_of_a_failing_task, read_task_failure
 from health.durations import in_words
 from health.timestamps import stamp
 from runtime.insisting import one_sentence
@@ -159,11 +159,14 @@ async def _send(client: Client, sight: IncidentSight, order: Order) -> str:
     except WorkflowUpdateFailedError as error:
         raise CommandError(f"{handle.id} refuses {order.name}: {_reason(error)}") from error
     except RPCError as error:
-        raise _ended(handle, error) from error
+        if not is_of_a_failing_task(error):
+            raise _ended(handle, error) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError:
-        failure = await read_task_failure(client, handle.id, sight.run_id, RPC_TIMEOUT)
-        return await _leave_behind(handle, order, str(failure or NO_WORKER))
-    return f"{answer}{standing(order.message, datetime.now(UTC))}"
+        pass
+    else:
+        return f"{answer}{standing(order.message, datetime.now(UTC))}"
+    failure = await read_task_failure(client, handle.id, sight.run_id, RPC_TIMEOUT)
+    return await _leave_behind(handle, order, str(failure or NO_WORKER))
 
 
 def standing(order: AbortOrder | HoldOrder | ResumeOrder, now: datetime) -> str:

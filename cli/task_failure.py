@@ -11,10 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from cli.plain_words import plain
 
@@ -61,6 +63,12 @@ async def read_task_failure(
     )
     answer = await client.workflow_service.get_workflow_execution_history_reverse(asked, timeout=rpc_timeout)
     return task_failure(answer.history.events)
+
+
+def is_of_a_failing_task(error: RPCError) -> bool:
+    """Whether a query or an update was refused because the workflow task has failed several times."""
+    details = error.grpc_status.details if error.grpc_status else ()
+    return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
 
 
 def task_failure(newest_first: Sequence[HistoryEvent]) -> TaskFailure | None:
