@@ -12,6 +12,8 @@ from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
 COUNT_EVERY_SECONDS = 60.0
+AGAIN_SECONDS = 5.0
+"""After a question that was not answered."""
 
 
 class FailingIncidents(Collector):
@@ -26,16 +28,18 @@ class FailingIncidents(Collector):
         """Count until cancelled."""
         try:
             while True:
-                self._count = await self._asked()
-                await asyncio.sleep(COUNT_EVERY_SECONDS)
+                await asyncio.sleep(await self._counted())
         finally:
             self._count = None
 
-    async def _asked(self) -> int | None:
+    async def _counted(self) -> float:
+        """Count; answers in how many seconds to count again."""
         try:
-            return await self._ask()
-        except RPCError:
-            return None  # TemporalLink reports an outage
+            self._count = await self._ask()
+        except RPCError:  # TemporalLink reports an outage
+            self._count = None
+            return AGAIN_SECONDS
+        return COUNT_EVERY_SECONDS
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The last count."""

@@ -18,7 +18,8 @@ AWAY = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
 async def test_leader_tells_how_many_fail_and_nothing_while_nobody_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("detector.metrics.failing_incidents.COUNT_EVERY_SECONDS", 0.01)
+    for name in ("COUNT_EVERY_SECONDS", "AGAIN_SECONDS"):
+        monkeypatch.setattr(f"detector.metrics.failing_incidents.{name}", 0.01)
     temporal: list[int | RPCError | None] = [None]
 
     async def count() -> int | None:

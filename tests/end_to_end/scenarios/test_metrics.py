@@ -110,6 +110,7 @@ async def test_targets_that_the_threshold_holds_are_told_with_the_reason(
     seen = await shows(world, paramedic, series("paramedic_holds", check=check, reason="Threshold"), 3)
     assert seen[series("paramedic_open_incidents", check=check, phase="Held")] == 3
     assert not [key for key in of_world(seen, world) if key[0] == ONGOING]
+    await shows(world, paramedic, series("paramedic_failing_incidents"), 0)
 
 
 @pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr")
