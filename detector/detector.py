@@ -229,4 +229,4 @@ class Detector:
         before = self._attempts.before(TargetName.of(incident.target), seen)
         now = wall_clock()
         glance = Glance(self._picture, incident, sight, now, storm, before, self._clock.hold())
-        return glance.observation().model_copy(update={"seen_at": now})
+        return glance.observation()

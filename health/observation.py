@@ -4,12 +4,13 @@ These values travel through Temporal, so they are flat: no unions, seconds as nu
 field that comes later.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from pydantic import model_validator
 
+from health.escalation import Plan
 from health.foreign_answer import OTHER_VERSION, understood
 from health.frozen import Frozen
 from health.healthy_delay import Delay
@@ -17,6 +18,8 @@ from health.open_enum import OpenEnum
 from health.references import Action, Step
 from health.request_sight import RequestSight
 from health.verdict import Fact
+
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 class TargetState(StrEnum):
@@ -180,7 +183,8 @@ def is_news(told: Observation, now: Observation) -> bool:
     """Whether an incident that was told one observation must be woken for another.
 
     A deadline that passes is no news (the incident has its own timer), nor is a request that appears (it
-    made that itself). A request that disappears is, unless the incident is removing it.
+    made that itself; where it cannot have, see `health.late_request`). A request that disappears is, unless
+    the incident is removing it.
     """
     if (told.state in ENDED) != (now.state in ENDED) or (told.state in ENDED and _ended_otherwise(told, now)):
         return True
@@ -192,7 +196,7 @@ def is_news(told: Observation, now: Observation) -> bool:
         return True
     if told.lease_acquired_at and now.lease_acquired_at not in (None, told.lease_acquired_at):
         return True  # by somebody else's hand: it may be overdue now
-    return _is_held_otherwise(told, now)
+    return _is_held_otherwise(told, now) or _has_another_chance(told, now)
 
 
 def _ended_otherwise(told: Observation, now: Observation) -> bool:
@@ -231,9 +235,18 @@ def _is_held_otherwise(told: Observation, now: Observation) -> bool:
     return now.hold is None or now.hold.reason != told.hold.reason
 
 
+def _has_another_chance(told: Observation, now: Observation) -> bool:
+    """Whether an act that failed, though it was admitted, may do with the templates as they are now."""
+    return told.is_admitted and told.templates != now.templates and not _is_remediator_at_work(now)
+
+
 def _is_remediator_at_work(now: Observation) -> bool:
-    """Whether the incident waits for a remediator, and for no admission."""
-    return bool(now.requests) and not any(one.timed_out_at or one.succeeded for one in now.requests)
+    """Whether the incident waits for a remediator, and for no admission.
+
+    By the times and reports of its requests: the mark of one that is over may be impossible to write.
+    """
+    plan, at = Plan(now.steps), now.seen_at or _BEFORE_ALL
+    return bool(now.requests) and not any(one.succeeded or plan.is_over(one, at) for one in now.requests)
 
 
 def _lost_a_request(told: Observation, now: Observation) -> bool:

@@ -5,6 +5,7 @@ of that kind in the cluster says that its remediator can be asked several times 
 we may not list, every one that a check names.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple, Protocol
@@ -18,6 +19,7 @@ from health.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_
 
 METAL3 = "Metal3RemediationTemplate"
 METAL3_NAMESPACE = "openshift-machine-api"
+_VERSION_LENGTH = 12
 
 
 class TemplateMetadata(FrozenObject):
@@ -27,6 +29,7 @@ class TemplateMetadata(FrozenObject):
     namespace: str = ""
     uid: str
     resource_version: str = ""
+    generation: int = 0
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
@@ -69,6 +72,17 @@ class TemplateKind:
     def place(self, template: TemplateReference) -> Place:
         """Where a template of this kind lives; one that is not namespaced may be named with a namespace."""
         return Place(template.namespace if self.is_namespaced else "", template.name)
+
+    def version(self, template: TemplateReference) -> str:
+        """Stands for what is known of one template; another one where it may lead to another request."""
+        place = self.place(template)
+        refusal = self.refusal or self.refused.get(place) or self.unreadable.get(place)
+        found = self.templates.get(place)
+        if refusal or found is None:
+            return refusal or ""
+        known = found.metadata
+        # A status that moves on is nothing new; where the kind counts no generations there is nothing better.
+        return f"{known.uid} {known.generation or known.resource_version} {found.supports_multiple}"
 
 
 class TemplateKinds(Protocol):
@@ -117,6 +131,15 @@ def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | 
     if found is None:
         return None if place in kind.unread else not_found(f"{template} not found")
     return None if found.has_contents else invalid(without_contents(template))
+
+
+def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:
+    """Stands for what is known of these templates, in few characters; "" where nothing is."""
+    known = [(one, kinds(one.api_version, one.kind)) for one in templates]
+    versions = [kind.version(one) if kind else "" for one, kind in known]
+    if not any(versions):
+        return ""
+    return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:_VERSION_LENGTH]
 
 
 def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:

@@ -13,8 +13,7 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from health.frozen import Frozen
-    from health.observation import Hold, Observation
-    from health.references import IncidentReference
+    from health.observation import Observation
     from health.telling import cut_to_bytes
     from workflows.contracts import OBSERVE, Contract, ObserveInput, eyes_queue
 
@@ -25,14 +24,14 @@ SUMMARY_BYTES = 350
 
 
 def ask(
-    incident: IncidentReference, *, found: Hold | None, longest: timedelta | None, summary: str
+    asked: ObserveInput, *, longest: timedelta | None, summary: str
 ) -> workflow.ActivityHandle[Observation]:
     """Ask the detector; a question that none took for so long fails with ActivityError."""
     asking = workflow.start_activity(
         OBSERVE.name,
-        ObserveInput(incident=incident, found=found),
+        asked,
         result_type=Observation,
-        task_queue=eyes_queue(incident.cluster),
+        task_queue=eyes_queue(asked.incident.cluster),
         schedule_to_start_timeout=longest,
         start_to_close_timeout=OBSERVE.start_to_close,
         retry_policy=OBSERVE.retry,

@@ -30,6 +30,8 @@ class ObserveInput(Frozen):
     incident: IncidentReference
     found: Hold | None = None
     """What held its latest act, as only the act could see; None once an act did its step."""
+    would_act: bool = True
+    """Whether it would act on an admission: not where a person holds it, or has it leave the target alone."""
 
 
 class ActInput(Frozen):

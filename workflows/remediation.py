@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from health.observation import Observation, TargetState
     from health.telling import told_first
     from workflows.calls import ask, in_summary
-    from workflows.contracts import CLOCK_TOLERANCE, FRESH, eyes_queue
+    from workflows.contracts import CLOCK_TOLERANCE, FRESH, ObserveInput, eyes_queue
     from workflows.messages import LOOK, WORKFLOW, RemediationInput, State, Wake
 
 from workflows.changes import Changes
@@ -129,8 +129,7 @@ class Remediation(Changes):
             self._tell(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
         workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
         while True:
-            found, longest = self._memory.found, self._until_renewal
-            asking = ask(self._incident, found=found, longest=longest, summary=self._details)
+            asking = ask(self._question, longest=self._until_renewal, summary=self._details)
             try:
                 await workflow.wait_condition(partial(self._may_go_on, asking))
                 return asking.result() if asking.done() else None
@@ -139,6 +138,12 @@ class Remediation(Changes):
                 self._begin_a_new_run_if_due()
             finally:
                 asking.cancel()
+
+    @property
+    def _question(self) -> ObserveInput:
+        memory = self._memory
+        would_act = not (memory.left_alone or memory.held)
+        return ObserveInput(incident=self._incident, found=memory.found, would_act=would_act)
 
     def _may_go_on(self, asking: workflow.ActivityHandle[Observation]) -> bool:
         return asking.done() or self._orders > self._orders_obeyed

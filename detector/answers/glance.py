@@ -18,6 +18,7 @@ from health.observation import Hold, HoldReason, Observation, TargetState
 from health.references import Action, IncidentReference
 from health.request_sight import RequestSight
 from health.target import Target
+from health.template_validity import version_of
 from health.verdict import Health
 
 _STATES = {
@@ -134,7 +135,13 @@ class Glance:
             back_off_limit_seconds=self.back_off.limit.total_seconds(),
             generation=check.generation,
             replaced_by=self._replaced_by(check),
+            templates=self._templates(check, target),
+            seen_at=self.now,
         )
+
+    def _templates(self, check: HealthCheck, target: Target) -> str:
+        templates = [step.template for step in check.steps_for(target)]
+        return version_of(templates, self.picture.template_kinds)
 
     def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:
         reference = self.incident.check
@@ -169,12 +176,17 @@ class Glance:
             is_marked=target.is_marked,
             is_confirmed=target.is_confirmed_healthy,
             generation=check.generation,
+            seen_at=self.now,
         )
 
     def _ended(self, state: TargetState, reason: str) -> Observation:
-        return Observation(state=state, reason=reason, requests=self._requests)
+        return Observation(state=state, reason=reason, requests=self._requests, seen_at=self.now)
 
     def _unknown(self, hold: Hold) -> Observation:
         return Observation(
-            state=TargetState.UNKNOWN, reason=str(self.incident.target), hold=hold, requests=self._requests
+            state=TargetState.UNKNOWN,
+            reason=str(self.incident.target),
+            hold=hold,
+            requests=self._requests,
+            seen_at=self.now,
         )

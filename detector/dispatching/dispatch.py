@@ -5,8 +5,12 @@ behind by a workflow that was terminated. Open: what Temporal lists, at the star
 minutes, plus what was started since. What is wanted and not open is started, with what the detector sees; an
 open one whose answer changed is woken by `look`. In the order of deadlines, retried with back-off.
 
-Of an incident that has just ended, a watch that lags may still show the request. So what is known to be open,
-and is wanted for its request alone, is not started again before every watch had the time to tell the truth.
+Of an incident that has just ended, a watch that lags may still show the request that it knew. So what is
+known to be open, and is wanted for such a request alone, is not started again before every watch had the time
+to tell the truth. A request that appeared since is news, and gets an incident at once.
+
+The first starts wait for no list: visibility may lag or be away, and a start finds out by itself whether its
+incident is open. The list adds the open incidents that nothing in the cluster asks for any more.
 """
 
 import asyncio
@@ -21,17 +25,21 @@ from detector.dispatching.dispatch_queue import DispatchQueue, urgency
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.open_incidents import OpenIncident, OpenIncidents
 from detector.picture.picture import Picture
+from health.late_request import appeared, has_late_request
 from health.observation import Observation, is_news
 from health.references import CheckReference, IncidentReference
 from runtime.insisting import insist, one_sentence
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
+from workflows.contracts import FRESH
 
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
 LONGEST_BACK_OFF_SECONDS = 10.0
 ALL_SEEN = timedelta(seconds=45)
 """No watch that works is silent for longer: what is still seen so long after its end is there."""
+ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
+"""What an incident makes on an admission is seen by then: two seconds for clocks, one for the watch."""
 VISIBLE_AFTER = timedelta(seconds=30)
 """A workflow that was started may be missing from lists for so long: visibility is eventually consistent."""
 
@@ -82,9 +90,9 @@ class Dispatch:
         """The incidents that are open as far as we know; none while another detector leads."""
         return self._open.all()
 
-    def told(self, incident: IncidentReference, observation: Observation) -> None:
-        """Note what `observe` answered an incident."""
-        self._open.put(incident, observation, self._now())
+    def told(self, incident: IncidentReference, observation: Observation, *, would_act: bool = True) -> None:
+        """Note what `observe` answered an incident, and whether that would act on an admission."""
+        self._open.put(incident, observation, self._now(), would_act=would_act)
 
     def _changed(self, check: CheckReference, target: str | None) -> None:
         if not self._is_leading:
@@ -115,7 +123,7 @@ class Dispatch:
     def _compare(self, incident: IncidentReference) -> None:
         observation = self._observe(incident)
         entry = self._open.get(incident)
-        if entry is None or entry.told is None or is_news(entry.told, observation):
+        if entry is None or entry.told is None or _is_news(entry, entry.told, observation):
             self._queue.put(incident, urgency(observation))
         else:
             # No news, and so as if it had been told: what comes next is compared with this.
@@ -158,7 +166,8 @@ class Dispatch:
         entry = self._open.get(incident)
         if not is_wanted and entry is None:
             return
-        is_started = is_wanted and (entry is None or entry.told is None or observation.is_unhealthy)
+        told = entry.told if entry else None
+        is_started = is_wanted and (told is None or observation.is_unhealthy)
         # Noted before the call: a change that comes while it is under way is compared with what it says.
         self._open.put(incident, observation, self._now())
         try:
@@ -168,13 +177,17 @@ class Dispatch:
                 await self._calls.look(incident)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND and not is_started:
-                self._has_ended(incident)
+                self._has_ended(incident, knew_all=told is not None and not appeared(told, observation))
                 return
             self._open.put(incident, None, self._now())
             raise
 
-    def _has_ended(self, incident: IncidentReference) -> None:
+    def _has_ended(self, incident: IncidentReference, *, knew_all: bool) -> None:
+        """Start it again at once if a request appeared since it was told of any, else when all is seen."""
         self._open.remove(incident)
+        if not knew_all:
+            self._reconsider(incident)
+            return
         asyncio.get_running_loop().call_later(ALL_SEEN.total_seconds(), self._reconsider, incident)
 
     def _reconsider(self, incident: IncidentReference) -> None:
@@ -183,6 +196,8 @@ class Dispatch:
             self._consider(incident)
 
     async def _reconcile_for_ever(self) -> None:
+        for incident in list(self._picture.all_wanted()):
+            self._consider(incident)
         while True:
             with self._picture.guard.item("dispatch", "reconciliation"):
                 listed = await insist("incidents", self._calls.running, (RPCError,), self._problems)
@@ -212,6 +227,10 @@ class Dispatch:
 
     def _is_visible(self, entry: OpenIncident) -> bool:
         return self._now() - entry.since > VISIBLE_AFTER
+
+
+def _is_news(entry: OpenIncident, told: Observation, observation: Observation) -> bool:
+    return is_news(told, observation) or has_late_request(told, observation, entry.admitted, ACTED_ON_WITHIN)
 
 
 def _back_off(failures: int) -> float:

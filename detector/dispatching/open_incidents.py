@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
+from health.late_request import admitted_at
 from health.observation import Observation
 from health.references import CheckReference, IncidentReference
 
@@ -17,6 +18,8 @@ class OpenIncident:
     """What it was told last, or would be no news to it; None where we do not know."""
     since: datetime
     """When we came to know of it."""
+    admitted: datetime | None = None
+    """When the admission was seen that it may be acting on; None where it acts on none, or we do not know."""
 
 
 class OpenIncidents:
@@ -30,11 +33,15 @@ class OpenIncidents:
         """What is known of one incident."""
         return self._by_id.get(incident.workflow_id)
 
-    def put(self, incident: IncidentReference, told: Observation | None, now: datetime) -> None:
-        """Note that an incident is open, and what it was told."""
+    def put(
+        self, incident: IncidentReference, told: Observation | None, now: datetime, *, would_act: bool = True
+    ) -> None:
+        """Note that an incident is open, what it was told, and whether it would act on an admission."""
         known = self._by_id.get(incident.workflow_id)
-        since = known.since if known else now
-        self._by_id[incident.workflow_id] = OpenIncident(incident, told, since)
+        since, admitted = (known.since, known.admitted) if known else (now, None)
+        if told is not None:
+            admitted = admitted_at(told, would_act=would_act, before=admitted)
+        self._by_id[incident.workflow_id] = OpenIncident(incident, told, since, admitted)
         self._by_target[incident.check, incident.target.name].add(incident.workflow_id)
 
     def remove(self, incident: IncidentReference) -> None:

@@ -1,11 +1,12 @@
 """Which observations an incident must be woken for."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from health.observation import Hold, HoldReason, Observation, TargetState, is_news
+from health.references import Step, TemplateReference
 from health.remediation_request import EVER
 from tests.health.samples import NOW, fact, request_sight
 
@@ -35,6 +36,23 @@ STAMPED = seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=NOW),)
 DELAYED = STAMPED.model_copy(update={"healthy_delay_seconds": 3600.0})
 HOLDING = AT_WORK.model_copy(update={"lease_acquired_at": NOW})
 KEPT = request_sight(is_being_deleted=True)
+LATER = NOW + timedelta(minutes=6)
+STEP = Step(
+    template=TemplateReference(
+        api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
+    ),
+    timeout_seconds=300,
+)
+
+
+def escalating(*, at: datetime, hold: Hold | None = None, **marks: Any) -> Observation:
+    """A request of the only step, made at NOW, as it is seen later."""
+    requests = (request_sight(**marks),)
+    return seen(TargetState.EXPIRED, steps=(STEP,), requests=requests, hold=hold, seen_at=at)
+
+
+def with_templates(observation: Observation, templates: str) -> Observation:
+    return observation.model_copy(update={"templates": templates})
 
 
 @pytest.mark.parametrize(
@@ -151,6 +169,54 @@ KEPT = request_sight(is_being_deleted=True)
             seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=EVER),)),
             True,
             id="somebody wrote another stamp",
+        ),
+        pytest.param(
+            escalating(at=NOW, hold=HELD),
+            escalating(at=NOW),
+            False,
+            id="a remediator is at work: no hold matters",
+        ),
+        pytest.param(
+            escalating(at=LATER, hold=HELD),
+            escalating(at=LATER),
+            True,
+            id="the hold of the step after one that timed out was lifted, and nobody could mark that",
+        ),
+        pytest.param(
+            escalating(at=NOW, hold=HELD, succeeded=False),
+            escalating(at=NOW, succeeded=False),
+            True,
+            id="the hold of the step after one that failed was lifted, and nobody could mark that",
+        ),
+        pytest.param(
+            with_templates(ADMITTED, "a"),
+            with_templates(ADMITTED, "b"),
+            True,
+            id="its act may do now: a template",
+        ),
+        pytest.param(
+            with_templates(ADMITTED, "a"),
+            with_templates(AT_WORK, "b"),
+            False,
+            id="a template was edited, and a remediator is at work",
+        ),
+        pytest.param(
+            with_templates(HELD_BACK, "a"),
+            with_templates(HELD_BACK, "b"),
+            False,
+            id="a template was edited, and something else holds it",
+        ),
+        pytest.param(
+            with_templates(WAITING, "a"),
+            with_templates(WAITING, "b"),
+            False,
+            id="edited while its timer runs",
+        ),
+        pytest.param(
+            with_templates(escalating(at=LATER), "a"),
+            with_templates(escalating(at=LATER), "b"),
+            True,
+            id="the template of the step after one that timed out was edited",
         ),
     ],
 )

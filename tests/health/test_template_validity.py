@@ -10,7 +10,7 @@ from health.check_problem import CheckProblem
 from health.references import TemplateReference
 from health.remediation_request import MULTIPLE_TEMPLATES
 from health.surroundings import CALM
-from health.template_validity import Place, Template, TemplateKind, template_problem
+from health.template_validity import Place, Template, TemplateKind, template_problem, version_of
 from tests.health.samples import check, escalation
 
 API = "example.com/v1"
@@ -211,3 +211,49 @@ def test_steps_of_one_kind_are_allowed_exactly_when_all_templates_support_it(sup
     first_two = (reference("t0"), reference("t1"))
 
     assert (problem(*first_two, RebootTemplate=kind(*templates)) is None) is all(supports)
+
+
+def version(*references: TemplateReference, **kinds: TemplateKind) -> str:
+    return version_of(references, lambda _, name: kinds.get(name))
+
+
+def stored(**metadata: Any) -> TemplateKind:
+    """One template, with more of its metadata than usual."""
+    body = {"name": "reboot", "namespace": "ns", "uid": "uid-reboot", "generation": 1, **metadata}
+    return kind(Template.model_validate({"metadata": body, "spec": {"template": {"spec": {}}}}))
+
+
+VERSIONS = [
+    pytest.param(stored(resourceVersion="8"), False, id="its status moved on"),
+    pytest.param(stored(annotations={"note": "seen"}), False, id="annotated with what nobody goes by"),
+    pytest.param(stored(generation=2), True, id="edited"),
+    pytest.param(stored(uid="another"), True, id="made anew"),
+    pytest.param(stored(annotations={MULTIPLE_TEMPLATES: ""}), True, id="takes several requests now"),
+    pytest.param(kind(), True, id="deleted"),
+    pytest.param(
+        kind(refusal="the API server serves no kind Reboot"), True, id="its requests are not served"
+    ),
+    pytest.param(kind(refused={Place("ns", "reboot"): "no right"}), True, id="may not be read any more"),
+    pytest.param(kind(unreadable={Place("ns", "reboot"): "spec: no object"}), True, id="cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("after", "expected"), VERSIONS)
+def test_version_of_templates_is_another_where_an_act_may_have_another_end(
+    after: TemplateKind, *, expected: bool
+) -> None:
+    before = version(reference(), RebootTemplate=stored(resourceVersion="7"))
+
+    assert before
+    assert (version(reference(), RebootTemplate=after) != before) is expected
+
+
+def test_version_of_templates_of_which_nothing_is_known_is_empty() -> None:
+    assert not version(reference())
+    assert not version(reference(), RebootTemplate=kind(unread=frozenset({Place("ns", "reboot")})))
+
+
+def test_resource_version_stands_in_where_the_kind_counts_no_generations() -> None:
+    before, after = (stored(generation=0, resourceVersion=number) for number in ("7", "8"))
+
+    assert version(reference(), RebootTemplate=before) != version(reference(), RebootTemplate=after)

@@ -1,0 +1,127 @@
+"""Which requests that appear an incident must be told of."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.late_request import admitted_at, appeared, has_late_request
+from health.observation import Hold, HoldReason, Observation, TargetState
+from tests.health.samples import NOW, fact, request_sight
+
+SECOND = timedelta(seconds=1)
+WITHIN = 8 * SECOND
+HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
+
+
+def seen(
+    state: TargetState = TargetState.EXPIRED, *requests: str, at: datetime = NOW, **more: Any
+) -> Observation:
+    sights = tuple(request_sight(uid) for uid in requests)
+    return Observation(state=state, reason="", fact=fact(), requests=sights, seen_at=at, **more)
+
+
+ADMITTED = seen()
+BACK = NOW - 3 * SECOND
+"""When an earlier admission was seen."""
+
+
+@pytest.mark.parametrize(
+    ("told", "would_act", "expected"),
+    [
+        pytest.param(ADMITTED, True, NOW, id="an admission: it may act on it"),
+        pytest.param(ADMITTED, False, None, id="by a person's order it would not"),
+        pytest.param(seen(hold=HELD), True, BACK, id="held: what it did before may not be seen yet"),
+        pytest.param(seen(hold=HELD), False, None, id="held, and it asked because of a person's order"),
+        pytest.param(seen(TargetState.WAITING), True, BACK, id="a timer runs again"),
+        pytest.param(seen(TargetState.UNKNOWN, hold=HELD), True, BACK, id="nobody can tell"),
+        pytest.param(seen(TargetState.HEALTHY), True, None, id="recovered"),
+        pytest.param(seen(TargetState.GONE), True, None, id="gone"),
+        pytest.param(seen(TargetState.RELEASED), True, None, id="released"),
+    ],
+)
+def test_since_when_an_incident_may_be_acting(
+    told: Observation, expected: datetime | None, *, would_act: bool
+) -> None:
+    assert admitted_at(told, would_act=would_act, before=BACK) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "now", "admitted", "expected"),
+    [
+        pytest.param(ADMITTED, seen(at=NOW + 60 * SECOND), None, False, id="there is none"),
+        pytest.param(ADMITTED, seen(TargetState.EXPIRED, "a", at=NOW + SECOND), NOW, False, id="its own"),
+        pytest.param(
+            ADMITTED, seen(TargetState.EXPIRED, "a", at=NOW + WITHIN), NOW, False, id="just in time"
+        ),
+        pytest.param(
+            ADMITTED,
+            seen(TargetState.EXPIRED, "a", at=NOW + WITHIN + SECOND),
+            NOW,
+            True,
+            id="too late for it",
+        ),
+        pytest.param(ADMITTED, seen(TargetState.EXPIRED, "a", at=NOW + SECOND), None, True, id="left alone"),
+        pytest.param(
+            seen(TargetState.EXPIRED, "a"),
+            seen(TargetState.EXPIRED, "a", at=NOW + 60 * SECOND),
+            None,
+            False,
+            id="it was told of it",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, "a"),
+            seen(TargetState.EXPIRED, "a", "b", at=NOW + 60 * SECOND),
+            NOW,
+            True,
+            id="another beside the one that it knows",
+        ),
+        pytest.param(
+            seen(TargetState.EXPIRED, "a"),
+            seen(TargetState.EXPIRED, "b", at=NOW + 60 * SECOND),
+            NOW,
+            True,
+            id="another individual under its name",
+        ),
+        pytest.param(
+            seen(TargetState.HEALTHY),
+            seen(TargetState.HEALTHY, "a", at=NOW + SECOND),
+            None,
+            True,
+            id="healthy",
+        ),
+        pytest.param(
+            ADMITTED,
+            seen(TargetState.EXPIRED, "a").model_copy(update={"seen_at": None}),
+            NOW,
+            True,
+            id="nobody says when it was seen: in doubt it is told",
+        ),
+    ],
+)
+def test_a_request_is_late_when_no_act_on_an_admission_made_it(
+    told: Observation,
+    now: Observation,
+    admitted: datetime | None,
+    *,
+    expected: bool,
+) -> None:
+    assert has_late_request(told, now, admitted, WITHIN) is expected
+
+
+UIDS = st.lists(st.sampled_from("abcd"), unique=True)
+
+
+@given(told=UIDS, now=UIDS, age=st.integers(-100, 100))
+def test_only_what_appeared_is_late_and_what_was_told_never_is(
+    told: list[str], now: list[str], age: int
+) -> None:
+    before = seen(TargetState.EXPIRED, *told)
+    after = seen(TargetState.EXPIRED, *now, at=NOW + age * SECOND)
+
+    assert appeared(before, after) == set(now) - set(told)
+    assert has_late_request(before, after, NOW, WITHIN) is (
+        bool(set(now) - set(told)) and age * SECOND > WITHIN
+    )
