@@ -58,6 +58,10 @@ PEOPLE = Section(
             "first step or a named one."
         ),
         "41": "An act compares facts (uid, condition, transition), never ages.",
+        "41/late": (
+            "A request that appears when the time of its act is over goes within seconds where its incident "
+            "is left alone or has ended."
+        ),
         "42": "The stop annotation on the Lease namespace stops every act, and the detector shows it.",
         "42/without Temporal": "The stop works while Temporal is down.",
         "43": "No guard, limit or shadow mode is on by default: what a check allows is done.",

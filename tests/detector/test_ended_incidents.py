@@ -65,6 +65,10 @@ class Detector:
     def now(self) -> datetime:
         return datetime.now(UTC)
 
+    def fail(self, name: str) -> None:
+        """A node is unhealthy for long enough."""
+        self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
+
     def observe(self, incident: IncidentReference) -> Observation:
         sight = Sight(timedelta(0), timedelta(seconds=5))
         return Glance(self.cluster.picture, incident, sight, self.now()).observation()
@@ -75,7 +79,7 @@ async def detector() -> AsyncIterator[Detector]:
     """One that leads, and has started the incident of a node, which has a request."""
     made = Detector()
     made.cluster.check(minHealthy=0)
-    made.cluster.node(NODE, ready="Unknown", since=made.now() - timedelta(minutes=9))
+    made.fail(NODE)
     leading = asyncio.create_task(made.dispatch.lead())
     await eventually(lambda: made.calls.started == 1)
     made.cluster.request(NODE)
@@ -96,7 +100,7 @@ async def test_request_that_a_late_watch_shows_of_an_ended_incident_starts_no_se
     asyncio.get_running_loop().call_later(0.2, all_seen.set)
     detector.cluster.delete_request(NODE)
     await all_seen.wait()
-    detector.cluster.node("another", ready="Unknown", since=detector.now() - timedelta(minutes=9))
+    detector.fail("another")
     await eventually(lambda: detector.calls.started == 2)
     assert detector.calls.names == [NODE, "another"]
 

@@ -1,0 +1,83 @@
+"""Requests that appear when the act of their incident is long over: it is woken, or another is started."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from health.references import IncidentReference, TargetReference
+from tests.detector.small_cluster import CHECK
+from tests.detector.test_ended_incidents import Detector
+from tests.kube.eventually import eventually
+
+pytestmark = pytest.mark.rule("decision 41/late")
+
+NODE, ANOTHER = "node-1", "node-2"
+
+
+def incident(name: str) -> IncidentReference:
+    target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
+    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+
+
+@pytest.fixture
+async def detector() -> AsyncIterator[Detector]:
+    """One that leads, and has started the incident of a node with an admission."""
+    made = Detector()
+    made.cluster.check(minHealthy=0)
+    made.fail(NODE)
+    leading = asyncio.create_task(made.dispatch.lead())
+    await eventually(lambda: made.calls.names == [NODE])
+    yield made
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
+
+
+def is_told(detector: Detector, *, would_act: bool = True) -> None:
+    """The incident of the node asks, and is answered."""
+    observation = detector.observe(incident(NODE))
+    detector.dispatch.told(incident(NODE), observation, would_act=would_act)
+
+
+async def woken(detector: Detector) -> list[str]:
+    """Which incidents were started or woken, the last of all for a node that fails now."""
+    detector.fail(ANOTHER)
+    await eventually(lambda: ANOTHER in detector.calls.names)
+    return detector.calls.names[1:]
+
+
+async def test_request_that_an_incident_makes_on_its_admission_wakes_nobody(detector: Detector) -> None:
+    detector.cluster.request(NODE)
+    assert await woken(detector) == [ANOTHER]
+
+
+async def test_request_that_appears_after_the_time_of_an_act_wakes_its_incident(
+    detector: Detector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detector.dispatching.dispatch.ACTED_ON_WITHIN", timedelta())
+    detector.cluster.request(NODE)
+    assert await woken(detector) == [NODE, ANOTHER]
+    detector.cluster.request(NODE)
+    assert detector.calls.names.count(NODE) == 2
+
+
+async def test_request_of_an_incident_that_is_left_alone_wakes_it_at_once(detector: Detector) -> None:
+    is_told(detector, would_act=False)
+    detector.cluster.request(NODE)
+    assert await woken(detector) == [NODE, ANOTHER]
+
+
+async def test_request_that_appears_after_the_end_of_its_incident_gets_another_at_once(
+    detector: Detector,
+) -> None:
+    detector.cluster.node(NODE)
+    await eventually(lambda: detector.calls.looked == 1)
+    is_told(detector)
+    detector.calls.has_ended = True
+
+    detector.cluster.request(NODE)
+    await eventually(lambda: detector.calls.names == [NODE, NODE])
+    assert detector.calls.looked == 2
