@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 41/late")]
 
 SECONDS = timedelta(seconds=10)
 """The next reconciliation is minutes away."""
+QUIET_LOOKS = 6
 
 
 async def _commit_late(world: World, node: str) -> None:
@@ -38,6 +39,17 @@ async def _commit_late(world: World, node: str) -> None:
     await world.client.create(REQUESTS, body, "default")
 
 
+async def _until_quiet(world: World, node: str) -> None:
+    """Return when nobody has asked or woken the incident for a second: all is told by then."""
+    workflow, lengths = await world.workflow(node), list[int]()
+
+    async def is_quiet() -> bool:
+        lengths.append((await workflow.describe()).history_length)
+        return len(lengths) > QUIET_LOOKS and len(set(lengths[-QUIET_LOOKS:])) == 1
+
+    await world.until(is_quiet, f"the incident of {node} never rests")
+
+
 async def _until_seen_and_clean(world: World, node: str, created: int) -> None:
     world.patience = SECONDS
 
@@ -56,6 +68,7 @@ async def test_late_request_of_an_incident_that_is_left_alone_is_removed_within_
     await (await world.workflow(node)).execute_update("abort")
     await world.until_phase(node, "LeftAlone")
     await world.until_clean(node)
+    await _until_quiet(world, node)
 
     await _commit_late(world, node)
     await _until_seen_and_clean(world, node, created=2)

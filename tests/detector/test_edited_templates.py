@@ -1,0 +1,90 @@
+"""An incident whose act did nothing is woken when a template of its check is another, and nobody else is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from detector.watching.kind_watch import Kind
+from health.template_validity import Place, Template, TemplateKind
+from tests.detector.test_ended_incidents import Detector
+from tests.kube.eventually import eventually
+
+NODE, AT_WORK, ANOTHER = "node-1", "node-2", "node-3"
+KIND: Kind = ("example.com/v1", "RebootTemplate")
+
+
+class Templates:
+    """What is known of the one template, as a detector's watches tell of it."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._picture = detector.cluster.picture
+        self._picture.template_kinds = lambda *_: self._known
+        self._known = TemplateKind()
+        self.say(generation=1)
+
+    def say(self, *, generation: int, resource_version: str = "1", refusal: str = "") -> None:
+        metadata = {
+            "name": "reboot",
+            "namespace": "remediators",
+            "uid": "template-uid",
+            "generation": generation,
+            "resourceVersion": resource_version,
+        }
+        template = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
+        self._known = TemplateKind({Place("remediators", "reboot"): template}, refusal=refusal)
+        self._picture.templates_changed(*KIND)
+
+
+@pytest.fixture
+def templates(detector: Detector) -> Templates:
+    return Templates(detector)
+
+
+@pytest.fixture
+async def detector() -> Detector:
+    return Detector()
+
+
+@pytest.fixture
+async def begun(detector: Detector, templates: Templates) -> AsyncIterator[Templates]:
+    """Two incidents were admitted; the request of one exists."""
+    detector.cluster.check(minHealthy=0)
+    for name in (NODE, AT_WORK):
+        detector.fail(name)
+    leading = asyncio.create_task(detector.dispatch.lead())
+    await eventually(lambda: sorted(detector.calls.names) == [NODE, AT_WORK])
+    detector.cluster.request(AT_WORK)
+    detector.calls.names.clear()
+    yield templates
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
+
+
+async def woken(detector: Detector) -> list[str]:
+    """Which incidents were started or woken, but for that of a node which fails now."""
+    detector.fail(ANOTHER)
+    await eventually(lambda: ANOTHER in detector.calls.names)
+    return [name for name in detector.calls.names if name != ANOTHER]
+
+
+async def test_edited_template_wakes_an_incident_whose_act_did_nothing(
+    detector: Detector, begun: Templates
+) -> None:
+    begun.say(generation=2)
+    assert await woken(detector) == [NODE]
+
+
+async def test_status_of_a_template_that_moves_on_wakes_nobody(detector: Detector, begun: Templates) -> None:
+    begun.say(generation=1, resource_version="2")
+    assert await woken(detector) == []
+
+
+async def test_kind_of_requests_that_comes_to_be_served_wakes_an_incident(
+    detector: Detector, begun: Templates
+) -> None:
+    begun.say(generation=1, refusal="the API server serves no kind Reboot in example.com/v1")
+    begun.say(generation=1)
+    assert NODE in await woken(detector)
