@@ -3,8 +3,8 @@
 A detector answers thousands of incidents from one process. What nobody foresaw of one object must not take
 the answers from the others, nor end the process, which would meet the same object again after its restart. So
 a guard stands around each item: one answer, one event handler, one line of a list. It is the one place that
-catches whatever is raised. It hides nothing: each failure is counted, and the first of its sort is logged with
-its traceback. What the item gets instead is for the caller to say, and holds: nobody acts on it.
+catches whatever is raised. It hides nothing: each failure is counted, and the first of its sort is logged
+with its traceback. What the item gets instead is for the caller to say, and holds: nobody acts on it.
 """
 
 import logging

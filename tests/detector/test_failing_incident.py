@@ -1,4 +1,4 @@
-"""An incident that the detector fails to judge holds, and says what fails; all others are answered and started."""
+"""An incident that the detector fails to judge holds, and says what fails; all others are answered."""
 
 import asyncio
 import logging
@@ -74,9 +74,8 @@ def test_it_holds_for_a_minute_and_says_what_failed(caplog: pytest.LogCaptureFix
     assert answers[0].state is TargetState.UNKNOWN
     assert answers[0].hold is not None
     assert answers[0].hold.reason is HoldReason.FAILED
-    assert answers[0].hold.message == (
-        "the detector cannot judge Node/bad by NodeHealthCheck/workers: OverflowError: date value out of range"
-    )
+    what, why = "Node/bad by NodeHealthCheck/workers", "OverflowError: date value out of range"
+    assert answers[0].hold.message == f"the detector cannot judge {what}: {why}"
     assert answers[0].hold.ask_again_seconds == ASK_AGAIN_SECONDS
     assert [request.reference.name for request in answers[0].requests] == [BAD]
     assert [record.levelno for record in caplog.records] == [logging.ERROR]

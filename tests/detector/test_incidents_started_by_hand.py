@@ -1,0 +1,226 @@
+"""Remediations that a person started in the Temporal UI: without memo, or with whatever they wrote.
+
+"Start Workflow Like This One" copies input and search attributes, and no memo.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from cli.incident_list import Filter, open_incidents
+from detector.attempts.attempts import Attempts
+from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.incident_calls import MOST_ATTEMPTS, IncidentCalls
+from devcluster.polling import until
+from devcluster.temporal import TemporalServer
+from health.back_off import EndedAttempt
+from health.references import IncidentReference, TargetReference
+from health.target import TargetName
+from objects.bounds import LATEST
+from runtime import search_attributes
+from runtime.problems import Problems
+from tests.detector.small_cluster import CHECK
+from tests.detector.test_ended_incidents import Detector
+from workflows.messages import (
+    ATTEMPT,
+    ATTEMPT_ENDED,
+    INCIDENT_MEMO,
+    LOOK,
+    WORKFLOW,
+    RemediationInput,
+)
+
+pytestmark = pytest.mark.rule("decision 8/workflow")
+
+SOON = timedelta(seconds=0.3)
+WITHIN = timedelta(seconds=20)
+ENDED = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
+FAR = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+class Person:
+    """Somebody who starts workflows of one cluster, and a detector of that cluster."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.detector = Detector()
+        self.detector.cluster.picture.cluster = self.cluster = f"main-{uuid4().hex[:4]}"
+        self.calls = IncidentCalls(lambda: client, self.cluster)
+        self.started: list[WorkflowHandle[Any, Any]] = []
+        picture, now = self.detector.cluster.picture, self.detector.now
+        self.dispatch = Dispatch(
+            self.calls, picture, self.detector.observe, is_leader=lambda: True, now=now, problems=Problems()
+        )
+
+    def incident(self, name: str) -> IncidentReference:
+        target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
+        return IncidentReference(cluster=self.cluster, check=CHECK, target=target)
+
+    async def start(
+        self, name: str, *, id_: str = "", memo: dict[str, Any] | None = None, **noted: Any
+    ) -> WorkflowHandle[Any, Any]:
+        """A workflow that no worker carries out."""
+        incident = self.incident(name)
+        attributes: list[SearchAttributePair[Any]] = [
+            *search_attributes.of_incident(incident).search_attributes,
+            *(SearchAttributePair(ATTEMPT, number) for number in [noted.get("number")] if number is not None),
+            *(SearchAttributePair(ATTEMPT_ENDED, time) for time in [noted.get("ended")] if time is not None),
+        ]
+        handle = await self.client.start_workflow(
+            WORKFLOW,
+            RemediationInput(incident=incident),
+            id=id_ or incident.workflow_id,
+            task_queue=f"nobody-{self.cluster}",
+            memo=memo,
+            search_attributes=TypedSearchAttributes(attributes),
+        )
+        self.started.append(handle)
+        return handle
+
+    async def until_listed(self, count: int) -> None:
+        async def all_are_listed() -> bool:
+            query = f"ParamedicCluster = '{self.cluster}'"
+            return (await self.client.count_workflows(query)).count == count
+
+        await until(all_are_listed, within=WITHIN, otherwise="not all are listed")
+
+    async def until_runs(self, incident: IncidentReference) -> None:
+        async def runs() -> bool:
+            query = f"WorkflowId = '{incident.workflow_id}' AND ExecutionStatus = 'Running'"
+            return (await self.client.count_workflows(query)).count == 1
+
+        await until(runs, within=WITHIN, otherwise=f"{incident.workflow_id} does not run")
+
+    async def until_woken(self, handle: WorkflowHandle[Any, Any], times: int = 1) -> None:
+        async def is_woken() -> bool:
+            return await self.looks(handle) >= times
+
+        await until(is_woken, within=WITHIN, otherwise=f"{handle.id} was never woken")
+
+    async def looks(self, handle: WorkflowHandle[Any, Any]) -> int:
+        history = await self.client.get_workflow_handle(handle.id).fetch_history()
+        signals = [event for event in history.events if event.event_type == _SIGNALED]
+        names = [event.workflow_execution_signaled_event_attributes.signal_name for event in signals]
+        return names.count(LOOK)
+
+
+_SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+
+
+@pytest.fixture
+async def person(temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Person]:
+    monkeypatch.setattr("detector.dispatching.dispatch.RECONCILE_EVERY", SOON)
+    client = await Client.connect(
+        temporal_server.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
+    )
+    made = Person(client)
+    yield made
+    query = f"ParamedicCluster = '{made.cluster}' AND ExecutionStatus = 'Running'"
+    async for execution in client.list_workflows(query):
+        await client.get_workflow_handle(execution.id).terminate("the test is over")
+
+
+@pytest.fixture
+async def leading(person: Person) -> AsyncIterator[asyncio.Task[None]]:
+    """The dispatch of the detector, once the test has started what it meets; it must not end."""
+    strange: dict[str, Any] = {INCIDENT_MEMO: {"cluster": ["none"]}}
+    foreign = {INCIDENT_MEMO: person.incident("another")}
+    await person.start("wanted")
+    await person.start("healthy")
+    await person.start("strange", memo=strange)
+    await person.start("foreign", memo=foreign)
+    await person.start("by-hand", id_=f"by-hand-{person.cluster}")
+    await person.until_listed(5)
+    task = asyncio.create_task(person.dispatch.lead())
+    yield task
+    assert not task.done()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_dispatch_goes_on_and_wakes_those_that_do_not_say_which_incident_they_are(
+    person: Person, leading: asyncio.Task[None], caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster, failed = person.detector.cluster, person.detector.now() - timedelta(minutes=9)
+    cluster.check(minHealthy=0)
+    cluster.node("wanted", ready="Unknown", since=failed)
+    cluster.node("new", ready="Unknown", since=failed)
+
+    await person.until_runs(person.incident("new"))
+    for handle in person.started:
+        await person.until_woken(handle)
+
+    healthy = person.started[1]
+    await person.until_woken(healthy, 3)  # at each reconciliation, until it asks
+    told = [record for record in caplog.records if getattr(record, "part", "") == healthy.id]
+    assert [record.levelno for record in told] == [logging.WARNING]
+    wanted = await person.client.get_workflow_handle(person.started[0].id).describe()
+    assert wanted.run_id == person.started[0].first_execution_run_id
+    assert not leading.done()
+
+
+async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: asyncio.Task[None]) -> None:
+    healthy = person.incident("healthy")
+    await person.until_woken(person.started[1])
+    person.dispatch.told(healthy, person.detector.observe(healthy))
+    looks = await person.looks(person.started[1])
+
+    await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)
+
+    assert healthy in [one.incident for one in person.dispatch.open_incidents]
+    assert await person.looks(person.started[1]) <= looks + 1  # one may have been under way
+    assert not leading.done()
+
+
+@pytest.mark.rule("decision 14")
+async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Person) -> None:
+    memo = {INCIDENT_MEMO: person.incident("without-number")}
+    await person.start("without-memo", number=2, ended=ENDED)
+    await person.start("without-number", memo=memo, ended=ENDED)
+    await person.start("many", number=2**62, ended=ENDED)
+    await person.start("fewer", number=-3, ended=ENDED)
+    await person.start("far", number=1, ended=FAR)
+    await person.start("strange", memo={INCIDENT_MEMO: "?"}, number=4, ended=ENDED)
+    await person.start("nameless", id_=f"nameless-{person.cluster}", number=4, ended=ENDED)
+    await person.until_listed(7)
+
+    found = dict(await person.calls.ended_attempts(ENDED - timedelta(hours=1)))
+
+    assert found == {
+        TargetName("Node", "", name): EndedAttempt(number, ended)
+        for name, number, ended in [
+            ("without-memo", 2, ENDED),
+            ("without-number", 1, ENDED),
+            ("many", MOST_ATTEMPTS, ENDED),
+            ("fewer", 1, ENDED),
+            ("far", 1, LATEST),
+            ("strange", 4, ENDED),
+        ]
+    }
+    attempts = Attempts(timedelta(minutes=30), person.detector.cluster.picture, person.detector.now)
+    for name, attempt in found.items():
+        attempts.note(name, attempt)
+    assert attempts.before(TargetName("Node", "", "far")).latest is None
+
+
+async def test_people_are_shown_them_by_their_ids(person: Person) -> None:
+    await person.start("without-memo")
+    await person.start("strange", memo={INCIDENT_MEMO: 7})
+    await person.start("nameless", id_=f"nameless-{person.cluster}")
+    await person.until_listed(3)
+
+    sights = await open_incidents(person.client, Filter(cluster=person.cluster))
+
+    assert sorted(str(sight.incident.target) for sight in sights) == ["Node/strange", "Node/without-memo"]
+    assert {sight.incident.workflow_id for sight in sights} == {one.id for one in person.started[:2]}
