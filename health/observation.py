@@ -81,7 +81,7 @@ class HoldReason(StrEnum):
     REFUSED = "Refused"
     BACK_OFF = "BackOff"
     FAILED = "Failed"
-    """An attempt to act broke off; nobody knows yet whether its request exists."""
+    """An attempt to act broke off (nobody knows yet whether its request exists), or the making of an answer."""
     OTHER_VERSION = OTHER_VERSION
     """The answer says what this version does not know."""
 

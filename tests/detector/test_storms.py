@@ -12,12 +12,14 @@ import pytest
 from detector.answers.storms import Storms
 from detector.picture.records import CheckRecord
 from health.machine_health_checks import MachineHealthChecks
+from health.nodehealthcheck.check import NodeHealthCheck
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.nodehealthcheck.storm_conditions import storm_conditions
 from health.observation import HoldReason
 from health.references import CheckReference
 from health.storm import Storm
 from health.surroundings import Surroundings
+from health.threshold import Allowance
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, check_object
 from tests.kube.eventually import eventually
@@ -348,3 +350,27 @@ async def test_storm_that_stands_still_tells_nobody(live: Cluster) -> None:
     await asyncio.sleep(0.5)
 
     assert live.told_of == []
+
+
+@pytest.mark.rule("decision 8/incident")
+async def test_check_whose_numbers_cannot_be_judged_ends_nothing_and_is_not_looked_at_in_a_loop(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+
+    def fail(*_: object, **__: object) -> Allowance:
+        nonlocal looks
+        looks += 1
+        raise OverflowError("too many")
+
+    cluster.storm_check(stored=replace(COOLING, cooldown_turned=NOW - 10 * MINUTE))
+    with monkeypatch.context() as patched:
+        patched.setattr(NodeHealthCheck, "allowance", fail)
+        async with cluster.leading():
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert looks == 1
+            patched.undo()
+            cluster.storm_check()
+            assert cluster.storm is not None
+            assert not cluster.storm.is_active

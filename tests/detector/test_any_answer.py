@@ -1,0 +1,148 @@
+"""Whatever stands in the objects of a cluster, each incident gets an answer without the help of a guard."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from pydantic import BaseModel, ValidationError
+
+from detector.answers.glance import Glance, Sight
+from detector.answers.storms import Storms
+from detector.attempts.attempts import Attempts
+from detector.attempts.deletions import Deletions
+from detector.attempts.marked_targets import MarkedTargets
+from detector.dispatching.dispatch_queue import urgency
+from detector.picture.picture import Picture
+from detector.picture.records import CheckRecord
+from detector.reporting.sighting import Sighting
+from health.back_off import BackOff
+from health.node import Node
+from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.observation import Observation
+from health.remediation_request import RemediationRequest
+from health.target import TargetName
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
+from runtime.guard import Caught, Guard
+from tests.detector.small_cluster import CHECK, REQUEST_KIND
+from tests.health.extremes import mutated
+from tests.health.samples import NOW
+from tests.health.test_parsers import METADATA, NODE, NODE_CHECK, REQUEST
+from tests.kube.leases import lease_object
+
+pytestmark = pytest.mark.rule("decision 8/wire")
+
+NAME = METADATA["name"]
+LABELS = {"role": "worker", "zone": "a", "node-role.kubernetes.io/control-plane": ""}
+OWNER = {"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": CHECK.kind, "name": CHECK.name, "uid": "c"}
+A_NODE: dict[str, Any] = NODE | {"metadata": METADATA | {"labels": LABELS}}
+A_REQUEST: dict[str, Any] = REQUEST | {"metadata": REQUEST["metadata"] | {"ownerReferences": [OWNER]}}
+LEASE = lease_object(f"NodeHealthCheck-{CHECK.name}")
+FRESH = Sight(timedelta(), timedelta(seconds=5))
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class NoGuard(Guard):
+    """Lets through what a guard would catch."""
+
+    @contextmanager
+    def item(self, part: str, name: object) -> Iterator[Caught]:  # noqa: ARG002  as a guard
+        yield Caught()
+
+
+class Cluster:
+    """A picture with all that listens to it."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.picture = Picture("main-0a1b", NoGuard())
+        self.attempts = Attempts(timedelta(minutes=30), self.picture, lambda: self.now)
+        self.storms = Storms(self.picture, lambda _: True, lambda: self.now)
+        Deletions(self.picture, self.attempts, lambda _: True, lambda: self.now)
+        MarkedTargets(self.picture, self.attempts, lambda _: True, lambda: self.now)
+        self.picture.witness_requests(self.attempts.witness)
+
+    def fill(
+        self,
+        node: dict[str, Any] = A_NODE,
+        lease: dict[str, Any] = LEASE,
+        request: dict[str, Any] = A_REQUEST,
+        check: dict[str, Any] = NODE_CHECK,
+    ) -> None:
+        """What the reflectors would tell of these objects; those that do not parse they leave out."""
+        put = self.picture
+        _read(CheckRecord, check, lambda one: put.check_changed(NODE_HEALTH_CHECK, CHECK, one))
+        _read(LeaseRecord, lease, lambda one: put.lease_changed(f"node-{NAME}", one))
+        _read(LeaseRecord, lease, lambda one: put.lease_changed(CONTROL_PLANE_TURN, one))
+        _read(Node, node, lambda one: put.target_changed(TargetName("Node", "", NAME), one))
+        _read(RemediationRequest, request, lambda one: put.request_changed(*REQUEST_KIND, one, exists=True))
+
+    def answers(self) -> list[Observation]:
+        """What each incident that there should be is told, and what its check reports."""
+        found = []
+        for incident in list(self.picture.all_wanted()):
+            target = self.picture.targets.get(CHECK, incident.target.name)
+            before: BackOff = self.attempts.before(TargetName.of(incident.target), target)
+            storm = self.storms.hold(incident.check)
+            found.append(Glance(self.picture, incident, FRESH, self.now, storm, before).observation())
+        sighting = Sighting(self.picture, self.attempts.before)
+        sighting.of(CHECK, self.storms.of(CHECK), self.now)
+        return found
+
+
+def _read(model: type[Model], body: dict[str, Any], put: Callable[[Model], object]) -> None:
+    try:
+        read = model.model_validate(body)
+    except ValidationError:
+        return
+    put(read)
+
+
+def assert_answers(cluster: Cluster) -> None:
+    for now in (NOW, datetime(1971, 1, 1, tzinfo=UTC), datetime(7990, 1, 1, tzinfo=UTC)):
+        cluster.now = now
+        for answer in cluster.answers():
+            assert Observation.model_validate_json(answer.model_dump_json()) == answer
+            assert urgency(answer)
+
+
+def test_sound_objects_have_an_answer() -> None:
+    cluster = Cluster()
+    cluster.fill()
+
+    assert len(cluster.answers()) == 2  # of the node, and of the request, which is for an earlier one
+
+
+@given(mutated(A_NODE))
+def test_node(body: dict[str, Any]) -> None:
+    cluster = Cluster()
+    cluster.fill(node=body)
+    assert_answers(cluster)
+
+
+@given(mutated(LEASE))
+def test_lease(body: dict[str, Any]) -> None:
+    cluster = Cluster()
+    cluster.fill(lease=body)
+    assert_answers(cluster)
+
+
+@given(mutated(A_REQUEST))
+def test_request(body: dict[str, Any]) -> None:
+    cluster = Cluster()
+    cluster.fill(request=body)
+    assert_answers(cluster)
+    cluster.fill()
+    assert_answers(cluster)
+
+
+@given(mutated(NODE_CHECK))
+def test_check(body: dict[str, Any]) -> None:
+    cluster = Cluster()
+    cluster.fill(check=body)
+    assert_answers(cluster)
+    cluster.fill()
+    assert_answers(cluster)
