@@ -24,6 +24,7 @@ from detector.attempts.deletions import Deletions
 from detector.attempts.marked_targets import MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.handover import Handover, HandoverTimes
 from detector.metrics.clock_metrics import ClockMetrics
 from detector.metrics.failing_incidents import FailingIncidents
 from detector.metrics.failure_to_request import FailureToRequest
@@ -53,6 +54,7 @@ from runtime.process_names import DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
 
 REPORT_EVERY_SECONDS = 1.0
+HANDOVER = HandoverTimes()
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
 """How fast Events are written, those of all checks together: in a storm they take turns with requests."""
 
@@ -73,7 +75,9 @@ async def run(settings: Settings) -> None:
 class Detector:
     """The parts of the detector of one cluster."""
 
-    def __init__(self, settings: Settings, connections: Connections) -> None:
+    def __init__(
+        self, settings: Settings, connections: Connections, handover: HandoverTimes = HANDOVER
+    ) -> None:
         self._settings = settings
         self._connections = connections
         self._leads = asyncio.Event()
@@ -83,6 +87,7 @@ class Detector:
         self._observe = never_failing(self._observed, self._picture)
         self._sources = self._made_sources()
         self._clock = ClockWatch(connections.transport.server_clock, self._picture.tell_all)
+        self._handover = self._made_handover(handover)
         self._election = self._made_election()
         self._storms = Storms(self._picture, self._sees, wall_clock)
         self._attempts = Attempts(settings.back_off_limit, self._picture, wall_clock)
@@ -105,6 +110,17 @@ class Detector:
         scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, reflectors)
         return Sources(connections.transport, self._picture, scope, connections.problems)
 
+    def _made_handover(self, times: HandoverTimes) -> Handover:
+        return Handover(
+            self._connections.kubernetes,
+            self._settings.namespace,
+            LEADER_LEASE,
+            self._settings.identity,
+            silence=self._connections.temporal.silence,
+            is_leader=lambda: self._election.is_leader,
+            times=times,
+        )
+
     def _made_election(self) -> LeaderElection:
         return LeaderElection(
             self._connections.kubernetes,
@@ -113,6 +129,7 @@ class Detector:
             self._settings.identity,
             on_started=self._start_leading,
             on_stopped=self._stop_leading,
+            gives_way=self._handover.gives_way,
         )
 
     def _made_dispatch(self, calls: IncidentCalls) -> Dispatch:
@@ -159,6 +176,7 @@ class Detector:
             tasks.create_task(self._sources.run())
             tasks.create_task(self._clock.run())
             tasks.create_task(self._election.run())
+            tasks.create_task(self._handover.run())
             tasks.create_task(self._connections.temporal.hold())
             tasks.create_task(self._report_election())
             while True:

@@ -24,6 +24,11 @@ def _nothing() -> None:
     """Do nothing: nobody asked to be told."""
 
 
+def _never() -> bool:
+    """No other is to lead in its place."""
+    return False
+
+
 def _wall_clock() -> datetime:
     return datetime.now(UTC)
 
@@ -48,9 +53,11 @@ class LeaderElection:
         retry_period: timedelta = timedelta(seconds=2),
         on_started: Callable[[], None] = _nothing,
         on_stopped: Callable[[], None] = _nothing,
+        gives_way: Callable[[], bool] = _never,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = _wall_clock,
     ) -> None:
+        """`gives_way` says whether another is to lead in its place: it does not stand while that is so."""
         if not retry_period < renew_deadline < lease_duration:
             raise ValueError("A leader election needs retry_period < renew_deadline < lease_duration.")
         self._client = client
@@ -62,6 +69,7 @@ class LeaderElection:
         self._retry_period = retry_period.total_seconds()
         self._on_started = on_started
         self._on_stopped = on_stopped
+        self._gives_way = gives_way
         self._clock = clock
         self._now = now
         self._leads_until = clock()
@@ -82,13 +90,17 @@ class LeaderElection:
         """Stand for election until cancelled; then stop leading, and give the Lease back."""
         try:
             while True:
-                await self._round()
+                await (self._leave() if self._gives_way() else self._round())
                 await asyncio.sleep(min(self._retry_period, self._patience()))
                 self._stop_if_over()
         finally:
-            self._leads_until = self._clock()
-            self._stop_if_over()
-            await self._give_back()
+            await self._leave()
+
+    async def _leave(self) -> None:
+        """Lead no more, and give the Lease back if it is ours."""
+        self._leads_until, self._ours = self._clock(), None
+        self._stop_if_over()
+        await self._give_back()
 
     async def _round(self) -> None:
         sent = self._clock()

@@ -5,6 +5,7 @@ Those of back-off are such a change: set once, at its end, by an incident that a
 per Temporal namespace, by `paramedic setup`.
 """
 
+from datetime import timedelta
 from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
@@ -40,8 +41,8 @@ def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
     return IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{key.indexed_value_type.name}")
 
 
-async def missing(client: Client, namespace: str) -> tuple[str, ...]:
-    """The names of ours that the namespace lacks.
+async def missing(client: Client, namespace: str, within: timedelta | None = None) -> tuple[str, ...]:
+    """The names of ours that the namespace lacks; None: Temporal may take as long as it likes to answer.
 
     Raises:
         SearchAttributeConflict: one is there with another type.
@@ -49,7 +50,7 @@ async def missing(client: Client, namespace: str) -> tuple[str, ...]:
 
     """
     answer = await client.operator_service.list_search_attributes(
-        ListSearchAttributesRequest(namespace=namespace)
+        ListSearchAttributesRequest(namespace=namespace), timeout=within
     )
     for key in KEYS:
         if answer.custom_attributes.get(key.name, _wire_type(key)) != _wire_type(key):

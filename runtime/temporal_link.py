@@ -7,7 +7,9 @@ no more) begins anew.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 
 from temporalio.client import Client
@@ -23,6 +25,7 @@ from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
 
 CHECK_EVERY_SECONDS = 5.0
+ANSWER_WITHIN = timedelta(seconds=5)
 _NO_CONNECTION = (TemporalUnreachable, SettingsError)
 """A setting may become unusable while a process runs: a certificate is being replaced, say."""
 
@@ -34,11 +37,19 @@ class NotSetUp(Exception):
 class TemporalLink:
     """One process's connection to Temporal."""
 
-    def __init__(self, identity: str, problems: Problems, runtime: Runtime | None = None) -> None:
+    def __init__(
+        self,
+        identity: str,
+        problems: Problems,
+        runtime: Runtime | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._problems = problems
         self._connect = partial(connect, identity, runtime=runtime)
         self._client: Client | None = None
         self._is_there = asyncio.Event()
+        self._clock = clock
+        self._well_at = clock()
 
     def __call__(self) -> Client:
         """The connection.
@@ -50,6 +61,10 @@ class TemporalLink:
         if self._client is None:
             raise RPCError("there is no connection to Temporal yet", RPCStatusCode.UNAVAILABLE, b"")
         return self._client
+
+    def silence(self) -> timedelta:
+        """How long ago Temporal answered, and was set up; if it never was, how long we have tried."""
+        return timedelta(seconds=self._clock() - self._well_at)
 
     async def try_once(self) -> None:
         """See whether the settings can be used, and connect if that can be done now.
@@ -94,7 +109,7 @@ class TemporalLink:
         await make(client).run()
 
     def _take(self, client: Client) -> None:
-        self._client = client
+        self._client, self._well_at = client, self._clock()
         self._is_there.set()
 
     async def _until_well(self, client: Client) -> None:
@@ -109,13 +124,13 @@ class TemporalLink:
 
 async def _answer(client: Client) -> None:
     with _told_with_its_address(client):
-        await client.service_client.check_health()
+        await client.service_client.check_health(timeout=ANSWER_WITHIN)
 
 
 async def _check(client: Client) -> None:
     try:
         with _told_with_its_address(client):
-            missing = await search_attributes.missing(client, client.namespace)
+            missing = await search_attributes.missing(client, client.namespace, ANSWER_WITHIN)
     except search_attributes.SearchAttributeConflict as error:
         raise NotSetUp(str(error)) from error
     if missing:

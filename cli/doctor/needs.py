@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.openshift.kind import MACHINE_HEALTH_CHECK
-from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
+from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings
 
 
@@ -68,8 +68,7 @@ def _of_detector(settings: Settings) -> Iterator[Need]:
     yield Need(one, "config.openshift.io", "clusterversions", _WATCH)
     yield Need(one, _MACHINES, "machinehealthchecks", _WATCH)
     yield Need(one, _LEASES, "leases", _WATCH, settings.lease_namespace)
-    yield Need(one, _LEASES, "leases", ("create",), ours)
-    yield Need(one, _LEASES, "leases", ("get", "patch"), ours, LEADER_LEASE)
+    yield Need(one, _LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours)
 
 
 def _of_worker(settings: Settings) -> Iterator[Need]:

@@ -5,6 +5,8 @@ consistent. From then on the watch tells of every end. Until the first answer no
 """
 
 import asyncio
+from contextlib import suppress
+from datetime import timedelta
 
 from temporalio.service import RPCError
 
@@ -14,6 +16,9 @@ from detector.dispatching.incident_calls import IncidentCalls
 from detector.picture.picture import Picture
 from runtime.insisting import insist
 from runtime.problems import Problems
+
+LONGEST_WAIT = timedelta(seconds=1)
+"""Before it is read all that back-off could hold is held, and asks twice; no start or answer waits longer."""
 
 
 class AttemptReading:
@@ -38,8 +43,10 @@ class AttemptReading:
         await insist("ended remediations", self._read, (RPCError,), self._problems)
 
     async def wait_tried(self) -> None:
-        """Return when Temporal was asked once, with whatever result."""
-        await self._tried.wait()
+        """Return when Temporal was asked once, with whatever result, or takes longer than a moment."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT.total_seconds()):
+                await self._tried.wait()
 
     async def _read(self) -> None:
         try:

@@ -19,9 +19,9 @@ class Templates:
     """What is known of the one template, as a detector's watches tell of it."""
 
     def __init__(self, detector: Detector) -> None:
+        self._known = TemplateKind()
         self._picture = detector.cluster.picture
         self._picture.template_kinds = lambda *_: self._known
-        self._known = TemplateKind()
         self.say(generation=1)
 
     def say(self, *, generation: int, resource_version: str = "1", refusal: str = "") -> None:

@@ -36,6 +36,7 @@ class Candidate:
     def __init__(self, client: Client) -> None:
         self.clock = Clock()
         self.told: list[str] = []
+        self.gives_way = False
         self.election = LeaderElection(
             client,
             "leases",
@@ -46,6 +47,7 @@ class Candidate:
             retry_period=timedelta(milliseconds=20),
             on_started=lambda: self.told.append("started"),
             on_stopped=lambda: self.told.append("stopped"),
+            gives_way=lambda: self.gives_way,
             clock=self.clock,
             now=lambda: NOW,
         )
@@ -235,3 +237,25 @@ async def test_candidate_that_was_slower_does_not_lead(server: ApiServer, candid
 def test_times_that_allow_two_leaders_are_refused(client: Client) -> None:
     with pytest.raises(ValueError, match="renew_deadline < lease_duration"):
         LeaderElection(client, "leases", "leader", "me", lease_duration=timedelta(seconds=10))
+
+
+async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_while_that_is_so(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, GONE, said(lease_object("me", version=9)), said(lease_object("")))
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: candidate.election.is_leader)
+        candidate.gives_way = True
+        await eventually(lambda: candidate.told == ["started", "stopped"])
+        await eventually(lambda: server.asked[-1].method == "GET")
+        given_back = [one for one in server.asked if one.method == "PATCH"][-1].body
+        assert given_back["spec"]["holderIdentity"] == ""
+        looks = _asked(server, "GET")
+        await eventually(lambda: _asked(server, "GET") > looks + 2)
+        assert not candidate.election.is_leader
+
+        candidate.gives_way = False
+        await eventually(lambda: candidate.election.is_leader)

@@ -44,6 +44,11 @@ class TcpProxy:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
+    @property
+    def address(self) -> str:
+        """Where it listens, as host:port."""
+        return f"{self._address[0]}:{self._address[1]}"
+
     async def start(self, listening: socket.socket | None = None) -> None:
         """Accept connections, on the port of before."""
         listening = listening or socket.create_server(self._address)
@@ -92,7 +97,7 @@ class TcpProxy:
         scheme = "http" if self._upstream_tls else "https"
         content = yaml.safe_load(original.read_text())
         for cluster in content["clusters"]:
-            cluster["cluster"]["server"] = f"{scheme}://{self._address[0]}:{self._address[1]}"
+            cluster["cluster"]["server"] = f"{scheme}://{self.address}"
             cluster["cluster"]["tls-server-name"] = "127.0.0.1"
         copy = directory / "through-proxy.json"
         copy.write_text(json.dumps(content))
