@@ -49,6 +49,7 @@ class Drafts:
             resource = await self._discovery.resource(reference.api_version, reference.kind)
             return await self._shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
+            self._discovery.forget(reference.api_version)  # what it remembers of the kind may be old
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
     async def request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:

@@ -5,7 +5,7 @@ from typing import Self
 from health.announcement import Announcement
 from health.failing_acts import AT_ONCE
 from health.observation import Hold, HoldReason, failed
-from kube.errors import Forbidden, Invalid, KubernetesError, NotFound, told_wait
+from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, told_wait
 
 ASK_AGAIN_SECONDS = 60.0
 """As the reference's requeue, for what people or other controllers must end."""
@@ -30,6 +30,17 @@ class Held(Exception):
     def by(cls, error: KubernetesError, news: Announcement | None = None) -> Self:
         """What an error of the API server means to an act."""
         return cls(hold_of(error), news, is_forbidden=isinstance(error, Forbidden))
+
+
+def not_created(error: KubernetesError) -> Held:
+    """What to answer after the API server answered so to the creation of a request.
+
+    Raises KubernetesError: it did not answer; nobody knows whether the request is there.
+    """
+    if error.status is None and not isinstance(error, KindUnknown):
+        raise error
+    hold = hold_of(error).model_copy(update={"request_error": error.message})
+    return Held(hold, is_forbidden=isinstance(error, Forbidden))
 
 
 def hold_of(error: KubernetesError) -> Hold:

@@ -9,7 +9,7 @@ import asyncio
 
 from activities.draft import Drafts
 from activities.etcd import Etcd
-from activities.held import Held
+from activities.held import Held, not_created
 from activities.holder import objection
 from activities.outcome import Outcome
 from activities.still_true import SecondLook
@@ -17,7 +17,7 @@ from activities.taking import Taking
 from health.remediation_request import RemediationRequest
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import AlreadyExists
+from kube.errors import AlreadyExists, KindUnknown, KubernetesError
 from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
 
@@ -49,11 +49,17 @@ class RequestStep:
         if target.is_control_plane and not asked.is_under_way:
             await self._etcd.refuse_loss(target.metadata.name)
         body = await self._drafts.request(asked, confirmed, template)
-        resource = await self._discovery.resource(body["apiVersion"], body["kind"])
+        resource = await self._served(body["apiVersion"], body["kind"])
         async with self._taking.lease(asked, target, began) as acquired:
             request = await self._create(resource, body, asked)
         sight = request.sight(resource.api_version, resource.kind)
         return Outcome(ActResult(request=sight, lease_acquired_at=acquired))
+
+    async def _served(self, api_version: str, kind: str) -> Resource:
+        try:
+            return await self._discovery.resource(api_version, kind)
+        except KindUnknown as error:
+            raise not_created(error) from error
 
     async def _create(self, resource: Resource, body: Object, asked: ActInput) -> RemediationRequest:
         namespace = body["metadata"]["namespace"]
@@ -61,6 +67,9 @@ class RequestStep:
             return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
         except AlreadyExists:
             found = await self._client.get(resource, body["metadata"]["name"], namespace)
+        except KubernetesError as error:
+            self._discovery.forget(resource.api_version)  # what it remembers of the kind may be old
+            raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
         hold = objection(existing, asked.incident, asked.step.template)
         if hold is not None:

@@ -20,6 +20,9 @@ from health.target import Target
 from kube.errors import Forbidden, Invalid, NotFound
 from workflows.contracts import CLOCK_TOLERANCE, FRESH, ActInput
 
+_KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})
+"""Holds under which something may be at work."""
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -57,7 +60,7 @@ class Taking:
             self._refuse_old_facts(asked, began)
             yield held.acquired
         except Held as error:
-            if error.hold.reason is not HoldReason.EARLIER_REQUEST:
+            if error.hold.reason not in _KEEPING:
                 await self.give_back(asked, target)
             raise
         except (Forbidden, Invalid, NotFound):

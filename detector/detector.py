@@ -189,6 +189,7 @@ class Detector:
 
     def _start_leading(self) -> None:
         self._lead_began = wall_clock()
+        self._picture.act_findings.clear()
         self._stopped.clear()
         self._leads.set()
 

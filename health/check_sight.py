@@ -1,12 +1,12 @@
 """CheckSight: everything that status and Events of one check are made from, at one moment."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.health_check import HealthCheck, InvalidCheckError
-from health.observation import Hold, HoldReason
+from health.observation import Hold
 from health.request_change import RequestChange
 from health.request_sight import RequestSight
 from health.storm import Storm
@@ -39,13 +39,18 @@ class TargetSight:
     """How many those were."""
     found: Hold | None = None
     """What held the latest act on it, as only the act could see; None where nothing did or was tried."""
+    is_heard: bool = True
+    """Whether its incident has told that, since this detector leads."""
 
     @property
-    def request_refusal(self) -> str:
+    def request_error(self) -> str:
         """Why a request for it could not be created the last time; "" where it could, or none was tried."""
-        return (
-            self.found.message if self.found is not None and self.found.reason is HoldReason.REFUSED else ""
-        )
+        return "" if self.found is None else self.found.request_error
+
+    def held_by(self, reasons: Collection[str]) -> Hold | None:
+        """What holds it for one of these reasons: as we see it, else as its latest act found."""
+        holds = (self.hold, self.found)
+        return next((hold for hold in holds if hold is not None and hold.reason in reasons), None)
 
     @property
     def is_published(self) -> bool:

@@ -61,10 +61,9 @@ def after_failure(
     )
 
 
-def told(found: Hold, failing: FailingActs | None, now: datetime, *, is_forbidden: bool) -> Hold | None:
-    """What the detector is told of it: 403 not before it lasts."""
-    since = failing.since if failing else now
-    return None if is_forbidden and now - since < FORBIDDEN_GRACE else found
+def lasts(failing: FailingActs | None, now: datetime) -> bool:
+    """Whether a row of 403 has lasted for longer than that of an API server that has just started."""
+    return failing is not None and now - failing.since >= FORBIDDEN_GRACE
 
 
 def _delay(count: int, hold: Hold, spread: float) -> timedelta:

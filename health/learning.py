@@ -15,7 +15,15 @@ def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """The memory after a look."""
     known = _watching_the_mark(_recognizing_the_deletion(memory, seen, now), seen, now)
     adopted = _recording(_checking_lease(_adopting(known, seen, now), seen, now), seen, now)
-    return _exhausting(_starting_over(_spending(adopted, seen, now), seen), seen, now)
+    told = _forgetting_what_was_found(adopted, seen)
+    return _exhausting(_starting_over(_spending(told, seen, now), seen), seen, now)
+
+
+def _forgetting_what_was_found(memory: Memory, seen: Observation) -> Memory:
+    """What an act found holds the failure that it was for, and no later one."""
+    if memory.found is None or seen.state in (TargetState.EXPIRED, TargetState.UNKNOWN):
+        return memory
+    return memory.model_copy(update={"found": None})
 
 
 def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) -> Memory:

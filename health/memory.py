@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Self
 
+from health.act_finding import finding
 from health.chores import Chore, ChoreFailure, ChoreNote, after_attempt, put_off
 from health.escalation import CLASSIC_LEASE, lease_duration
-from health.failing_acts import FailingActs, after_failure, told
+from health.failing_acts import FailingActs, after_failure, lasts
 from health.frozen import Frozen
 from health.incident_result import MOST_RECORDS, OrderRecord, RequestRecord
 from health.left_behind import LeftBehind
@@ -71,7 +72,7 @@ class Memory(Frozen):
     cleaned_up: tuple[str, ...] = ()
     """The uids of the requests that were seen when it was cleaned up last."""
     found: Hold | None = None
-    """What held the latest act, as only the act could see; None once an act did its step."""
+    """What the latest act found that held it (health/act_finding.py); None once an act did its step."""
     failing: FailingActs | None = None
     """The row of acts that failed, up to the latest; None once one did its step."""
     lost: int = 0
@@ -224,7 +225,8 @@ class Memory(Frozen):
     ) -> Self:
         """The same once an act was held by `hold`, which nobody but the act may see."""
         failing = after_failure(self.failing, hold, seen, now, spread)
-        found = told(hold, failing, now, is_forbidden=is_forbidden)
+        is_told = not is_forbidden or lasts(failing, now)
+        found = finding(self.found, hold) if is_told else self.found
         return self.model_copy(update={"failing": failing, "found": found})
 
     def having_given_back(self) -> Self:

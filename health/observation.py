@@ -81,7 +81,7 @@ class HoldReason(StrEnum):
     REFUSED = "Refused"
     BACK_OFF = "BackOff"
     FAILED = "Failed"
-    """An attempt to act broke off (nobody knows yet whether its request exists), or the making of an answer."""
+    """An attempt to act broke off (nobody knows whether its request exists), or the making of an answer."""
     OTHER_VERSION = OTHER_VERSION
     """The answer says what this version does not know."""
 
@@ -93,6 +93,8 @@ class Hold(Frozen):
     """One that this version does not know holds like any other."""
     message: str
     ask_again_seconds: float = 30 * 60
+    request_error: str = ""
+    """What was answered to the creation of a request, if that is what failed (decision 27)."""
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"

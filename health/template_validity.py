@@ -64,6 +64,8 @@ class TemplateKind:
     is_namespaced: bool = True
     refusal: str = ""
     """What the API server said where it does not serve the kind, or does not let us read it."""
+    request_refusal: str = ""
+    """The same of the kind of the requests that are made from them."""
     refused: Mapping[Place, str] = field(default_factory=dict)
     """Those that it does not let us read, with what it said."""
     unread: frozenset[Place] = frozenset()
@@ -95,7 +97,7 @@ class TemplateKinds(Protocol):
 def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
     """Why a NodeHealthCheck with these templates, in the order of its spec, cannot work; None if it can."""
     for template in templates:
-        problem = unusable(template, kinds) or _misplaced_metal3(template)
+        problem = unusable(template, kinds) or _requestless(template, kinds) or _misplaced_metal3(template)
         if problem:
             return problem
     return _duplicate(templates, kinds)
@@ -105,6 +107,12 @@ def unusable(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem 
     """Why a template by itself cannot be used; None if it can, or nobody knows yet."""
     kind = kinds(template.api_version, template.kind)
     return None if kind is None else _problem(template, kind)
+
+
+def request_refusal(template: TemplateReference, kinds: TemplateKinds) -> str:
+    """Why the API server does not let us read the kind of its requests; "" where it does."""
+    kind = kinds(template.api_version, template.kind)
+    return "" if kind is None else kind.request_refusal
 
 
 def not_found(why: str) -> CheckProblem:
@@ -140,6 +148,12 @@ def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> 
     if not any(versions):
         return ""
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:_VERSION_LENGTH]
+
+
+def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (semantics 2.1/5)."""
+    refusal = request_refusal(template, kinds)
+    return not_found(refusal) if refusal else None
 
 
 def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:

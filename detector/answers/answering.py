@@ -40,7 +40,7 @@ class Answering:
         observation = self._observe(asked.incident)
         with self._picture.guard.item("notes of an answer", asked.incident.workflow_id):
             self._dispatch.told(asked.incident, observation, would_act=asked.would_act)
-            self._picture.found(asked.incident.check, asked.incident.target.name, asked.found)
+            self._picture.found(asked.incident, asked.found)
         return observation.model_copy(update={"answered_at": activity.info().started_time})
 
     def worker(self, client: Client, cluster: str) -> Worker:

@@ -28,7 +28,8 @@ class FailingIncidents(Collector):
         """Count until cancelled."""
         try:
             while True:
-                await asyncio.sleep(await self._counted())
+                wait = await self._counted()
+                await asyncio.sleep(wait)
         finally:
             self._count = None
 

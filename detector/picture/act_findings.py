@@ -1,36 +1,56 @@
 """ActFindings: what held the latest act on each target, as only the act could see and its incident told.
 
-The disruption budget of etcd, a kind that is not served, what the API server refuses: no watch shows it.
+The disruption budget of etcd, a Lease taken a moment ago, what the API server answers to a request: no
+watch shows it (health/act_finding.py). It is known of unhealthy targets alone, each the individual that it
+is; and who begins to lead knows nothing before the incidents have asked, which they do at once.
 """
 
-from detector.picture.target_store import place_of
+from dataclasses import dataclass
+
 from health.observation import Hold
 from health.references import CheckReference
-from health.target import TargetPlace
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What the incident of one individual told."""
+
+    uid: str
+    hold: Hold | None
 
 
 class ActFindings:
-    """What is known of the targets that are there."""
+    """What is known, by check and name of the target."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[CheckReference, str], Hold] = {}
+        self._heard: dict[tuple[CheckReference, str], _Heard] = {}
 
-    def note(self, check: CheckReference, target: str, hold: Hold | None) -> bool:
-        """Keep it, None after an act that did its step; answers whether that is new."""
-        if self.of(check, target) == hold:
-            return False
-        if hold is None:
-            del self._known[check, target]
-        else:
-            self._known[check, target] = hold
-        return True
+    def note(self, check: CheckReference, target: str, uid: str, hold: Hold | None) -> bool:
+        """Keep what the incident of a target tells; answers whether that is new."""
+        before = self._heard.get((check, target))
+        self._heard[check, target] = _Heard(uid, hold)
+        return before != _Heard(uid, hold)
 
-    def of(self, check: CheckReference, target: str) -> Hold | None:
-        """What held it; None where nothing did."""
-        return self._known.get((check, target))
+    def of(self, check: CheckReference, target: str, uid: str) -> Hold | None:
+        """What held it; None where nothing did, or nobody told yet."""
+        heard = self._heard.get((check, target))
+        return heard.hold if heard is not None and heard.uid == uid else None
 
-    def forget(self, place: TargetPlace, target: str) -> None:
-        """The target is gone."""
-        for check, name in [*self._known]:
-            if name == target and place_of(check) == place:
-                del self._known[check, name]
+    def is_heard(self, check: CheckReference, target: str, uid: str) -> bool:
+        """Whether its incident has told what it knows."""
+        heard = self._heard.get((check, target))
+        return heard is not None and heard.uid == uid
+
+    def keep_only(self, check: CheckReference, target: str, uid: str) -> None:
+        """Only this individual of the name is unhealthy now; "" is none."""
+        if not self.is_heard(check, target, uid):
+            self._heard.pop((check, target), None)
+
+    def forget(self, check: CheckReference) -> None:
+        """The check is gone."""
+        for key in [key for key in self._heard if key[0] == check]:
+            del self._heard[key]
+
+    def clear(self) -> None:
+        """The lead begins: what incidents told before may be long ago."""
+        self._heard.clear()

@@ -75,8 +75,6 @@ class Picture:
     def target_changed(self, changed: TargetName, target: Target | None) -> None:
         """A target came, changed or (None) went."""
         place = self.targets.put(changed, target)
-        if target is None:
-            self.act_findings.forget(place, changed.name)
         for reference, check in self.checks.items():
             if place_of(reference) == place:
                 self._see(reference, check, changed.name, target)
@@ -119,6 +117,7 @@ class Picture:
         known = self.checks.get(reference)
         if record is None:
             self.checks.pop(reference, None)
+            self.act_findings.forget(reference)
         elif known is not None and known.record.says_the_same(record):
             known.record = record
             self._tell(reference, None)
@@ -149,8 +148,17 @@ class Picture:
     ) -> bool:
         """Count a target; one that cannot be judged counts against the threshold (decision 3)."""
         with self.guard.item("numbers", f"{reference} {name}"):
-            return check.see(name, target, self.surroundings)
+            numbers_changed = check.see(name, target, self.surroundings)
+            self._keep_findings(reference, check, name, target)
+            return numbers_changed
         return check.doubt(name)
+
+    def _keep_findings(
+        self, reference: CheckReference, check: CheckPicture, name: str, target: Target | None
+    ) -> None:
+        """What acts found holds no later failure, and no other individual."""
+        is_unhealthy = target is not None and name in check.unhealthy
+        self.act_findings.keep_only(reference, name, target.metadata.uid if target and is_unhealthy else "")
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
@@ -189,9 +197,15 @@ class Picture:
             if reference != entry.owner and target in check.unhealthy:
                 self._tell(reference, target)
 
-    def found(self, check: CheckReference, target: str, hold: Hold | None) -> None:
-        """What held the latest act on a target, as only the act could see; None if nothing did."""
-        if self.act_findings.note(check, target, hold):
+    def found(self, incident: IncidentReference, hold: Hold | None) -> None:
+        """What held the latest act of an incident, as only the act could see; None if nothing did."""
+        check, target = incident.check, incident.target
+        seen, picture = self.targets.get(check, target.name), self.checks.get(check)
+        if seen is None or seen.metadata.uid != target.uid:
+            return
+        if picture is None or target.name not in picture.unhealthy:
+            return
+        if self.act_findings.note(check, target.name, target.uid, hold):
             self._tell(check, None)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:

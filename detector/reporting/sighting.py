@@ -66,7 +66,8 @@ class Sighting:
             has_empty_exclusion=target.has_empty_exclusion,
             back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
             earlier_attempts=back_off.earlier(failed),
-            found=picture.act_findings.of(reference, sight.name),
+            found=picture.act_findings.of(reference, sight.name, sight.uid),
+            is_heard=picture.act_findings.is_heard(reference, sight.name, sight.uid),
         )
 
 

@@ -6,6 +6,7 @@ template that was replaced). Templates that we may read but not list are read on
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
@@ -88,17 +89,19 @@ class NamedKinds:
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """What is known of the templates of a kind, and of the requests that they lead to."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
-        watch = self._templates.get((api_version, kind))
+        refusal = self._requests.refusal((api_version, reference.request_kind))
+        known = self._known_templates((api_version, kind))
+        return replace(known, request_refusal=refusal) if known is not None and refusal else known
+
+    def _known_templates(self, kind: Kind) -> TemplateKind | None:
+        watch = self._templates.get(kind)
         is_polled = watch is not None and watch.is_forbidden
-        refusal = (watch.refusal if watch and not is_polled else "") or self._requests.refusal(
-            (api_version, reference.request_kind)
-        )
-        if refusal:
-            return TemplateKind(refusal=refusal)
+        if watch is not None and watch.refusal and not is_polled:
+            return TemplateKind(refusal=watch.refusal)
         if watch is None or watch.resource is None:
             return None
         if is_polled:
-            return self._polling.kind((api_version, kind), is_namespaced=watch.resource.namespaced)
+            return self._polling.kind(kind, is_namespaced=watch.resource.namespaced)
         return _listed(watch, watch.resource)
 
     def _as_requests(self, transport: Transport, discovery: Discovery) -> Subject[RemediationRequest]:

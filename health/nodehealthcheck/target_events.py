@@ -1,7 +1,8 @@
 """Events of a NodeHealthCheck about one Node: why it is skipped, and what became of its requests.
 
 Texts are the reference's (semantics 1.5) where it has one; each is told once for each failure of the Node
-(decision 15). What holds the check as a whole is told of the check alone.
+(decision 15), whether the detector sees what holds it or its latest act found that. What holds the check as a
+whole is told of the check alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ _SKIPPED: Mapping[str, str] = {
         "Skipping remediation of {name} for preventing control plane / etcd quorum loss, "
         "going to retry in a minute"
     ),
-    HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken",
+    HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken: {why}",
     # The reference says nothing of a request that is another's, or that.
     HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
@@ -52,12 +53,12 @@ def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSi
 
 
 def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
-    if after.hold is None or after.hold.reason not in _SKIPPED:
+    hold = after.held_by(_SKIPPED)
+    known = before.held_by(_SKIPPED) if before is not None else None
+    if hold is None or (known is not None and known.reason == hold.reason):
         return
-    if before is not None and before.hold is not None and before.hold.reason is after.hold.reason:
-        return
-    message = _SKIPPED[after.hold.reason].format(name=after.name, why=after.hold.message)
-    yield _note(after, SKIPPED, message, after.hold.reason)
+    message = _SKIPPED[hold.reason].format(name=after.name, why=hold.message)
+    yield _note(after, SKIPPED, message, hold.reason)
 
 
 def _backed_off(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:

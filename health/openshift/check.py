@@ -21,7 +21,7 @@ from health.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.references import Action, CheckReference, Step, TemplateReference
 from health.refused_field import problem_of
 from health.surroundings import Surroundings
-from health.template_validity import TemplateKinds, unusable
+from health.template_validity import TemplateKinds, request_refusal, unusable
 from health.threshold import Allowance
 from health.verdict import Fact, UnhealthyCondition, Verdict
 
@@ -29,6 +29,8 @@ KIND = "MachineHealthCheck"
 API_VERSION = "machine.openshift.io/v1beta1"
 STRATEGY = "machine.openshift.io/remediation-strategy"
 EXTERNAL_BAREMETAL = "external-baremetal"
+NOT_CREATED = "RemediationRequestCreationFailed"
+"""What the reference tells of a request, with External before it; of a template it is unusable()."""
 _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
 
@@ -116,8 +118,11 @@ class MachineHealthCheck(FrozenObject):
         return self.spec.selector.selects(target.metadata.labels)
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
-        """Why its template cannot be used; other checks are in nobody's way here."""
-        return None if self.template is None else unusable(self.template, kinds)
+        """Why its template leads to no request; other checks are in nobody's way here."""
+        if self.template is None:
+            return None
+        refusal = request_refusal(self.template, kinds)
+        return unusable(self.template, kinds) or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
 
     def is_fit(self, target: MachineTarget, around: Surroundings) -> bool:
         """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (A.2.4)."""

@@ -4,18 +4,23 @@
   severity Error, the reason InvalidSpec, and field and value: nothing is remediated, and this is where people
   and alerts look for why. The reference has no condition for it.
 - `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
-- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created.
+- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created: its
+  kind is not there, or the API server refused the latest one for a Machine that is unhealthy.
+
+What the API server refused is told by incidents. A detector that has just begun to lead keeps what is stored
+until all of those were heard that may tell so: a restart turns nothing True.
 
 A condition that is True says nothing else. The reference sets the last two to False, and loses them; the
 reasons are its own, but for a template that is there and cannot be used, which it tells nobody.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from health.check_problem import CheckProblem
 from health.check_sight import CheckSight
 from health.health_check import InvalidCheckError
-from health.openshift.check import MachineHealthCheck
+from health.openshift.check import NOT_CREATED, MachineHealthCheck
 from health.threshold import Allowance, IntOrPercent
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
@@ -24,12 +29,15 @@ REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
 TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
 INVALID_SPEC = "InvalidSpec"
 
+SAID = ("status", "severity", "reason", "message")
+"""What a condition says, beside its type."""
+
 Condition = dict[str, str]
 """Without lastTransitionTime."""
 
 
-def conditions(sight: CheckSight) -> Iterator[Condition]:
-    """All that are ours."""
+def conditions(sight: CheckSight, known_request: Mapping[str, Any]) -> Iterator[Condition]:
+    """All that are ours; `known_request` is what is stored of the last of them, empty if nothing is."""
     if isinstance(sight.check, InvalidCheckError):
         yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(sight.check))
         return
@@ -38,7 +46,7 @@ def conditions(sight: CheckSight) -> Iterator[Condition]:
     yield _remediation_allowed(sight.allowance, sight.check.spec.max_unhealthy)
     if sight.check.template is not None:
         yield _template_available(sight.around.problem)
-        yield _request_available(sight)
+        yield _request_available(sight, known_request)
 
 
 def numbers(decided: Allowance, most: IntOrPercent) -> str:
@@ -58,17 +66,28 @@ def _remediation_allowed(decided: Allowance, most: IntOrPercent) -> Condition:
 
 
 def _template_available(problem: CheckProblem | None) -> Condition:
-    if problem is None:
+    if problem is None or problem.reason == NOT_CREATED:
         return _true(TEMPLATE_AVAILABLE)
     return _false(TEMPLATE_AVAILABLE, "Error", f"External{problem.reason}", problem.message)
 
 
-def _request_available(sight: CheckSight) -> Condition:
-    refused = [target for _, target in sorted(sight.targets.items()) if target.request_refusal]
-    if not refused:
-        return _true(REQUEST_AVAILABLE)
-    reason = "ExternalRemediationRequestCreationFailed"
-    return _false(REQUEST_AVAILABLE, "Error", reason, refused[0].request_refusal)
+def _request_available(sight: CheckSight, known: Mapping[str, Any]) -> Condition:
+    error = _request_error(sight)
+    if error:
+        return _false(REQUEST_AVAILABLE, "Error", f"External{NOT_CREATED}", error)
+    may_be_untold = any(not target.is_heard and not target.requests for target in sight.expired)
+    if may_be_untold and known.get("status") == "False":
+        return {key: known[key] for key in ("type", *SAID) if known.get(key)}
+    return _true(REQUEST_AVAILABLE)
+
+
+def _request_error(sight: CheckSight) -> str:
+    """Why no request can be created, or one was not; of several the first by the name of the Machine."""
+    problem = sight.around.problem
+    if problem is not None and problem.reason == NOT_CREATED:
+        return problem.message
+    errors = (target.request_error for _, target in sorted(sight.targets.items()))
+    return next((error for error in errors if error), "")
 
 
 def _true(type_: str) -> Condition:

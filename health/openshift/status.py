@@ -15,6 +15,7 @@ from health.health_check import InvalidCheckError
 from health.openshift.conditions import (
     REMEDIATION_ALLOWED,
     REQUEST_AVAILABLE,
+    SAID,
     TEMPLATE_AVAILABLE,
     Condition,
     conditions,
@@ -27,7 +28,6 @@ from health.timestamps import stamp
 Status = Mapping[str, Any]
 
 _OURS = frozenset({REMEDIATION_ALLOWED, TEMPLATE_AVAILABLE, REQUEST_AVAILABLE})
-_SAID = ("status", "severity", "reason", "message")
 
 
 def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _numbers(sight: CheckSight, stored: Status) -> dict[str, int | None]:
 
 
 def _conditions(sight: CheckSight, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
-    ours = {one["type"]: one for one in conditions(sight)}
+    ours = {one["type"]: one for one in conditions(sight, stored_condition(stored, REQUEST_AVAILABLE))}
     # Of a check that cannot be read nobody knows whether it still has a template.
     gone = set() if isinstance(sight.check, InvalidCheckError) else _OURS - set(ours)
     kept = [one for one in entries(stored, "conditions") if word(one, "type") not in gone]
@@ -66,6 +66,6 @@ def _conditions(sight: CheckSight, stored: Status, now: datetime) -> list[Mappin
 
 
 def _updated(wanted: Condition | None, stored: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
-    if wanted is None or all(wanted.get(key, "") == (stored.get(key) or "") for key in _SAID):
+    if wanted is None or all(wanted.get(key, "") == (stored.get(key) or "") for key in SAID):
         return stored
     return {**wanted, "lastTransitionTime": stamp(now)}

@@ -47,9 +47,9 @@ def _restrictions(before: TargetSight | None, after: TargetSight) -> Iterator[tu
     back_off = after.new_back_off(before)
     if back_off is not None:
         yield back_off, f"back-off {after.earlier_attempts}"
-    known = before.hold.reason if before and before.hold else None
-    if after.hold is not None and after.hold.reason in _TAKEN and after.hold.reason is not known:
-        yield after.hold, after.hold.reason
+    taken, known = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
+    if taken is not None and (known is None or known.reason is not taken.reason):
+        yield taken, taken.reason
 
 
 def _have_one_fact(before: TargetSight, after: TargetSight) -> bool:

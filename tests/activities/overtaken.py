@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from kube.client import Client
-from kube.errors import Forbidden, KindUnknown
+from kube.errors import Forbidden, KindUnknown, KubernetesError
 from kube.resource import EVENTS, MACHINES, NODES, Object, Resource
 from kube.transport import Transport
 
@@ -48,6 +48,20 @@ class Refused(Client):
         if resource == MACHINES:
             raise Forbidden("Machines stay.")
         return await super().merge_patch(resource, name, body, namespace, subresource)
+
+
+class Answered(Client):
+    """Every creation of one kind is answered so."""
+
+    def __init__(self, transport: Transport, of: Resource, error: KubernetesError) -> None:
+        super().__init__(transport, "tests")
+        self._of = of
+        self._error = error
+
+    async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
+        if resource == self._of:
+            raise self._error
+        return await super().create(resource, body, namespace)
 
 
 class EventsRefused(Client):

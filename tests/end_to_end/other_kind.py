@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from devcluster.control_plane import ControlPlane
@@ -56,12 +56,16 @@ class OtherKind:
 
     async def uninstall(self) -> None:
         """Remove both CRDs, and with them what there is of the kinds; return when neither is served."""
-        for resource in (self.requests, self.templates):
-            name = f"{resource.plural}.{self.group}"
-            await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
+        await self.remove(self.requests, self.templates)
+
+    async def remove(self, *resources: Resource) -> None:
+        """Remove the CRDs of these, where they are; return when none is served."""
+        for resource in resources:
+            with suppress(NotFound):
+                await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"{resource.plural}.{self.group}")
 
         async def are_gone() -> bool:
-            for resource in (self.requests, self.templates):
+            for resource in resources:
                 try:
                     await self._client.list(resource)
                 except NotFound:
@@ -70,6 +74,10 @@ class OtherKind:
             return True
 
         await until(are_gone, within=timedelta(seconds=20), otherwise="the CRDs are still served")
+
+    async def serve_requests(self) -> None:
+        """Install the CRD of the requests again."""
+        await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, self._crd(self.requests))
 
     async def grant(self, *on_templates: str) -> None:
         """Give us the rights, as a remediator's installation does: on templates these, or without any all."""

@@ -56,6 +56,13 @@ def test_template_of_a_cluster_scoped_kind_is_found_whatever_namespace_is_named(
 
 PROBLEMS = [
     pytest.param(
+        kind(template(), request_refusal="The API server serves no kind Reboot in example.com/v1."),
+        reference(),
+        NOT_FOUND,
+        'Remediation template not found: "The API server serves no kind Reboot in example.com/v1."',
+        id="kind of requests not served",
+    ),
+    pytest.param(
         kind(template("another")),
         reference(),
         NOT_FOUND,

@@ -1,4 +1,4 @@
-"""What is told of a Node that another has: the words of the reference for its Lease, ours for a request."""
+"""What is told of a Node that another has, or that etcd cannot spare: the reference's words, then ours."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ BY_REQUEST = Hold(
 @pytest.mark.parametrize(
     ("hold", "why"),
     [
-        pytest.param(BY_LEASE, "node lease is already taken", id="by its Lease"),
+        pytest.param(BY_LEASE, "node lease is already taken: maintenance holds its Lease", id="by its Lease"),
         pytest.param(BY_REQUEST, BY_REQUEST.message, id="by a request"),
     ],
 )
@@ -30,3 +30,53 @@ def test_taken_node_is_told_once_with_what_holds_it(hold: Hold, why: str) -> Non
     words = f"[remediation] Skipped remediation of node: node-1, because {why}"
     assert told == [(Severity.WARNING, "RemediationSkipped", words)]
     assert not reporter.sees(taken)
+
+
+BY_ETCD = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd allows no disruption now")
+TURN = Hold(reason=HoldReason.CONTROL_PLANE, message="node-2 has the turn")
+ETCD_WORDS = (
+    "[remediation] Skipping remediation of node-1 for preventing control plane / etcd quorum loss, "
+    "going to retry in a minute"
+)
+LEASE_WORDS = "[remediation] Skipped remediation of node: node-1, because node lease is already taken: "
+
+
+def skipped(reporter: Reporter, hold: Hold | None = None, found: Hold | None = None) -> list[str]:
+    """What is newly told of the node while it is held so."""
+    notes = reporter.sees(sight(replace(expired(), hold=hold, found=found)))
+    return [message for _, reason, message in notes if reason == "RemediationSkipped"]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/control plane", "decision 15")
+def test_node_that_etcd_cannot_spare_is_told_once_when_its_act_found_that() -> None:
+    reporter = Reporter()
+    assert skipped(reporter) == []
+    assert skipped(reporter, found=BY_ETCD) == [ETCD_WORDS]
+    assert skipped(reporter, found=BY_ETCD) == []
+    reporter.restarts()
+    assert skipped(reporter) == []  # not heard yet
+    assert skipped(reporter, found=BY_ETCD) == []
+
+
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "decision 13")
+def test_node_whose_lease_its_act_found_taken_is_told_with_the_holder() -> None:
+    found = Hold(reason=HoldReason.TAKEN, message="maintenance holds the Lease of node-1")
+    assert skipped(Reporter(), found=found) == [f"{LEASE_WORDS}{found.message}"]
+
+
+@pytest.mark.rule("decision 15")
+@pytest.mark.parametrize(
+    ("seen", "found"),
+    [pytest.param(BY_LEASE, BY_LEASE, id="Lease"), pytest.param(TURN, BY_ETCD, id="control plane")],
+)
+def test_what_both_the_detector_and_an_act_find_is_told_once(seen: Hold, found: Hold) -> None:
+    reporter = Reporter()
+    assert len(skipped(reporter, hold=seen)) == 1
+    assert skipped(reporter, hold=seen, found=found) == []
+    assert skipped(reporter, found=found) == []
+    assert skipped(reporter, hold=seen) == []
+
+
+@pytest.mark.parametrize("reason", [HoldReason.REFUSED, HoldReason.TEMPLATE, HoldReason.FAILED])
+def test_of_what_else_an_act_finds_the_reference_tells_nothing(reason: HoldReason) -> None:
+    assert skipped(Reporter(), found=Hold(reason=reason, message="denied")) == []

@@ -1,5 +1,6 @@
 """A MachineHealthCheck's answers as a kind of check: targets, fitness, steps, holds (A.1, A.2.4, A.2.5)."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -197,3 +198,10 @@ def test_check_whose_template_is_missing_has_a_problem() -> None:
     there = Template.model_validate({"metadata": {"name": "reboot", "uid": "1"}, "spec": {"template": {}}})
     known = TemplateKind(templates={Place(NAMESPACE, "reboot"): there})
     assert with_template.problem(CALM, kinds) is None
+    known = replace(known, request_refusal="no kind Metal3Remediation")
+    problem = with_template.problem(CALM, kinds)
+    assert problem is not None
+    assert (problem.reason, problem.message) == (
+        "RemediationRequestCreationFailed",
+        "no kind Metal3Remediation",
+    )

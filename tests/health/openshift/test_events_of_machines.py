@@ -117,6 +117,18 @@ def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(rep
         assert reporter.sees(sight(expired(hold=hold))) == []
 
 
+@pytest.mark.rule("decision 13/Machine", "decision 15")
+def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(reporter: Reporter) -> None:
+    reporter.sees(sight(expired()))
+    found = Hold(reason=HoldReason.TAKEN, message="maintenance holds the Lease of machine-1")
+    seen = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
+    (note,) = reporter.tells(sight(expired(found=found)))
+
+    assert note.message == f"Machine {NAMESPACE}/workers/machine-1/node-1 remediation restricted: {found}"
+    for same in (expired(found=found), expired(hold=seen, found=found), expired(hold=seen)):
+        assert reporter.sees(sight(same)) == []
+
+
 @pytest.mark.rule("decision 39", "decision 15", "MHC A.1/event/DetectedUnhealthy")
 @pytest.mark.parametrize(("is_unsigned", "told"), [(True, []), (False, [DETECTED])])
 def test_machine_that_the_reference_made_a_request_for_was_told_of_by_it(

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.check_problem import CheckProblem
 from health.check_sight import CheckSight
 from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.observation import Hold, HoldReason
+from health.openshift.check import NOT_CREATED
 from health.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
 from health.openshift.status import status_patch
 from health.template_validity import invalid
@@ -27,7 +29,7 @@ from tests.health.openshift.samples import (
     sight,
     waiting,
 )
-from tests.health.samples import NOW, stamp
+from tests.health.samples import NOW, request_sight, stamp
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(maxUnhealthy="40%")
@@ -223,6 +225,60 @@ def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
 
 
 @pytest.mark.rule("decision 27")
+def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_request() -> None:
+    problem = CheckProblem(NOT_CREATED, "the API server serves no kind Metal3Remediation in v1")
+    result = status(sight(of=WITH_TEMPLATE, around=CheckSurroundings(problem=problem)))
+
+    said = condition(REQUEST_AVAILABLE, result)
+    assert (said["status"], said["severity"]) == ("False", "Error")
+    assert said["reason"] == "ExternalRemediationRequestCreationFailed"
+    assert said["message"] == problem.message
+    assert condition(TEMPLATE_AVAILABLE, result)["status"] == "True"
+
+
+@pytest.mark.rule("decision 27")
+@pytest.mark.parametrize("reason", HoldReason)
+def test_hold_that_is_no_answer_to_a_request_is_not_told_in_its_condition(reason: HoldReason) -> None:
+    held = expired(found=Hold(reason=reason, message="held"))
+    assert condition(REQUEST_AVAILABLE, status(sight(held, of=WITH_TEMPLATE)))["status"] == "True"
+
+
+@pytest.mark.rule("decision 27")
+def test_condition_of_the_request_turns_true_when_no_act_was_refused_any_more() -> None:
+    stored = status(sight(expired(found=refused("denied")), of=WITH_TEMPLATE))
+    for targets in ([expired()], [expired(requests=(request_sight(),))], []):
+        result = status(sight(*targets, of=WITH_TEMPLATE), stored, LATER)
+        assert condition(REQUEST_AVAILABLE, result) == {
+            "type": REQUEST_AVAILABLE,
+            "status": "True",
+            "lastTransitionTime": stamp(LATER),
+        }
+
+
+@pytest.mark.rule("decision 27", "decision 1")
+def test_condition_of_the_request_stays_after_a_restart_until_the_incidents_were_heard() -> None:
+    unheard = [expired("a", is_heard=False), expired("b", is_heard=False)]
+    stored = status(sight(expired("a", found=refused("denied")), expired("b"), of=WITH_TEMPLATE))
+
+    assert status_patch(sight(*unheard, of=WITH_TEMPLATE), stored, LATER) == {}
+    assert status_patch(sight(unheard[0], expired("b"), of=WITH_TEMPLATE), stored, LATER) == {}
+    heard = sight(expired("a", found=refused("denied")), unheard[1], of=WITH_TEMPLATE)
+    assert status_patch(heard, stored, LATER) == {}
+    for known in (
+        sight(expired("a"), expired("b"), of=WITH_TEMPLATE),
+        sight(expired("a", is_heard=False, requests=(request_sight(),)), of=WITH_TEMPLATE),
+        sight(waiting("a"), of=WITH_TEMPLATE),
+    ):
+        assert condition(REQUEST_AVAILABLE, status(known, stored, LATER))["status"] == "True"
+
+
+@pytest.mark.rule("decision 27")
+def test_condition_of_a_request_that_was_never_refused_waits_for_no_incident() -> None:
+    unheard = sight(expired(is_heard=False), of=WITH_TEMPLATE)
+    assert condition(REQUEST_AVAILABLE, status(unheard))["status"] == "True"
+
+
+@pytest.mark.rule("decision 27")
 def test_check_whose_template_was_taken_away_says_nothing_of_one_any_more() -> None:
     stored = status(sight(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
     result = status(sight(of=FORTY), stored, LATER)
@@ -273,7 +329,7 @@ def test_status_of_a_paused_check_is_left_alone(paused: CheckSight) -> None:
 
 
 def refused(why: str) -> Hold:
-    return Hold(reason=HoldReason.REFUSED, message=why)
+    return Hold(reason=HoldReason.REFUSED, message=f"act: {why}", request_error=why)
 
 
 TARGETS = st.builds(

@@ -1,0 +1,70 @@
+"""What the API server answers to the creation of a request is told as that; what else fails is not."""
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from health.observation import HoldReason
+from health.references import Step, TemplateReference
+from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, ServerFault, Unreachable
+from kube.transport import Transport
+from tests.activities.hands import Hands
+from tests.activities.overtaken import Answered
+from tests.activities.world import REQUESTS, World
+from tests.end_to_end.other_kind import installed_kind
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 27")]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "is_told", "keeps_lease"),
+    [
+        pytest.param(Forbidden("no", status=403), HoldReason.REFUSED, True, False, id="403"),
+        pytest.param(Invalid("no", status=422), HoldReason.REFUSED, True, False, id="422"),
+        pytest.param(NotFound("no", status=404), HoldReason.REFUSED, True, False, id="no such namespace"),
+        pytest.param(KindUnknown("no", status=404), HoldReason.REFUSED, True, False, id="no such kind"),
+        # A webhook that is away: it may have answered after the object was stored.
+        pytest.param(ServerFault("no", status=500), HoldReason.FAILED, True, True, id="500"),
+        pytest.param(Unreachable("no"), HoldReason.FAILED, False, True, id="no answer"),
+    ],
+)
+async def test_answer_to_the_creation_of_a_request_is_told_and_the_lease_kept_while_nobody_knows(  # noqa: PLR0913
+    world: World,
+    worker_transport: Transport,
+    error: KubernetesError,
+    reason: HoldReason,
+    *,
+    is_told: bool,
+    keeps_lease: bool,
+) -> None:
+    hands = Hands(worker_transport, client=Answered(worker_transport, REQUESTS, error))
+    result = await hands.act(world.order())
+
+    assert result.hold is not None
+    assert result.hold.reason is reason
+    assert result.hold.request_error == ("no" if is_told else "")
+    assert (await world.lease() is not None) == keeps_lease
+
+
+async def test_kind_of_requests_that_is_not_served_is_told_as_a_request_that_was_not_created(
+    world: World, admin_hands: Hands, control_plane: ControlPlane
+) -> None:
+    async with installed_kind(control_plane) as kind:
+        await kind.remove(kind.requests)
+        template = TemplateReference(
+            api_version=kind.api_version, kind="ResetTemplate", namespace="default", name="reset"
+        )
+        result = await admin_hands.act(world.order(step=Step(template=template)))
+
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.REFUSED
+    assert result.hold.request_error == f"The API server serves no kind Reset in {kind.api_version}."
+    assert await world.lease() is None
+
+
+async def test_what_may_not_be_read_before_is_no_request_that_was_not_created(
+    world: World, hands: Hands
+) -> None:
+    result = await hands.act(world.order_with_template("v1", "PodTemplate"))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.REFUSED
+    assert result.hold.request_error == ""

@@ -1,0 +1,117 @@
+"""What an act found is known of the individual that it was for, for as long as that is unhealthy."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from detector.reporting.sighting import Sighting
+from health.back_off import NO_BACK_OFF
+from health.check_sight import TargetSight
+from health.node import Node
+from health.observation import Hold, HoldReason
+from health.references import IncidentReference, TargetReference
+from health.target import TargetName
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.health.samples import NOW, condition, node_object
+
+LONG_AGO = NOW - timedelta(hours=1)
+ETCD = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd allows no disruption now")
+
+pytestmark = pytest.mark.rule("decision 15")
+
+
+def incident(uid: str = "uid-node-1") -> IncidentReference:
+    target = TargetReference(kind="Node", name="node-1", uid=uid)
+    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+
+
+def fail(cluster: SmallCluster, uid: str = "") -> None:
+    cluster.node("node-1", ready="Unknown", since=LONG_AGO, uid=uid)
+
+
+def sighted(cluster: SmallCluster) -> TargetSight:
+    sight = Sighting(cluster.picture, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
+    assert sight is not None
+    return sight.targets["node-1"]
+
+
+@pytest.fixture
+def cluster() -> SmallCluster:
+    """With an unhealthy node."""
+    one = SmallCluster()
+    one.check(minHealthy=0)
+    fail(one)
+    return one
+
+
+def test_what_an_act_found_is_seen_and_told_once(cluster: SmallCluster) -> None:
+    told: list[str | None] = []
+    cluster.picture.subscribe(lambda _, target: told.append(target))
+    assert not sighted(cluster).is_heard
+    for _ in range(2):
+        cluster.picture.found(incident(), ETCD)
+    assert sighted(cluster).found == ETCD
+    assert sighted(cluster).is_heard
+    assert told == [None]
+
+    cluster.picture.found(incident(), None)
+    assert sighted(cluster).found is None
+    assert sighted(cluster).is_heard
+    assert told == [None, None]
+
+
+def recover(cluster: SmallCluster) -> None:
+    cluster.node("node-1")
+
+
+def relabel(cluster: SmallCluster) -> None:
+    other = node_object(condition("Ready", "Unknown", LONG_AGO), labels={}, name="node-1", uid="uid-node-1")
+    cluster.picture.target_changed(TargetName("Node", "", "node-1"), Node.model_validate(other))
+
+
+def recreate_check(cluster: SmallCluster) -> None:
+    cluster.delete_check()
+    cluster.check(minHealthy=0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(recover, id="the node recovers"),
+        pytest.param(lambda cluster: cluster.delete_node("node-1"), id="the node goes"),
+        pytest.param(lambda cluster: fail(cluster, "another"), id="another takes its name"),
+        pytest.param(relabel, id="the check selects it no more"),
+        pytest.param(recreate_check, id="the check is gone"),
+        pytest.param(lambda cluster: cluster.picture.act_findings.clear(), id="the lead begins"),
+    ],
+)
+def test_what_an_act_found_is_forgotten_when(
+    cluster: SmallCluster, change: Callable[[SmallCluster], None]
+) -> None:
+    cluster.picture.found(incident(), ETCD)
+    change(cluster)
+    fail(cluster)
+    assert sighted(cluster).found is None
+    assert not sighted(cluster).is_heard
+
+
+def test_heartbeat_of_the_node_leaves_what_was_found(cluster: SmallCluster) -> None:
+    cluster.picture.found(incident(), ETCD)
+    fail(cluster)
+    assert sighted(cluster).found == ETCD
+
+
+def test_incident_of_an_earlier_individual_says_nothing_of_the_one_that_is_there(
+    cluster: SmallCluster,
+) -> None:
+    cluster.picture.found(incident(), ETCD)
+    cluster.picture.found(incident("an-earlier-node"), None)
+    assert sighted(cluster).found == ETCD
+
+
+def test_incident_of_a_node_that_has_recovered_says_nothing(cluster: SmallCluster) -> None:
+    recover(cluster)
+    cluster.picture.found(incident(), ETCD)
+    fail(cluster)
+    assert sighted(cluster).found is None
