@@ -41,6 +41,12 @@ class ActFindings:
         heard = self._heard.get((check, target))
         return heard is not None and heard.uid == uid
 
+    def overcome(self, check: CheckReference, target: str) -> None:
+        """A request of the check for the target appeared: its act did the step."""
+        heard = self._heard.get((check, target))
+        if heard is not None:
+            self._heard[check, target] = _Heard(heard.uid, None)
+
     def keep_only(self, check: CheckReference, target: str, uid: str) -> None:
         """Only this individual of the name is unhealthy now; "" is none."""
         if not self.is_heard(check, target, uid):

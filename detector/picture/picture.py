@@ -166,6 +166,8 @@ class Picture:
         """A remediation request came, changed or went."""
         entry = adopted(seen(api_version, kind, request), self.checks, self.targets)
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
+        if exists and before is None and entry.owner is not None:
+            self.act_findings.overcome(entry.owner, request.target_name)
         for witness in self._witnesses:
             with self.guard.item("request events", f"{_name_of(witness)} {entry.reference}"):
                 witness(before, entry if exists else None)

@@ -96,6 +96,17 @@ def test_what_an_act_found_is_forgotten_when(
     assert not sighted(cluster).is_heard
 
 
+def test_what_an_act_found_is_over_when_the_request_appears(cluster: SmallCluster) -> None:
+    cluster.picture.found(incident(), ETCD)
+    cluster.request("node-1")
+    assert sighted(cluster).found is None
+    assert sighted(cluster).is_heard
+
+    cluster.picture.found(incident(), ETCD)  # of the next step
+    cluster.request("node-1", old=True)
+    assert sighted(cluster).found == ETCD
+
+
 def test_heartbeat_of_the_node_leaves_what_was_found(cluster: SmallCluster) -> None:
     cluster.picture.found(incident(), ETCD)
     fail(cluster)
