@@ -1,11 +1,10 @@
 """Story: what happened to an incident, read from the history of its workflow.
 
-Timers and activities, local ones too, carry their reason as a summary; orders are there with what was sent.
+Timers and activities carry their reason as a summary; orders are there with what was sent.
 What repeats itself (the same hold asked again) is told once, with how often. That a Lease is renewed, maybe
 for hours, takes an incident nowhere, and is not told.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -81,9 +80,6 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
             return Episode(when, _PHASES[name], summary) if name in _PHASES else None
-        case EventType.EVENT_TYPE_MARKER_RECORDED:
-            name = _local_activity(event)
-            return Episode(when, _PHASES[name], summary) if name in _PHASES else None
         case _:
             return _order(event, when, decode) or _end(event, when)
 
@@ -92,13 +88,6 @@ def _summary(event: HistoryEvent, decode: PayloadConverter) -> str:
     if not event.user_metadata.HasField("summary"):
         return ""
     return without_old_time(str(decode.from_payload(event.user_metadata.summary, str)))
-
-
-def _local_activity(event: HistoryEvent) -> str:
-    """The name of the local activity that a marker records; "" for a marker of something else."""
-    data = event.marker_recorded_event_attributes.details["data"].payloads
-    recorded = json.loads(data[0].data) if data else {}
-    return str(recorded.get("activity_type", "")) if isinstance(recorded, dict) else ""
 
 
 def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Episode | None:
