@@ -43,7 +43,7 @@ class TargetLeases:
         try:
             held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
-            message = f"{error.holder} holds the Lease of {incident.target.name}"
+            message = f"{error.holder} holds its Lease"
             raise Held.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
         if target.is_control_plane:
             await self._take_turn(incident, duration, now)

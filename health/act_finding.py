@@ -20,6 +20,15 @@ _FOUND = frozenset(
 )
 
 
+def is_new(before: Hold | None, found: Hold | None) -> bool:
+    """Whether people are to read something else now; the words of one finding may be others at each act."""
+    return found is not None and (before is None or _kind_of(before) != _kind_of(found))
+
+
+def _kind_of(found: Hold) -> tuple[str, bool]:
+    return found.reason, bool(found.request_error)
+
+
 def finding(before: Hold | None, hold: Hold | None) -> Hold | None:
     """What is known after an act that was held by `hold`, or by nothing; `before` is what was known."""
     if hold is None or hold.reason in _FOUND or hold.request_error:

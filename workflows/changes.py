@@ -12,6 +12,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from health.act_finding import is_new
     from health.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
     from health.escalation import Plan
     from health.incident_result import IncidentResult, ended
@@ -51,6 +52,8 @@ class Changes(Orders):
         super().__init__(incident, memory)
         self._seen: Observation | None = None
         """What is acted on; None when it must be asked for."""
+        self._has_untold_finding = False
+        """Whether the latest act found what the detector, and so people, do not know yet."""
         self._requests: tuple[RequestSight, ...] = ()
         """As they were seen last."""
         self._details = "starting"
@@ -78,9 +81,11 @@ class Changes(Orders):
 
     def _held(self, step: Step, seen: Observation, result: ActResult) -> None:
         hold = result.hold or failed("it answered neither what it did nor why not")
+        known = self._memory.found
         self._memory = self._memory.having_failed_to_act(
             hold, seen, workflow.now(), workflow.random().random(), is_forbidden=result.is_forbidden
         )
+        self._has_untold_finding = is_new(known, self._memory.found)
         self._remember(may_have_deleted=_may_have_deleted(step, hold))
         # What failed waits by the row of failures; every other hold says itself when to ask again.
         self._seen = seen if self._memory.failing else seen.model_copy(update={"hold": hold})

@@ -74,6 +74,7 @@ class Remediation(Changes):
                         await self._rest(move)
                     case Act(step=step):
                         await self._act(step, seen)
+                        await self._tell_what_was_found()
                     case MarkRequests(marks=marks):
                         await self._mark(marks)
                     case Renew():
@@ -122,6 +123,15 @@ class Remediation(Changes):
         self._requests = seen.requests
         self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
         return seen
+
+    async def _tell_what_was_found(self) -> None:
+        """Tell the detector at once what only the act saw, with a question; that holds all the same."""
+        if not self._has_untold_finding:
+            return
+        self._has_untold_finding, hold = False, self._seen and self._seen.hold
+        self._seen = await self._ask()
+        if self._seen is not None and self._seen.is_admitted:
+            self._seen = self._seen.model_copy(update={"hold": hold})
 
     async def _ask(self) -> Observation | None:
         """Ask the detector; None where an order of a person came before the answer."""

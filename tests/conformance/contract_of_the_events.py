@@ -30,7 +30,9 @@ EVENTS = Section(
             "Warning, when a control-plane node has to wait for another one or for the etcd disruption "
             "budget."
         ),
-        "RemediationSkipped/lease": "Warning, when the Lease of the node is held by somebody else.",
+        "RemediationSkipped/lease": (
+            "Warning, naming the holder, when the Lease of the node is held by somebody else."
+        ),
         "InvalidNodeLabel": "Warning, when the exclude label of a node is empty, and therefore ignored.",
         "NoTemplateLeft": "Warning, naming check and node, when the last step of an escalation has failed.",
         "StormRecoveryStarted": "Warning, when a storm begins.",

@@ -19,7 +19,7 @@ MACHINES = Section(
         "26": "That a Node is not there is confirmed by a live read before its Machine is deleted.",
         "27": (
             "ExternalRemediationTemplateAvailable and ExternalRemediationRequestAvailable are really there, "
-            "and True when nothing is wrong."
+            "True when nothing is wrong, False with the reason also where only an act found it."
         ),
         "28": "The annotation for external remediation is set, and left to its consumer to remove.",
     },

@@ -77,10 +77,11 @@ async def events_of(world: World, check: str) -> list[tuple[str, str, str]]:
 
 
 async def until_told(world: World, check: str, reason: str, message: str) -> None:
-    """Return when a Warning with that text was written about a check."""
-    event = ("Warning", reason, f"[remediation] {message}")
+    """Return when a Warning that begins with that text was written about a check."""
+    begin = f"[remediation] {message}"
 
     async def is_told() -> bool:
-        return event in await events_of(world, check)
+        told = [one[2] for one in await events_of(world, check) if one[:2] == ("Warning", reason)]
+        return any(words.startswith(begin) for words in told)
 
-    await world.until(is_told, f"{event} was never told of {check}")
+    await world.until(is_told, f"{reason}: {begin} was never told of {check}")

@@ -77,6 +77,8 @@ class FakeCluster:
         self.sight = expired()
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
+        self.found: list[Hold | None] = []
+        """What the incident told with each of its questions."""
         self.failing: Counter[str] = Counter()
         """How many of the next attempts of an activity fail: an act raises, a chore answers that."""
         self.told_wait = timedelta()
@@ -162,7 +164,8 @@ class FakeCluster:
         return [self.act, self.clean_up, self.renew, self.mark]
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(self, asked: ObserveInput) -> Observation:  # noqa: ARG002  there is but one incident
+    async def observe(self, asked: ObserveInput) -> Observation:
+        self.found.append(asked.found)
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
         self.note("answered", when, is_admitted=answer.is_admitted or self._is_skipped(answer.hold))

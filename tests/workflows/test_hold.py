@@ -75,6 +75,27 @@ async def test_act_that_found_something_else_asks_again_and_does_not_loop_hot(
     assert incident.cluster.count("observe") == 3
 
 
+async def test_what_an_act_found_is_told_to_the_detector_at_once_and_once(incident: IncidentDriver) -> None:
+    found = hold(HoldReason.CONTROL_PLANE, MINUTE)
+    incident.cluster.refusals.extend([found] * 2)
+    await incident.start(expired())
+    await incident.happens("observe")
+    await incident.reaches(Phase.HELD)
+    assert incident.cluster.count("act") == 1, "what it found holds, though the detector would admit it"
+    assert incident.cluster.found == [found]
+
+    await incident.pass_time(MINUTE)
+    await incident.happens("act", 2)
+    await incident.reaches(Phase.HELD)
+    assert incident.cluster.found == [found, found], "asked when its time was over, and not after the act"
+
+    await incident.pass_time(MINUTE)
+    await incident.reaches(Phase.REMEDIATING)
+    await incident.look()
+    await incident.happens("observe", 4)
+    assert incident.cluster.found[-1] is None
+
+
 async def test_refused_act_gives_back_what_it_may_have_taken(incident: IncidentDriver) -> None:
     incident.cluster.refusals.append(hold(HoldReason.NOT_TRUE))
     await incident.start(expired())

@@ -16,6 +16,7 @@ from tests.end_to_end.world import REQUESTS, TEMPLATES
 pytestmark = pytest.mark.cluster
 
 TEMPLATE, REQUEST = "ExternalRemediationTemplateAvailable", "ExternalRemediationRequestAvailable"
+FAILED = "ExternalRemediationRequestCreationFailed"
 
 
 @pytest.fixture
@@ -170,6 +171,40 @@ async def test_template_that_is_missing_or_broken_holds_visibly_until_it_can_be_
     await machines.world.recover(name)
     assert await machines.outcome(name) == "Remediated"
     assert await names_of_requests(machines, other_kind) == []
+
+
+@pytest.mark.rule("decision 27", "MHC A.1/event/RemediationRestricted")
+async def test_request_that_cannot_be_created_is_told_in_its_condition_until_it_can(
+    machines: Machines, other_kind: OtherKind
+) -> None:
+    (name,) = await machines.add("a")
+    await other_kind.remove(other_kind.requests)
+    await put_template(machines, other_kind, {"metadata": {"labels": {"team": "no label!"}}})
+    check = await machines.add_check(remediationTemplate=other_kind.template)
+
+    said = await check.until_condition(REQUEST, status="False")
+    not_served = f"the API server serves no kind Reset in {other_kind.api_version}"
+    assert (said["severity"], said["reason"]) == ("Error", FAILED)
+    assert said["message"] == not_served
+    assert await check.condition(TEMPLATE) == {"status": "True"}
+    await machines.world.fail(name)
+    await machines.until_held(name, f"RemediationRequestCreationFailed: {not_served}")
+    told = await machines.until_told(CHECK, "RemediationRestricted")
+    assert told["message"].endswith(f"RemediationRequestCreationFailed: {not_served}")
+
+    await other_kind.serve_requests()
+    state = await machines.until_held(name, "Refused: POST ")
+    answered = state.details.partition("Refused: ")[2].partition(" (asks again")[0]
+    said = await check.until_condition(REQUEST, status="False", message=answered)
+    assert said["reason"] == FAILED
+    assert '"no label!"' in said["message"]
+
+    await put_template(machines, other_kind, {"spec": {}})
+    await machines.workflow(name).signal("look")
+    await machines.until_state(name, lambda state: state.phase == "Remediating")
+    assert await check.until_condition(REQUEST, status="True") == {"status": "True"}
+    await machines.world.recover(name)
+    assert await machines.outcome(name) == "Remediated"
 
 
 async def put_template(machines: Machines, kind: OtherKind, template: object) -> None:

@@ -14,10 +14,11 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
+MAINTENANCE = "node-maintenance holds its Lease"
 
 
-def taken(node: str) -> str:
-    return f"Skipped remediation of node: {node}, because node lease is already taken"
+def taken(node: str, by: str) -> str:
+    return f"Skipped remediation of node: {node}, because node lease is already taken: {by}"
 
 
 async def until_timed_out(world: World, node: str) -> None:
@@ -86,8 +87,8 @@ async def test_lease_of_somebody_else_holds_its_node_until_it_is_deleted_or_over
     ending = await put_lease(world, ends, "node-maintenance", lasts=timedelta(seconds=6))
     await world.fail(deleted, ends)
 
-    await until_told(world, world.name, "RemediationSkipped", taken(deleted))
-    await until_told(world, world.name, "RemediationSkipped", taken(ends))
+    await until_told(world, world.name, "RemediationSkipped", taken(deleted, MAINTENANCE))
+    await until_told(world, world.name, "RemediationSkipped", taken(ends, MAINTENANCE))
     await world.until_phase(deleted, "Held")
     assert "node-maintenance" in (await world.state(deleted)).details
     await world.until_status(
@@ -163,8 +164,9 @@ async def test_classic_remediation_that_is_overdue_leaves_its_node_to_a_second_c
     await world.fail(node)
     await world.until_status(phase="Remediating")
     uid = (await world.request(node))["metadata"]["uid"]
+    first = f"NodeHealthCheck/{world.name} has the request "
     async with second_check(world, template=other_kind.template) as second:
-        await until_told(world, second.name, "RemediationSkipped", taken(node))
+        await until_told(world, second.name, "RemediationSkipped", taken(node, first))
         await antedate(world, node, timedelta(minutes=29))
         await second.until_status(unhealthyNodes=[{"name": node}], phase="Enabled")
         assert await other_kind.names() == []

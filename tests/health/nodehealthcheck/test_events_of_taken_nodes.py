@@ -60,7 +60,7 @@ def test_node_that_etcd_cannot_spare_is_told_once_when_its_act_found_that() -> N
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "decision 13")
 def test_node_whose_lease_its_act_found_taken_is_told_with_the_holder() -> None:
-    found = Hold(reason=HoldReason.TAKEN, message="maintenance holds the Lease of node-1")
+    found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     assert skipped(Reporter(), found=found) == [f"{LEASE_WORDS}{found.message}"]
 
 

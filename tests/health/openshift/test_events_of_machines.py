@@ -120,7 +120,7 @@ def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(rep
 @pytest.mark.rule("decision 13/Machine", "decision 15")
 def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(reporter: Reporter) -> None:
     reporter.sees(sight(expired()))
-    found = Hold(reason=HoldReason.TAKEN, message="maintenance holds the Lease of machine-1")
+    found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     seen = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     (note,) = reporter.tells(sight(expired(found=found)))
 
