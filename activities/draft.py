@@ -16,7 +16,7 @@ from health.references import TemplateReference
 from health.remediation_request import InvalidTemplateError, new_request
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import NotFound
+from kube.errors import KindUnknown, NotFound
 from kube.resource import Object
 from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
@@ -49,7 +49,8 @@ class Drafts:
             resource = await self._discovery.resource(reference.api_version, reference.kind)
             return await self._shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
-            self._discovery.forget(reference.api_version)  # what it remembers of the kind may be old
+            if isinstance(error, KindUnknown):  # what is remembered of it is old
+                self._discovery.forget(reference.api_version)
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
     async def request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:

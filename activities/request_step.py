@@ -68,7 +68,8 @@ class RequestStep:
         except AlreadyExists:
             found = await self._client.get(resource, body["metadata"]["name"], namespace)
         except KubernetesError as error:
-            self._discovery.forget(resource.api_version)  # what it remembers of the kind may be old
+            if isinstance(error, KindUnknown):  # what is remembered of it is old
+                self._discovery.forget(resource.api_version)
             raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
         hold = objection(existing, asked.incident, asked.step.template)
