@@ -25,7 +25,7 @@ from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
 
 CHECK_EVERY_SECONDS = 5.0
-ANSWER_WITHIN = timedelta(seconds=5)
+ANSWER_WITHIN = timedelta(seconds=10)
 _NO_CONNECTION = (TemporalUnreachable, SettingsError)
 """A setting may become unusable while a process runs: a certificate is being replaced, say."""
 

@@ -1,0 +1,73 @@
+"""Detectors: detectors in the process of a test, where what they are told of Temporal can be its own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry
+
+from detector.detector import Detector
+from detector.handover import HandoverTimes
+from devcluster.control_plane import ControlPlane
+from kube.candidates import CandidateTimes
+from kube.client import Client
+from kube.resource import LEASES
+from kube.transport import Transport
+from runtime.connections import Connections
+from runtime.problems import Problems
+from runtime.process_names import LEADER_LEASE
+from runtime.settings import Settings
+from runtime.temporal_link import TemporalLink
+from tests.end_to_end.world import World
+
+QUICK = HandoverTimes(
+    fit=timedelta(seconds=2),
+    patience=timedelta(seconds=4),
+    candidates=CandidateTimes(
+        settled=timedelta(seconds=0.5),
+        renewal=timedelta(seconds=0.5),
+        look=timedelta(seconds=0.1),
+        steady=timedelta(seconds=1),
+    ),
+)
+
+
+class Detectors:
+    """Detectors in this process, that hear of Temporal by the address that holds when they begin."""
+
+    def __init__(self, world: World, control_plane: ControlPlane) -> None:
+        self._world = world
+        self._kubeconfig = str(control_plane.detector_kubeconfig)
+
+    @asynccontextmanager
+    async def running(
+        self, identity: str, back_off_limit: timedelta = timedelta()
+    ) -> AsyncIterator[Connections]:
+        """One that is told who it is."""
+        async with await Transport.connect(self._kubeconfig) as transport:
+            problems = Problems()
+            link = TemporalLink(identity, problems)
+            await link.try_once()
+            made = Connections(
+                transport, Client(transport), self._world.cluster, link, problems, CollectorRegistry()
+            )
+            seconds = back_off_limit.total_seconds()
+            settings = Settings(cluster="test", identity=identity, back_off_limit_seconds=seconds)
+            task = asyncio.create_task(Detector(settings, made, QUICK).run())
+            try:
+                yield made
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def until_led_by(self, identity: str) -> None:
+        """Return when that detector holds the Lease of the leader."""
+
+        async def is_led() -> bool:
+            leases = await self._world.client.list(LEASES, "paramedic-system")
+            holders = {lease["metadata"]["name"]: lease["spec"]["holderIdentity"] for lease in leases}
+            return holders.get(LEADER_LEASE) == identity
+
+        await self._world.until(is_led, f"{identity} never led")

@@ -1,0 +1,72 @@
+"""A detector takes the lead while Temporal answers no search: it starts and answers incidents.
+
+What may not be known without one is how often a target was remediated before.
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import pytest
+from temporalio.service import RPCError, RPCStatusCode
+
+from detector.dispatching.incident_calls import IncidentCalls
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.detectors import Detectors
+from tests.end_to_end.world import World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 14", "decision 3")]
+
+
+class Visibility:
+    """What searches are answered from; while it is away each one hangs, then fails."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_away = True
+        self._monkeypatch = monkeypatch
+        for name in ("running", "ended_attempts"):
+            self._stand_before(name)
+
+    def _stand_before(self, name: str) -> None:
+        search = getattr(IncidentCalls, name)
+
+        async def searched(calls: IncidentCalls, *arguments: Any) -> Any:
+            if self.is_away:
+                await self._fail()
+            return await search(calls, *arguments)
+
+        self._monkeypatch.setattr(IncidentCalls, name, searched)
+
+    async def _fail(self) -> NoReturn:
+        await asyncio.sleep(5)
+        raise RPCError("Timeout expired", RPCStatusCode.DEADLINE_EXCEEDED, b"")
+
+
+async def test_incidents_are_started_and_answered_and_back_off_alone_is_held(
+    world: World,
+    paramedic: Paramedic,
+    control_plane: ControlPlane,
+    temporal_server: TemporalServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", temporal_server.address)
+    monkeypatch.setenv("TEMPORAL_NAMESPACE", temporal_server.namespace)
+    visibility = Visibility(monkeypatch)
+    (node,) = await world.add_nodes(1)
+    await world.add_check()
+    await world.fail(node)
+    await paramedic.worker.start_ready()
+    async with Detectors(world, control_plane).running("alone", back_off_limit=timedelta(minutes=30)):
+        await world.until_phase(node, "Held")
+        assert (
+            "BackOff: which remediations ended before was not read yet" in (await world.state(node)).details
+        )
+
+        await world.recover(node)
+        assert await world.outcome(node) == "Recovered"
+        await world.fail(node)
+        await world.until_phase(node, "Held")
+        visibility.is_away = False
+        await world.until_requested(node)
