@@ -87,8 +87,11 @@ class Changes(Orders):
         )
         self._has_untold_finding = is_new(known, self._memory.found)
         self._remember(may_have_deleted=_may_have_deleted(step, hold))
-        # What failed waits by the row of failures; every other hold says itself when to ask again.
-        self._seen = seen if self._memory.failing else seen.model_copy(update={"hold": hold})
+        if self._memory.failing is None:
+            self._seen = seen.model_copy(update={"hold": hold})
+            return
+        # Nobody knows what an act did that broke off: its request may be there. So it asks before it waits.
+        self._seen = None
 
     def _order_to_act(self, number: int, seen: Observation, fact: Fact, now: datetime) -> ActInput:
         known = self._known(seen, seen.steps[number])

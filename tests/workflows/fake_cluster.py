@@ -77,8 +77,6 @@ class FakeCluster:
         self.sight = expired()
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
-        self.found: list[Hold | None] = []
-        """What the incident told with each of its questions."""
         self.failing: Counter[str] = Counter()
         """How many of the next attempts of an activity fail: an act raises, a chore answers that."""
         self.told_wait = timedelta()
@@ -95,6 +93,7 @@ class FakeCluster:
         self.leased_since: datetime | None = None
         """Since when the check holds the Lease of the node."""
         self.log: list[Entry] = []
+        self.questions: list[ObserveInput] = []
         self.acts: list[ActInput] = []
         """Acts that came to their end."""
         self.attempts: list[ActInput] = []
@@ -102,6 +101,11 @@ class FakeCluster:
         self.marks: list[tuple[str, dict[str, str | None]]] = []
         """The template of each request that was marked, and the annotations."""
         self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, MARK)}
+
+    @property
+    def found(self) -> list[Hold | None]:
+        """What the incident told with each of its questions."""
+        return [asked.found for asked in self.questions]
 
     def times(self, what: str) -> list[datetime]:
         return [entry.when for entry in self.log if entry.what == what]
@@ -165,7 +169,7 @@ class FakeCluster:
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
-        self.found.append(asked.found)
+        self.questions.append(asked)
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
         self.note("answered", when, is_admitted=answer.is_admitted or self._is_skipped(answer.hold))

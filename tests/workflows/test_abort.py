@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from health.moves import Outcome, Phase
+from tests.kube.eventually import eventually
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
 from tests.workflows.sights import expired, healthy, waiting
@@ -65,6 +66,21 @@ async def test_resumed_incident_acts_at_once(incident: IncidentDriver, bring: Br
     await incident.resume()
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.requests
+
+
+@pytest.mark.rule("decision 41/late")
+async def test_incident_says_that_it_would_not_act_while_a_person_wants_that(
+    incident: IncidentDriver,
+) -> None:
+    def latest() -> list[bool]:
+        return [asked.would_act for asked in incident.cluster.questions[-1:]]
+
+    await act(incident)
+    for order in (incident.abort, incident.hold):
+        await order()
+        await eventually(lambda: latest() == [False])
+        await incident.resume()
+        await eventually(lambda: latest() == [True])
 
 
 async def test_abort_by_signal_does_the_same(incident: IncidentDriver) -> None:
