@@ -20,6 +20,8 @@ from kube.timestamps import micro_time
 
 _logger = logging.getLogger(__name__)
 
+WRITE_WITHIN_SECONDS = 2.0
+"""As long as an end may take, too."""
 FORGOTTEN = timedelta(hours=1)
 """A Lease that was not renewed for so long is that of a process that died."""
 
@@ -70,7 +72,7 @@ class Candidacy:
 
     async def _try(self, write: Callable[[], Awaitable[None]]) -> None:
         try:
-            async with asyncio.timeout(self._times.renewal.total_seconds()):
+            async with asyncio.timeout(WRITE_WITHIN_SECONDS):
                 await write()
         except (KubernetesError, TimeoutError) as error:
             if not self._is_failing:
