@@ -26,15 +26,15 @@ async def test_act_that_failed_is_a_hold_and_is_made_anew_after_another_question
     await incident.start(expired())
     state = await incident.reaches(Phase.HELD)
     assert "Failed: the attempt to act failed: ConnectionError: the API server is away" in state.details
-    assert state.memory.found is not None
-    assert state.memory.found.reason is HoldReason.FAILED
+    assert state.memory.failing is not None
+    assert state.memory.failing.hold.reason is HoldReason.FAILED
     assert incident.cluster.count("act") == 1
 
     await incident.pass_time(ASKS_AGAIN)
     await incident.reaches(Phase.REMEDIATING)
     whats = [entry.what for entry in incident.cluster.log]
-    assert whats == ["answered", "act", "observe", "answered", "act", "created"]
-    assert await incident.queued() == ["act", "observe", "act"]
+    assert whats == ["answered", "act", *["observe", "answered"] * 2, "act", "created"]
+    assert await incident.queued() == ["act", "observe", "observe", "act"]
 
 
 async def test_act_that_is_made_anew_is_the_same_act(incident: IncidentDriver) -> None:
