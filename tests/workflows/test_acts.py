@@ -93,8 +93,9 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
                 request = incident.cluster.put_request()
                 incident.cluster.note("created", request.created)
         async with incident.hands():
-            await incident.reaches(Phase.HELD)
-            await incident.pass_time(ASKS_AGAIN)
+            if not has_created:
+                await incident.reaches(Phase.HELD)
+                await incident.pass_time(ASKS_AGAIN)
             await incident.reaches(Phase.REMEDIATING)
             assert incident.cluster.count("created") == 1
             await incident.sees(healthy())
