@@ -4,10 +4,15 @@ List, then watch from the list's resourceVersion; whatever ends the watch, go on
 resourceVersion that was seen, or list again where that is not possible. Nothing is lost between two
 lists, because what vanished meanwhile is found by comparing. The picture is never half of a list.
 
+How old the picture is, is proven by consistent reads beside the watch (kube/freshness.py). A watch is asked
+to end shortly after the next one is due, as its last bookmark then says how far it has come: so every kind
+costs one watch, and one read of one object, every 18 s.
+
 What the end of a request leads to:
 
-    clean end, or silence               watch again at once
-    refused, reset, cut, HTTP 5xx, 401  wait, watch again, if the server is not at an earlier version
+    clean end                           watch again at once; list again if it lags
+    refused, reset, cut, HTTP 5xx, 401, wait, watch again, if the server is not at an earlier version
+    no end though it is time for it
     429                                 wait as long as told, watch again
     403                                 wait long, watch again: somebody must grant a role
     404 of a list, confirmed, twice     not served: the picture is empty; wait, list again
@@ -15,14 +20,14 @@ What the end of a request leads to:
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Generic
 
 from kube.backoff import Backoff
-from kube.confirmation import confirm_api_server, went_back
+from kube.confirmation import confirm_api_server
+from kube.consistent_read import ConsistentReads
 from kube.decoding import Bookmark, Decoder, Seen, WatchError
 from kube.discovery import Discovery, KindName
 from kube.errors import (
@@ -32,11 +37,11 @@ from kube.errors import (
     Malformed,
     NotFound,
     ServerFault,
-    Silent,
     TooManyRequests,
     Unauthorized,
     Unreachable,
 )
+from kube.freshness import Freshness
 from kube.listing import Listed, list_all
 from kube.mirror import Mirror
 from kube.record import Change, ChangeKind, Key, RecordT
@@ -48,6 +53,8 @@ from kube.transport import Transport
 from kube.watching import in_words, watch
 
 __all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
+
+_ROUNDING = timedelta(seconds=0.5)
 
 # After these the last resourceVersion is as good as before.
 _RESUMABLE = (Unreachable, ServerFault, TooManyRequests, Unauthorized, Forbidden)
@@ -86,9 +93,12 @@ class Reflector(Generic[RecordT]):
         self._settings = settings
         self._mirror: Mirror[RecordT] = Mirror(resource.kind, on_broken)
         self.name = in_words(resource.full_name, namespace, label_selector)
-        self._sight = Sight(self.name, clock)
+        self._sight = Sight(self.name)
+        self._freshness = Freshness(clock)
+        self._reads = ConsistentReads(transport, self._freshness, settings.watching.proof_every, clock)
         self._backoff = Backoff(settings.waits)
-        self._resource_version = ""  # "" when it must list
+        self._must_list = True
+        self._asked_at = 0.0  # for the last list, or in vain
         self._list_due = 0.0
         self._has_failed = False  # whether the server may be another one than before
         self._missed = 0  # confirmed answers 404 since the last list
@@ -134,12 +144,11 @@ class Reflector(Generic[RecordT]):
         return self._sight.problem
 
     def age(self) -> timedelta | None:
-        """Return the time since the last proof that the picture is true; None while there is none.
+        """Return how long ago the picture was proven to be true; None while there is none.
 
-        Proofs are the moment that a complete list shows, every event and bookmark, and the moment that a
-        watch was accepted, once it was not refused for a second.
+        It counts from when a consistent read was sent, a complete list among them, not from its answer.
         """
-        return self._sight.age()
+        return self._freshness.age()
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
@@ -152,25 +161,34 @@ class Reflector(Generic[RecordT]):
                 await asyncio.sleep(wait.total_seconds())
 
     async def _go_on(self) -> None:
-        if self._has_failed and self._resource_version:
-            if await went_back(self._transport, self._path, self._resource_version):
-                self._resource_version = ""
-            self._has_failed = False
-        if not self._resource_version or self._clock() >= self._list_due:
+        if self._has_failed and not self._must_list:
+            await self._read_anew()
+        if self._must_list or self._clock() >= self._list_due:
             await self._list()
-        await self._watch()
+        async with self._reads.beside(self._path):
+            await self._watch()
+            while not self._must_list and self._clock() < self._list_due:
+                await self._watch()
+
+    async def _read_anew(self) -> None:
+        """Look whether the server, which may be another one, is as far as the one before."""
+        try:
+            await self._reads.read(self._path)
+        except Expired:
+            self._must_list = True
+        self._has_failed = False
 
     async def _list(self) -> None:
         self._sight.state = State.LISTING
-        began = self._clock()
+        self._asked_at = self._clock()
         listed = await self._list_all()
-        self._resource_version = listed.resource_version
+        self._must_list = False
         self._list_due = self._clock() + self._settings.draw_relist().total_seconds()
         self._missed = 0
         self._is_served = True
         changes = self._mirror.replace(listed)
         # What a list shows is as old as its first page.
-        self._sight.alive(began)
+        self._freshness.listed(listed.resource_version, self._asked_at)
         self._sight.complete()
         self._tell(changes)
 
@@ -195,33 +213,42 @@ class Reflector(Generic[RecordT]):
         return found.path(self._namespace)
 
     async def _watch(self) -> None:
+        watching = self._settings.watching
+        lasting = watching.lasting(self._reads.until_due)
         async with watch(
-            self._transport, self._path, self._label_selector, self._resource_version, self._settings.watching
+            self._transport,
+            self._path,
+            self._label_selector,
+            self._freshness.position,
+            lasting,
+            watching.silent_for(lasting),
         ) as lines:
             accepted = self._clock()
             self._sight.accepted()
             try:
-                with contextlib.suppress(Silent):  # an end like any other
-                    await self._follow(lines)
+                await self._follow(lines)
             finally:
                 lasted = timedelta(seconds=self._clock() - accepted)
-                if lasted >= self._settings.steady:
+                is_steady = lasted >= min(self._settings.steady, lasting / 2)
+                if is_steady:
                     self._backoff.reset()
-        if lasted < self._settings.steady:
+        if not is_steady:
             raise Unreachable(f"The watch of {self._path} ended after {lasted}.", path=self._path)
+        if self._reads.failure is not None:
+            raise self._reads.failure
+        # Its last bookmark told of an earlier version than was read before it was opened.
+        self._must_list = lasted >= lasting - _ROUNDING and self._freshness.was_behind(accepted)
 
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
             match self._decoder.line(line):
                 case Seen() as seen:
-                    self._sight.alive()
-                    self._resource_version = seen.resource_version
+                    self._freshness.reached(seen.resource_version)
                     self._tell(self._mirror.apply(seen))
                 case Bookmark(resource_version):
-                    self._sight.alive()
-                    self._resource_version = resource_version
+                    self._freshness.reached(resource_version)
                 case WatchError(status):
-                    self._resource_version = ""
+                    self._must_list = True
                     raise from_status(f"The watch of {self._path}", self._path, status.code, status)
 
     def _tell(self, changes: Iterable[Change[RecordT]]) -> None:
@@ -230,7 +257,7 @@ class Reflector(Generic[RecordT]):
 
     def _note(self, error: KubernetesError) -> None:
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):
-            self._resource_version = ""
+            self._must_list = True
         self._has_failed = True
         # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
         if isinstance(error, NotFound) and self._missed >= (2 if self._mirror.records else 1):
@@ -244,7 +271,7 @@ class Reflector(Generic[RecordT]):
         self._is_served = False
         self._path = ""  # where it comes back is asked anew
         changes = self._mirror.clear()
-        self._sight.alive()
+        self._freshness.listed("", self._asked_at)
         self._sight.complete()
         self._sight.absent(error)
         self._tell(changes)

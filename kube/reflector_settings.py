@@ -9,6 +9,12 @@ from kube.backoff import Waits
 from kube.listing import Paging
 from kube.watching import Watching
 
+TO_PROVE = timedelta(seconds=12)
+"""How long before the limit a proof is asked for: the watch ends four seconds later, one that is opened to
+prove what that did not lasts as long, and what is left is for a list."""
+SHORTEST_LIMIT = timedelta(seconds=10)
+"""Under this, bookmarks do not come often enough: a quiet kind is stale again and again."""
+
 
 @dataclass(frozen=True)
 class ReflectorSettings:
@@ -20,20 +26,20 @@ class ReflectorSettings:
     relist: tuple[timedelta, timedelta] = (timedelta(minutes=30), timedelta(minutes=60))
     """A list is compared with the picture again after a random time between these."""
     steady: timedelta = timedelta(seconds=10)
-    """A watch that lasted so long ends a row of failures; a shorter one is a failure itself."""
+    """A watch that lasted so long, or half of what it asked for, ends a row of failures; a shorter one is a
+    failure itself."""
 
     def proving_life_within(self, limit: timedelta) -> Self:
-        """Return the same, with each sign of life asked for a third of `limit` before it is missed.
+        """Return the same, with each proof of life asked for long enough before it is missed.
 
-        That is of a watch that says nothing, and of a kind that is not served. A watch that was merely silent
-        has lasted: where all are quiet, none of their ends is a failure.
+        That is of a kind that is watched, and of one that is not served. A limit below `SHORTEST_LIMIT` is
+        too short for that.
         """
-        silence = min(self.watching.silence, limit * 2 / 3)
+        every = min(self.watching.proof_every, max(limit / 6, limit - TO_PROVE))
         return replace(
             self,
-            watching=replace(self.watching, silence=silence),
-            waits=replace(self.waits, absent=min(self.waits.absent, silence)),
-            steady=min(self.steady, silence / 2),
+            watching=replace(self.watching, proof_every=every),
+            waits=replace(self.waits, absent=min(self.waits.absent, every)),
         )
 
     def draw_relist(self) -> timedelta:

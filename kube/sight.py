@@ -1,17 +1,12 @@
-"""What a reflector says about itself: how far it is, how old its picture is, and what keeps it."""
+"""What a reflector says about itself: how far it is, and what keeps it."""
 
 import asyncio
 import logging
-from collections.abc import Callable
-from datetime import timedelta
 from enum import StrEnum
 
 from kube.errors import Forbidden, KubernetesError
 
 _logger = logging.getLogger(__name__)
-
-# A watch from a resourceVersion that is too old is accepted first, and refused in its first line.
-_SETTLING_SECONDS = 1.0
 
 
 class State(StrEnum):
@@ -29,11 +24,8 @@ class State(StrEnum):
 class Sight:
     """State of one reflector; logs each problem once, when it begins and when it ends."""
 
-    def __init__(self, name: str, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._clock = clock
-        self._alive_at: float | None = None
-        self._accepted_at: float | None = None  # of a watch that has said nothing yet
         self._logged = ""
         self._complete = asyncio.Event()
         self.state = State.STARTING
@@ -50,16 +42,6 @@ class Sight:
         """Return when there is a complete list."""
         await self._complete.wait()
 
-    def age(self) -> timedelta | None:
-        """Return how old the picture may be; None while there is none."""
-        self._settle()
-        return None if self._alive_at is None else timedelta(seconds=self._clock() - self._alive_at)
-
-    def alive(self, since: float | None = None) -> None:
-        """Note that the picture is true as of now, or as of `since` by the clock."""
-        self._accepted_at = None
-        self._alive_at = self._clock() if since is None else since
-
     def complete(self) -> None:
         """Note that there is a complete list."""
         self._complete.set()
@@ -69,9 +51,7 @@ class Sight:
         self._complete.clear()
 
     def accepted(self) -> None:
-        """Note that a watch was accepted; if it is not refused within a second, that was a proof of life."""
-        self._settle()
-        self._accepted_at = self._clock()
+        """Note that a watch was accepted, which is no proof of life."""
         self.state = State.WATCHING
         self.problem = ""
         self.is_forbidden = False
@@ -81,8 +61,6 @@ class Sight:
 
     def expired(self) -> None:
         """Note that the server forgot a resourceVersion: it answers, and what was wrong before is over."""
-        self._settle()
-        self._accepted_at = None
         self.problem = ""
 
     def absent(self, error: KubernetesError) -> None:
@@ -95,13 +73,7 @@ class Sight:
         self.is_forbidden = self.is_forbidden or isinstance(error, Forbidden)
         self._trouble(State.WAITING, error)
 
-    def _settle(self) -> None:
-        if self._accepted_at is not None and self._clock() - self._accepted_at >= _SETTLING_SECONDS:
-            self._alive_at, self._accepted_at = self._accepted_at, None
-
     def _trouble(self, state: State, error: KubernetesError) -> None:
-        self._settle()
-        self._accepted_at = None
         self.state = state
         self.problem = error.message
         sort = f"{state} {type(error).__name__}"

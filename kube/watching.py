@@ -1,6 +1,6 @@
 """Watch one kind from a resourceVersion on, until the server or a fault ends it."""
 
-import random
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,19 +8,34 @@ from datetime import timedelta
 
 from kube.transport import Query, Transport
 
+ENDING = timedelta(seconds=4)
+"""Measured: kube-apiserver sends a bookmark three to one seconds before the end that a watch asked for. So
+what is read so long before it is in that bookmark."""
+_GRACE = timedelta(seconds=3)
+"""A watch that has not ended so long after the end that it asked for is dead."""
+
 
 @dataclass(frozen=True)
 class Watching:
-    """How long a watch lasts."""
+    """How long watches last, and when what proves that they are fresh is read."""
 
-    shortest: timedelta = timedelta(minutes=4)
-    """A watch is asked to end at a random time between `shortest` and `longest`, so that the watches of
-    many clients spread over the API servers."""
-    longest: timedelta = timedelta(minutes=6)
+    proof_every: timedelta = timedelta(seconds=18)
+    """So long after a moment as of which the picture was proven true, the next consistent read is sent."""
     silence: timedelta = timedelta(seconds=40)
-    """A watch that says nothing for so long is given up and opened again. Measured: kube-apiserver sends
-    bookmarks to a quiet watch every 60 s, and the first one after up to 120 s; a sight that must never be
-    older than 60 s cannot wait for them, but an accepted watch proves as much."""
+    """A watch that says nothing for so long is given up, also if it asked to last longer."""
+
+    def lasting(self, until_read: timedelta) -> timedelta:
+        """Return for how long a watch is asked to last when a read is due `until_read` from now.
+
+        Its last bookmark comes right after the answer. In whole seconds, as the API server has it.
+        """
+        longest = self.proof_every + ENDING
+        seconds = min(max(until_read + ENDING, ENDING), longest).total_seconds()
+        return timedelta(seconds=math.ceil(seconds))
+
+    def silent_for(self, lasting: timedelta) -> timedelta:
+        """Return how long a watch that is asked to last so long may say nothing."""
+        return min(self.silence, lasting + _GRACE)
 
 
 def in_words(full_name: str, namespace: str, label_selector: str) -> str:
@@ -31,23 +46,29 @@ def in_words(full_name: str, namespace: str, label_selector: str) -> str:
 
 
 @asynccontextmanager
-async def watch(
-    transport: Transport, path: str, label_selector: str, resource_version: str, watching: Watching
+async def watch(  # noqa: PLR0913, PLR0917  a watch has these parts
+    transport: Transport,
+    path: str,
+    label_selector: str,
+    resource_version: str,
+    lasting: timedelta,
+    silence: timedelta,
 ) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Open the watch and yield its lines; raises as `Transport.stream` does."""
-    query = _query(label_selector, resource_version, watching)
-    async with transport.stream(path, query, silence=watching.silence) as lines:
+    """Open the watch and yield its lines; raises as `Transport.stream` does.
+
+    The server is asked to end it after `lasting`, a whole number of seconds.
+    """
+    query = _query(label_selector, resource_version, lasting)
+    async with transport.stream(path, query, silence=silence) as lines:
         yield lines
 
 
-def _query(label_selector: str, resource_version: str, watching: Watching) -> Query:
-    spread = (watching.longest - watching.shortest) * random.random()  # noqa: S311  no secret
-    lasting = max(1, round((watching.shortest + spread).total_seconds()))
+def _query(label_selector: str, resource_version: str, lasting: timedelta) -> Query:
     query = [
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
         ("resourceVersion", resource_version),
-        ("timeoutSeconds", str(lasting)),
+        ("timeoutSeconds", str(round(lasting.total_seconds()))),
         ("labelSelector", label_selector),
     ]
     return [(key, value) for key, value in query if value]

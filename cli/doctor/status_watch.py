@@ -22,7 +22,7 @@ from kube.record import Key, key_of
 from kube.resource import resource_of
 from kube.status import from_status
 from kube.transport import Transport
-from kube.watching import Watching, watch
+from kube.watching import watch
 
 _MARGIN = timedelta(seconds=30)  # for which the API server would go on: the end is ours to choose
 
@@ -70,8 +70,7 @@ class StatusWatch:
         ]
 
     async def _watch(self, transport: Transport, longest: timedelta) -> None:
-        watching = Watching(shortest=longest, longest=longest, silence=longest)
-        async with watch(transport, self._path, "", self._resource_version, watching) as lines:
+        async with watch(transport, self._path, "", self._resource_version, longest, longest) as lines:
             async for line in lines:
                 self._read(line)
                 if not self._unfound:

@@ -36,7 +36,7 @@ class NamedKinds:
         self._reflectors = reflectors
         # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
         self._problems = Problems("checks are held")
-        every = min(EVERY, reflectors.watching.silence)
+        every = min(EVERY, reflectors.watching.proof_every)
         self._polling = TemplatePolling(transport, self._tell_of_templates, every=every)
         discovery = Discovery(transport)
         self._requests = KindWatches(self._as_requests(transport, discovery))

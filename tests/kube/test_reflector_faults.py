@@ -10,9 +10,9 @@ from kube.backoff import Waits
 from kube.discovery import KindName
 from kube.record import Key
 from kube.reflector import State
+from kube.resource import NODES
 from kube.transport import Transport
 from tests.kube.api_server import (
-    CORE,
     NOT_SERVED,
     Answer,
     ApiServer,
@@ -149,7 +149,6 @@ async def test_sight_ages_while_nothing_is_heard(server: ApiServer, transport: T
 async def test_kind_that_is_not_served_is_absent_and_counts_as_complete(
     server: ApiServer, transport: Transport
 ) -> None:
-    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, NOT_SERVED, NOT_SERVED, NOT_SERVED, ONE)
     server.watch(PATH, SILENT)
 
@@ -167,7 +166,6 @@ async def test_kind_whose_path_is_not_known_is_asked_for_until_it_is_served(
     server: ApiServer, transport: Transport
 ) -> None:
     served = said({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": False}]})
-    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", "/apis/example.com/v1", NOT_SERVED, served)
     server.answer("GET", PATH, ONE)
     server.watch(PATH, SILENT)
@@ -185,7 +183,6 @@ async def test_kind_that_comes_and_cannot_be_listed_is_not_taken_for_empty(
     server: ApiServer, transport: Transport
 ) -> None:
     served = said({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": False}]})
-    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", "/apis/example.com/v1", NOT_SERVED, served)
     server.answer("GET", PATH, refused(403, "Forbidden"))
 
@@ -202,7 +199,6 @@ async def test_kind_that_goes_and_comes_back_elsewhere_is_found(
     def served(plural: str) -> Answer:
         return said({"resources": [{"name": plural, "kind": "Widget", "namespaced": False}]})
 
-    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", "/apis/example.com/v1", served("widgeten"), served("widgets"))
     server.answer("GET", "/apis/example.com/v1/widgeten", NOT_SERVED)
     server.answer("GET", PATH, ONE)
@@ -215,7 +211,6 @@ async def test_kind_that_goes_and_comes_back_elsewhere_is_found(
 
 
 async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Transport) -> None:
-    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, ONE, NOT_SERVED)
     server.watch(PATH, NOT_SERVED)
 
@@ -227,7 +222,6 @@ async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Tr
 
 
 async def test_one_answer_404_does_not_empty_the_store(server: ApiServer, transport: Transport) -> None:
-    server.answer("GET", "/api/v1", CORE)
     server.answer("GET", PATH, ONE, NOT_SERVED, said(listed(9, widget("a", 1))))
     server.watch(PATH, refused(410, "Gone"), SILENT)
 
@@ -250,7 +244,7 @@ async def test_one_answer_404_does_not_empty_the_store(server: ApiServer, transp
 async def test_404_of_something_that_is_no_api_server_proves_nothing(
     server: ApiServer, transport: Transport, core: Answer, known: Answer
 ) -> None:
-    server.answer("GET", "/api/v1", core)
+    server.version(NODES.path(), core)
     server.answer("GET", PATH, known, NOT_SERVED)
     server.watch(PATH, NOT_SERVED)
 

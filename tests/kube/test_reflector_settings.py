@@ -3,33 +3,48 @@
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kube.reflector_settings import PATIENT
+from kube.reflector_settings import PATIENT, SHORTEST_LIMIT
+from kube.watching import ENDING, Watching
 
-SETTLING = timedelta(seconds=1)
-"""After which a watch that was accepted is a proof of life."""
+LIMITS = st.timedeltas(min_value=SHORTEST_LIMIT, max_value=timedelta(hours=1))
+BOOKMARK = timedelta(seconds=3.3)
+"""How long after the read that is due the last bookmark of a watch comes: see ENDING."""
 
 
-@pytest.mark.parametrize("limit", [60, 61, 600])
-def test_a_limit_of_a_minute_or_more_leaves_all_as_it_is(limit: int) -> None:
+@pytest.mark.parametrize("limit", [30, 31, 60, 600])
+def test_a_limit_of_half_a_minute_or_more_leaves_all_as_it_is(limit: int) -> None:
     assert PATIENT.proving_life_within(timedelta(seconds=limit)) == PATIENT
 
 
-@pytest.mark.parametrize("seconds", [6, 10, 15, 30, 41, 59])
-def test_silence_ends_a_third_of_the_limit_before_it_is_too_long(seconds: int) -> None:
-    limit = timedelta(seconds=seconds)
-    settings = PATIENT.proving_life_within(limit)
-    assert settings.watching.silence == limit * 2 / 3
-    assert settings.watching.silence + SETTLING < limit
+@given(LIMITS)
+def test_quiet_kind_is_proven_fresh_within_the_limit(limit: timedelta) -> None:
+    every = PATIENT.proving_life_within(limit).watching.proof_every
+    assert every + BOOKMARK <= limit
 
 
-@pytest.mark.parametrize("seconds", [6, 10, 15, 30])
-def test_kind_that_is_not_served_is_asked_for_within_the_limit(seconds: int) -> None:
-    limit = timedelta(seconds=seconds)
+@given(st.timedeltas(min_value=timedelta(seconds=20), max_value=timedelta(hours=1)))
+def test_there_is_time_for_a_second_watch_where_the_first_proved_nothing(limit: timedelta) -> None:
+    watching = PATIENT.proving_life_within(limit).watching
+    assert watching.proof_every + ENDING + watching.lasting(timedelta(0)) < limit
+
+
+@given(LIMITS)
+def test_kind_that_is_not_served_is_asked_for_within_the_limit(limit: timedelta) -> None:
     assert PATIENT.proving_life_within(limit).waits.absent < limit
 
 
-@pytest.mark.parametrize("seconds", [1, 6, 10, 15, 60])
-def test_watch_that_was_silent_until_its_end_has_lasted(seconds: int) -> None:
-    settings = PATIENT.proving_life_within(timedelta(seconds=seconds))
-    assert settings.steady < settings.watching.silence
+@given(
+    st.timedeltas(min_value=timedelta(0), max_value=timedelta(minutes=10)),
+    st.timedeltas(min_value=-timedelta(minutes=10), max_value=timedelta(minutes=10)),
+)
+def test_watch_ends_right_after_the_next_read_in_whole_seconds(every: timedelta, until: timedelta) -> None:
+    watching = Watching(proof_every=every)
+    lasting = watching.lasting(until)
+    assert lasting % timedelta(seconds=1) == timedelta(0)
+    assert ENDING <= lasting <= every + ENDING + timedelta(seconds=1)
+    if timedelta(0) <= until <= every:
+        assert ENDING <= lasting - until < ENDING + timedelta(seconds=1)
+    assert watching.silent_for(lasting) <= max(watching.silence, lasting + ENDING)

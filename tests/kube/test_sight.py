@@ -1,5 +1,4 @@
 import logging
-from datetime import timedelta
 
 import pytest
 
@@ -7,79 +6,19 @@ from kube.errors import Forbidden, NotFound, Unreachable
 from kube.sight import Sight, State
 
 
-class Clock:
-    seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def sight() -> Sight:
+    return Sight("widgets")
 
 
-@pytest.fixture
-def sight(clock: Clock) -> Sight:
-    return Sight("widgets", clock)
+def test_nothing_is_wrong_at_the_start(sight: Sight) -> None:
+    assert (sight.state, sight.problem, sight.synced) == (State.STARTING, "", False)
 
 
-def test_there_is_no_age_before_there_is_a_picture(sight: Sight) -> None:
-    assert sight.age() is None
-    assert sight.state is State.STARTING
-
-
-def test_list_is_as_old_as_its_first_page(sight: Sight, clock: Clock) -> None:
-    clock.seconds += 10
-    sight.alive(since=103)
-
-    assert sight.age() == timedelta(seconds=7)
-
-
-def test_accepted_watch_is_a_proof_once_it_was_not_refused_for_a_second(sight: Sight, clock: Clock) -> None:
-    sight.alive()
-    clock.seconds += 50
-    sight.accepted()
-
-    clock.seconds += 0.5
-    assert sight.age() == timedelta(seconds=50.5)
-    clock.seconds += 0.5
-    assert sight.age() == timedelta(seconds=1)
-
-
-def test_watch_that_is_refused_in_its_first_line_proves_nothing(sight: Sight, clock: Clock) -> None:
-    sight.alive()
-    clock.seconds += 50
-    sight.accepted()
-    sight.expired()
-    clock.seconds += 10
-
-    assert sight.age() == timedelta(seconds=60)
-
-
-def test_watches_that_say_nothing_prove_life_one_after_the_other(sight: Sight, clock: Clock) -> None:
-    sight.alive()
-    for _ in range(3):
-        clock.seconds += 40
-        sight.accepted()
+def test_resource_version_that_is_too_old_ends_an_older_problem(sight: Sight) -> None:
     sight.waiting(Unreachable("gone"))
-
-    assert sight.age() == timedelta(seconds=40)
-
-
-def test_resource_version_that_is_too_old_proves_nothing_and_ends_an_older_problem(
-    sight: Sight, clock: Clock
-) -> None:
-    sight.alive()
-    sight.waiting(Unreachable("gone"))
-    clock.seconds += 50
-    sight.accepted()
-    sight.waiting(Unreachable("gone again"))
     sight.expired()
-    clock.seconds += 10
-
     assert sight.problem == ""
-    assert sight.age() == timedelta(seconds=60)
 
 
 def test_problem_is_logged_when_its_sort_changes(sight: Sight, caplog: pytest.LogCaptureFixture) -> None:

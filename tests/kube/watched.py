@@ -28,7 +28,7 @@ IMPATIENT = ReflectorSettings(
 
 
 def with_silence(silence: timedelta) -> ReflectorSettings:
-    return dataclasses.replace(IMPATIENT, watching=Watching(silence=silence))
+    return dataclasses.replace(IMPATIENT, watching=Watching(proof_every=10 * silence, silence=silence))
 
 
 class Told:

@@ -16,8 +16,7 @@ from tests.kube.faults.following import following
 from tests.kube.faults.scripted_cluster import ScriptedCluster
 from tests.kube.watched import IMPATIENT, with_silence
 
-SECOND = timedelta(seconds=1)
-BRIEF_WATCHES = dataclasses.replace(IMPATIENT, watching=Watching(shortest=SECOND, longest=SECOND))
+BRIEF_WATCHES = dataclasses.replace(IMPATIENT, watching=Watching(proof_every=timedelta(0)))
 QUICKLY_SILENT = with_silence(timedelta(milliseconds=300))
 
 
