@@ -63,8 +63,8 @@ class Freshness:
         return bool(self._awaited)
 
     def was_behind(self, moment: float) -> bool:
-        """Return whether a read of which no stream has told yet was answered before `moment`."""
-        return bool(self._awaited) and self._awaited[0].answered < moment
+        """Return whether a read of which no stream has told yet was answered by `moment`."""
+        return bool(self._awaited) and self._awaited[0].answered <= moment
 
     def _true_as_of(self, moment: float) -> None:
         self.as_of = moment if self.as_of is None else max(self.as_of, moment)

@@ -75,8 +75,8 @@ def test_picture_was_behind_where_a_read_was_answered_before(freshness: Freshnes
     assert not freshness.was_behind(1000.0)
     clock.seconds = 110.0
     freshness.read("9", 105.0)
-    assert freshness.was_behind(111.0)
-    assert not freshness.was_behind(110.0)
+    assert freshness.was_behind(110.0)
+    assert not freshness.was_behind(109.0)
     freshness.listed("9", 112.0)
     assert not freshness.is_behind
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
@@ -55,6 +56,7 @@ async def reflecting(
     label_selector: str = "",
     *,
     resource: Resource | KindName = WIDGETS,
+    clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[tuple[Reflector[Widget], Told]]:
     told = Told()
     reflector = Reflector(
@@ -64,6 +66,7 @@ async def reflecting(
         label_selector=label_selector,
         notify=told.change,
         on_broken=told.on_broken,
+        clock=clock,
         settings=settings,
     )
     running = asyncio.create_task(reflector.run())
