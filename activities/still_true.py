@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from activities.held import Held
 from activities.live_targets import LiveTargets
-from health.failing_acts import AT_ONCE
 from health.global_stop import Stop
 from health.health_check import HealthCheck, InvalidCheckError
 from health.kinds import CHECK_KINDS
@@ -35,9 +34,7 @@ def not_true(message: str) -> Held:
 
 def stale(message: str) -> Held:
     """The error that says that what admitted an act was seen too long ago."""
-    return Held.because(
-        HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=AT_ONCE.total_seconds()
-    )
+    return Held.because(HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=0)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """FailingActs: how an incident backs off while one act after another fails. Pure.
 
 Rule: 5, 10, 20, … 300 s, with jitter, between an act that failed and the next; of what the API server refuses
-at least as long as its hold says. 403 is tried again after a second or two first, because kube-apiserver
-answers so right after its start, and is told to the detector once it lasts half a minute (decision 47). An
-edit of the check or of a template, and a person's `resume`, end the row: the next act is made at once.
+at least as long as its hold says. One that came too late is made anew at once, after another question; 403 is
+tried again after a second or two, because kube-apiserver answers so right after its start, and is told to the
+detector once it lasts half a minute (decision 47); only then these wait as the others. An edit of the check
+or of a template, and a person's `resume`, end the row: the next act is made at once.
 """
 
 from datetime import datetime, timedelta
@@ -67,7 +68,9 @@ def lasts(failing: FailingActs | None, now: datetime) -> bool:
 
 
 def _delay(count: int, hold: Hold, spread: float) -> timedelta:
-    first = timedelta() if hold.reason is not HoldReason.FAILED else FIRST
-    row = first if count == 1 else min(FIRST * 2 ** min(count - 1, _MOST_DOUBLINGS), LONGEST)
+    # What broke off may be a server in trouble; of the others a moment may be all that was wrong.
+    failures = count if hold.reason == HoldReason.FAILED else count - 1
+    doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
+    row = min(FIRST * 2**doublings, LONGEST) if failures else timedelta()
     wait = max(row, min(timedelta(seconds=hold.ask_again_seconds), LONGEST))
     return wait * (1 + spread / 5)

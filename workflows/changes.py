@@ -89,9 +89,9 @@ class Changes(Orders):
         self._remember(may_have_deleted=_may_have_deleted(step, hold))
         if self._memory.failing is None:
             self._seen = seen.model_copy(update={"hold": hold})
-            return
-        # Nobody knows what an act did that broke off: its request may be there. So it asks before it waits.
-        self._seen = None
+        elif hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS):
+            # Nobody knows what an act did that broke off: its request may be there, so it asks before it waits.
+            self._seen = None
 
     def _order_to_act(self, number: int, seen: Observation, fact: Fact, now: datetime) -> ActInput:
         known = self._known(seen, seen.steps[number])
