@@ -90,7 +90,7 @@ class Changes(Orders):
         if self._memory.failing is None:
             self._seen = seen.model_copy(update={"hold": hold})
         elif hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS):
-            # Nobody knows what an act did that broke off: its request may be there, so it asks before it waits.
+            # What an act did that broke off nobody knows: its request may be there, so it asks first.
             self._seen = None
 
     def _order_to_act(self, number: int, seen: Observation, fact: Fact, now: datetime) -> ActInput:
