@@ -15,7 +15,7 @@ from health.references import CheckReference
 from kube.resource import LEASES, MACHINES, NAMESPACES, NODE_HEALTH_CHECKS, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.kube.api_server import CORE, Answer, ApiServer, lines, refused, said
+from tests.kube.api_server import Answer, ApiServer, lines, refused, said
 from tests.kube.conftest import server, transport
 from tests.kube.eventually import eventually
 
@@ -37,7 +37,6 @@ class Eyes:
         self.problems = Problems()
         scope = Scope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
         self.sources = Sources(transport, Picture("test"), scope, self.problems)
-        server.answer("GET", "/api/v1", CORE)
         self._answer(LEASES.path("leases"), EMPTY)
 
     def may_not_read(self, forbidden: Resource) -> None:

@@ -18,7 +18,7 @@ from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.health.samples import condition
-from tests.kube.api_server import CORE, NOT_SERVED, Answer, ApiServer, lines, refused, said
+from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.kube.conftest import server, transport
 from tests.kube.eventually import eventually
 
@@ -50,9 +50,9 @@ class Eyes:
             self.answer(resource.path(), EMPTY)
         self.answer(LEASES.path(NAMESPACE), EMPTY)
 
-    def serve(self, *groups: str, core: Answer = CORE) -> None:
+    def serve(self, *groups: str, nodes: Answer = FAR_AHEAD) -> None:
         """Serve the kinds of these groups, and of the other none."""
-        self._server.answer("GET", "/api/v1", core)
+        self._server.version(NODES.path(), nodes)
         for group, kinds in SERVED.items():
             self._server.answer("GET", group, kinds if group in groups else NOT_SERVED)
 
@@ -223,7 +223,7 @@ async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(eyes: E
 
 @pytest.mark.rule("decision 36", "decision 3")
 async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(eyes: Eyes) -> None:
-    eyes.serve(core=NOT_SERVED)
+    eyes.serve(nodes=NOT_SERVED)
     eyes.answer(OTHERS, EMPTY)
     async with eyes.open():
         await eventually(lambda: any("no API server" in one for one in eyes.problems.sentences), 5)

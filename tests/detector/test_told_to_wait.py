@@ -24,7 +24,7 @@ from kube.resource import EVENTS, LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.health.samples import check_object
-from tests.kube.api_server import CORE, NOT_SERVED, ApiServer, lines, refused, said
+from tests.kube.api_server import NOT_SERVED, ApiServer, lines, refused, said
 from tests.kube.conftest import client, server, transport
 from tests.kube.eventually import eventually
 from tests.slept_time import SleptTime
@@ -49,7 +49,6 @@ async def reporter(server: ApiServer, transport: Transport, client: Client) -> A
     """The reporter of a check that is read from a scripted API server."""
     workers = check_object()
     workers["metadata"]["resourceVersion"] = "5"
-    server.answer("GET", "/api/v1", CORE)
     for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES, LEASES):
         path = resource.path("leases")
         items = [workers] if resource == NODE_HEALTH_CHECKS else []

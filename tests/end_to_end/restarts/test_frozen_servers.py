@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 LASTING = timedelta(seconds=60)
 TO_SEE_AGAIN = timedelta(seconds=35)
-"""Watches that were silent for 40 s are opened anew, after a wait of up to 30 s; then the picture is true."""
+"""Watches are opened anew after a wait of up to 30 s, and proven fresh within four; then all is true."""
 
 
 async def test_incidents_in_every_phase_go_on_after_a_minute_in_which_temporal_was_frozen(

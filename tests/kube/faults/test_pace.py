@@ -13,8 +13,9 @@ import pytest
 from aiohttp import web
 
 from kube.reflector import Reflector
+from kube.resource import NODES
 from kube.transport import Transport
-from tests.kube.api_server import CORE, FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said, text
+from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said, text
 from tests.kube.faults.faults import reset_at_once
 from tests.kube.objects import PATH, WIDGETS, Widget, bookmark, event, failed, listed, widget
 
@@ -125,7 +126,7 @@ SLOW = [
 async def test_fault_that_never_ends_makes_at_most_a_request_a_second(
     server: ApiServer, transport: Transport, time: Virtual, list_answer: Answer, watch_answer: Lasting
 ) -> None:
-    server.answer("GET", "/api/v1", time.logged(CORE))
+    server.version(NODES.path(), time.logged(FAR_AHEAD))
     server.version(PATH, time.logged(FAR_AHEAD))
     server.answer("GET", PATH, time.logged(list_answer))
     server.watch(PATH, time.logged(watch_answer(time)))
