@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 from temporalio.client import Client
@@ -59,11 +59,6 @@ EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
 """How fast Events are written, those of all checks together: in a storm they take turns with requests."""
 
 
-def wall_clock() -> datetime:
-    """The one clock that deadlines are judged by."""
-    return datetime.now(UTC)
-
-
 async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
     async with connected(settings, DETECTOR) as connections:
@@ -80,20 +75,22 @@ class Detector:
     ) -> None:
         self._settings = settings
         self._connections = connections
+        self._now = connections.transport.server_clock.now
+        """The one clock that deadlines are judged by, and that says when something was seen."""
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
-        self._lead_began = wall_clock()
+        self._lead_began = self._now()
         self._picture = Picture(connections.cluster, Guard(connections.metrics))
         self._observe = never_failing(self._observed, self._picture)
         self._sources = self._made_sources()
         self._clock = ClockWatch(connections.transport.server_clock, self._picture.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
-        self._storms = Storms(self._picture, self._sees, wall_clock)
-        self._attempts = Attempts(settings.back_off_limit, self._picture, wall_clock)
+        self._storms = Storms(self._picture, self._sees, self._now)
+        self._attempts = Attempts(settings.back_off_limit, self._picture, self._now)
         self._picture.witness_requests(self._attempts.witness)
         for witness in (Deletions, MarkedTargets):
-            witness(self._picture, self._attempts, self._sources.is_read, wall_clock)
+            witness(self._picture, self._attempts, self._sources.is_read, self._now)
         calls = IncidentCalls(connections.temporal, connections.cluster, self._picture.guard)
         self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
         self._dispatch = self._made_dispatch(calls)
@@ -138,7 +135,7 @@ class Detector:
             self._picture,
             self._observe,
             is_leader=lambda: self._election.is_leader,
-            now=wall_clock,
+            now=self._now,
             problems=self._connections.problems,
         )
 
@@ -151,7 +148,7 @@ class Detector:
             sighting=Sighting(self._picture, self._attempts.before),
             pace=Pace(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
             instance=self._settings.identity,
-            now=wall_clock,
+            now=self._now,
         )
 
     def _register_metrics(self, registry: CollectorRegistry) -> None:
@@ -167,7 +164,7 @@ class Detector:
         registry.register(self._failing_incidents)
         registry.register(MachineCheckMetrics(picture, lambda: self._election.is_leader))
         latency = FailureToRequest(picture, registry)
-        ledger = RequestLedger(series, latency, lambda: self._leads_since, wall_clock)
+        ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
         picture.witness_requests(ledger.witness)
 
     async def run(self) -> None:
@@ -188,7 +185,7 @@ class Detector:
         return self._sources.watched_templates(kind, self._settings.sight_limit)
 
     def _start_leading(self) -> None:
-        self._lead_began = wall_clock()
+        self._lead_began = self._now()
         self._picture.act_findings.clear()
         self._stopped.clear()
         self._leads.set()
@@ -246,6 +243,6 @@ class Detector:
         storm = self._storms.hold(incident.check)
         seen = self._picture.targets.get(incident.check, incident.target.name)
         before = self._attempts.before(TargetName.of(incident.target), seen)
-        now = wall_clock()
+        now = self._now()
         glance = Glance(self._picture, incident, sight, now, storm, before, self._clock.hold())
         return glance.observation()

@@ -5,9 +5,9 @@ says between which two numbers the server's clock is ahead of a monotonic one of
 that. An answer that contradicts what the earlier ones said is believed instead of them: a clock was set, or
 another server answers. Our wall clock takes no part in that, so that setting it shows at once.
 
-The skew that is told is the least that fits: a second and the time of a request never make one up. Our wall
-clock, which NTP keeps better than whole seconds can tell, is corrected only where it is off by more than
-`TOLERANCE`.
+The skew that is told is the least that fits: a second and the time of a request never make one up. By that
+our wall clock is corrected, so that NTP, which keeps it better than whole seconds can tell, is believed where
+it may be right, and the clocks of two processes are not apart by what both are off.
 
 A Date that cannot be read, or that a cache may have kept, is none: nothing changes by it.
 """
@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Self
 
 TOLERANCE = timedelta(seconds=2)
-"""A skew or a step that is no larger may be the resolution of Dates, or a leap second."""
+"""A step that is no larger may be a leap second, or NTP."""
 
 _RESOLUTION_SECONDS = 1.0
 _IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110: servers send no other format
@@ -113,9 +113,9 @@ class ServerClock:
         return timedelta(seconds=self.monotonic() - self._noted_at)
 
     def now(self) -> datetime:
-        """Return the time of day by the server's clock: ours, where that is not off by over `TOLERANCE`."""
+        """Return the time of day by the server's clock: ours, less what it is off for certain."""
         skew, own = self.skew(), self._wall()
-        return own if skew is None or abs(skew) <= TOLERANCE else own - skew
+        return own if skew is None else own - skew
 
     def set_back(self) -> SetBack | None:
         """Return how our wall clock was last set back by over `TOLERANCE`, as far as we saw; None: never.

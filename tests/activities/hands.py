@@ -53,12 +53,13 @@ class Hands:
         asked: ActInput,
         *,
         waited: timedelta = timedelta(),
+        now: Callable[[], datetime] = _now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> ActResult:
         environment = ActivityEnvironment()
         started = environment.info.scheduled_time + waited
         environment.info = replace(environment.info, started_time=started)
-        clock = Clock(_now, monotonic)
+        clock = Clock(now, monotonic)
         taken = steps(self._client, self._discovery, self._leases, self._second_look, clock)
         act = Act(taken, Telling(self._client, "tests", _now))
         return await environment.run(act.act, asked)

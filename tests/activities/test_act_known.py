@@ -147,14 +147,3 @@ async def test_refusal_leaves_the_lease_to_an_incident_that_held_it(world: World
     await world.set_condition("True")
     assert (await hands.act(world.order(holds_lease=True))).hold is not None
     assert await world.lease() is not None
-
-
-@pytest.mark.rule("decision 13/blocked")
-@pytest.mark.parametrize("holds_lease", [True, False])
-async def test_lease_that_was_taken_for_nothing_is_given_back(
-    world: World, hands: Hands, *, holds_lease: bool
-) -> None:
-    times = iter([0.0, 5.1])
-    order = world.order(holds_lease=holds_lease)
-    assert (await hands.act(order, monotonic=lambda: next(times))).hold is not None
-    assert (await world.lease() is not None) is holds_lease

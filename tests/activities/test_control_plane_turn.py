@@ -7,12 +7,17 @@ import pytest
 
 from health.observation import HoldReason
 from kube.lease import CONTROL_PLANE_TURN
+from kube.resource import LEASES
+from kube.transport import Transport
+from tests.activities.clocks import Clocks, Lingering
 from tests.activities.hands import Hands
 from tests.activities.world import World
 from workflows.contracts import ActResult, CleanUpInput, RenewInput
 
 pytestmark = pytest.mark.cluster
 
+LATE = timedelta(seconds=3)
+"""Twice, for both Leases, is too late to act, and not so late that Temporal has given the act up."""
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
 
@@ -130,10 +135,14 @@ async def test_turn_of_another_node_is_not_given_back(first: World, second: Worl
     assert await holder(first) == sign(first)
 
 
-async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(first: World, hands: Hands) -> None:
-    times = iter([0.0, 5.1])
-    result = await hands.act(first.order(), monotonic=lambda: next(times))
+async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(
+    first: World, worker_transport: Transport
+) -> None:
+    clocks = Clocks()
+    hands = Hands(worker_transport, client=Lingering(worker_transport, LEASES, clocks, LATE, LATE))
+    result = await hands.act(first.order(seen_at=clocks.wall), now=clocks.now, monotonic=clocks.monotonic)
     assert result.hold is not None
+    assert await first.lease() is None
     assert await first.turn() is None
 
 

@@ -239,16 +239,6 @@ async def test_machine_whose_lease_another_holds_is_left_to_it(
     assert lease["holderIdentity"] == "somebody"
 
 
-@pytest.mark.rule("decision 4")
-async def test_machine_of_a_look_that_took_too_long_stays(machine_world: MachineWorld, hands: Hands) -> None:
-    times = iter([0.0, 5.1])
-    result = await hands.act(machine_world.order(), monotonic=lambda: next(times))
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.NOT_TRUE
-    assert not await machine_world.is_being_deleted()
-    assert await machine_world.machine_lease() is None
-
-
 @pytest.mark.rule("MHC A.1/event/MachineDeletionFailed", "decision 15")
 async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
     machine_world: MachineWorld, worker_transport: Transport

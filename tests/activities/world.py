@@ -198,7 +198,7 @@ class World:
         return holder_of(self.incident.check)
 
     def order(self, **changes: object) -> ActInput:
-        """What an incident orders that saw the world as it was made."""
+        """What an incident orders that sees the world now as it was made."""
         template = TemplateReference(
             api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
         )
@@ -207,6 +207,7 @@ class World:
             run_id="run-1",
             step=Step(template=template),
             fact=Fact(condition="Ready", status="False", since=SINCE),
+            seen_at=datetime.now(UTC),
             generation=1,
         )
         return asked.model_copy(update=changes)

@@ -114,16 +114,29 @@ def test_what_is_known_is_never_empty(least: float, width: float, other: float, 
     assert both == newer or both.least <= both.most or both != both  # noqa: PLR0124  of NaN
 
 
-@pytest.mark.parametrize(
-    ("skew", "corrected"), [(0, 0), (1.9, 0), (-1.9, 0), (40, 40), (-40, -40), (3600, 3600)]
-)
-def test_own_clock_is_corrected_where_it_is_off_by_more_than_the_tolerance(
-    skew: float, corrected: float
-) -> None:
+@pytest.mark.parametrize("skew", [0, 0.9, -0.9, 1.9, -1.9, 40, -40, 3600, -3600])
+def test_own_clock_is_corrected_by_what_it_is_off_for_certain(skew: float) -> None:
     machine = Machine(skew)
     machine.ask()
-    own = machine.wall
-    assert own - machine.clock.now() == pytest.approx(timedelta(seconds=corrected), abs=RESOLUTION)
+    assert machine.wall - machine.clock.now() == machine.known_skew()
+    assert abs(machine.clock.now() - machine.server) <= RESOLUTION
+
+
+def test_own_clock_that_may_be_right_is_believed() -> None:
+    machine = Machine(0.9)
+    machine.seconds += 0.95
+    machine.ask()
+    assert machine.clock.now() == machine.wall
+
+
+def test_clocks_of_two_processes_are_not_apart_by_what_both_are_off() -> None:
+    ahead, behind = Machine(1.9), Machine(-1.9)
+    for machine in (ahead, behind):
+        for _ in range(20):
+            machine.seconds += 7.1
+            machine.ask()
+    assert abs(ahead.clock.now() - ahead.server) <= timedelta(seconds=0.1)
+    assert abs(behind.clock.now() - behind.server) <= timedelta(seconds=0.1)
 
 
 def test_nothing_is_known_before_the_first_answer_and_own_clock_counts() -> None:
