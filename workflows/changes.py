@@ -97,7 +97,7 @@ class Changes(Orders):
         known = self._known(seen, seen.steps[number])
         return ActInput(
             incident=self._incident,
-            run_id=workflow.info().run_id,
+            run_id=workflow.info().original_execution_run_id,
             step=seen.steps[number],
             fact=fact,
             seen_at=seen.seen_at,

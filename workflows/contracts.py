@@ -39,6 +39,7 @@ class ActInput(Frozen):
 
     incident: IncidentReference
     run_id: str
+    """The run, as it was named before any reset: what is made anew after one meets its own request."""
     step: Step
     fact: Fact
     seen_at: datetime | None = None

@@ -8,11 +8,13 @@ from typing import Any
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.api.update.v1 import UpdateRef
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkflowExecutionResponse,
     PollWorkflowExecutionUpdateRequest,
+    ResetWorkflowExecutionRequest,
 )
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
@@ -24,6 +26,7 @@ from health.incident_result import IncidentResult
 from health.memory import Memory
 from health.moves import Outcome, Phase
 from health.observation import Observation
+from runtime import search_attributes
 from tests.outcome import result_of
 from tests.workflows.fake_cluster import FakeCluster
 from tests.workflows.sandbox import workflow_runner
@@ -57,16 +60,17 @@ class IncidentDriver:
     def handle(self) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(self.reference.workflow_id)
 
-    async def start(self, sight: Observation | None = None) -> None:
-        """What the detector does when it sees an unhealthy node."""
+    async def start(self, sight: Observation | None = None, *, under_way: timedelta = timedelta()) -> None:
+        """What the detector does when it sees an unhealthy node; `under_way` is how long the call took."""
         if sight is not None:
             self.cluster.sight = sight
         now = await self.now() if self._runs else datetime.now(UTC)
-        answer = self.cluster.answer().model_copy(update={"seen_at": now})
+        answer = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
         await self._calls.start(self.reference, answer)
         description = await self.handle.describe()
         if description.run_id not in self._runs:
-            self.cluster.note("answered", description.start_time, is_admitted=answer.is_admitted)
+            told = description.start_time - under_way
+            self.cluster.note("answered", told, is_admitted=answer.is_admitted)
         self._runs.add(description.run_id)
 
     async def sees(self, sight: Observation) -> None:
@@ -77,13 +81,40 @@ class IncidentDriver:
     async def carry_on(self, memory: Memory, sight: Observation) -> None:
         """Start as the run before does that continues as new."""
         self.cluster.sight = sight
+        await self.start_bare(RemediationInput(incident=self.reference, memory=memory))
+
+    async def start_bare(self, told: RemediationInput) -> None:
+        """Start with nothing but an input, as the Temporal UI does with a copy: no signal, no memo."""
         await self.client.start_workflow(
             WORKFLOW,
-            RemediationInput(incident=self.reference, memory=memory),
+            told,
             id=self.reference.workflow_id,
             task_queue=hands_queue(self.name),
+            search_attributes=search_attributes.of_incident(self.reference),
         )
         self._runs.add((await self.handle.describe()).run_id)
+
+    async def told(self) -> RemediationInput:
+        """The input of the latest run."""
+        started = (await self.events())[0].workflow_execution_started_event_attributes
+        (told,) = await self.client.data_converter.decode(started.input.payloads, [RemediationInput])
+        return RemediationInput.model_validate(told)
+
+    async def events(self) -> list[HistoryEvent]:
+        """The history of the latest run."""
+        return list((await self.handle.fetch_history()).events)
+
+    async def reset(self, to: int) -> None:
+        """Begin a new run at the workflow task whose end is this event, as the Temporal UI does."""
+        await self.client.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=self.client.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=self.reference.workflow_id),
+                reason="a test",
+                workflow_task_finish_event_id=to,
+                request_id=f"reset-{to}",
+            )
+        )
 
     async def wake_until_continued(self) -> None:
         """Wake it until its history is so long that it goes on in a new run."""

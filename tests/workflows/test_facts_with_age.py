@@ -1,0 +1,181 @@
+"""What an incident is told is as old as the moment at which it was seen, whatever became of the message."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+
+from health.moves import Outcome, Phase
+from health.observation import Observation
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.settling import settle
+from tests.workflows.sights import expired, healthy, held, waiting
+from workflows.contracts import FRESH
+from workflows.messages import HoldOrder, RemediationInput
+
+pytestmark = pytest.mark.rule("decision 4")
+
+RETRIED = timedelta(seconds=10)
+"""For so long a client of Temporal may try to start a workflow."""
+A_DAY = timedelta(days=1)
+TOO_OLD = FRESH + timedelta(seconds=1)
+
+Wake = Callable[[IncidentDriver], Awaitable[None]]
+
+
+async def _look(incident: IncidentDriver) -> None:
+    await incident.sees(expired())
+
+
+async def _start(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+
+
+async def test_start_that_was_under_way_for_ten_seconds_is_asked_about_and_not_acted_on(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    await incident.start(expired(), under_way=RETRIED)
+    incident.cluster.sight = waiting()
+    async with incident.eyes(), incident.hands():
+        await incident.happens("observe")
+        await settle(incident)
+    assert (incident.cluster.count("observe"), incident.cluster.attempts) == (1, [])
+
+
+async def test_wake_up_that_comes_with_a_start_costs_no_question(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await settle(incident)
+    types = [event.event_type for event in await incident.events()]
+    assert types.count(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED) == 1
+    assert await incident.queued() == ["act"]
+
+
+@pytest.mark.parametrize("sight", [expired(), held()], ids=["by-the-start", "by-an-answer"])
+async def test_act_is_told_when_what_admits_it_was_seen(incident: IncidentDriver, sight: Observation) -> None:
+    before = datetime.now(UTC)
+    await incident.start(sight)
+    if sight.hold is not None:
+        before = datetime.now(UTC)
+        await incident.sees(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    (asked,) = incident.cluster.acts
+    assert asked.seen_at is not None
+    assert before <= asked.seen_at <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("wake", [_look, _start], ids=["look", "start"])
+async def test_copy_of_a_start_asks_a_day_later_and_its_first_look_wakes_it(
+    incident: IncidentDriver, wake: Wake
+) -> None:
+    yesterday = expired().model_copy(update={"seen_at": datetime.now(UTC) - A_DAY})
+    incident.cluster.sight = held()
+    await incident.start_bare(RemediationInput(incident=incident.reference, observation=yesterday))
+    await incident.reaches(Phase.HELD)
+    assert incident.cluster.attempts == []
+
+    await wake(incident)
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("observe") == 2
+
+
+async def test_copy_of_a_run_that_was_carried_on_begins_without_the_memory_of_that_run(
+    long_incident: IncidentDriver,
+) -> None:
+    incident = long_incident
+    await incident.start(held())
+    await incident.hold(HoldOrder(reason="disk swap"))
+    await incident.wake_until_continued()
+    told = await incident.told()
+    assert told.memory.held
+    await incident.handle.terminate()
+
+    incident.cluster.note("resume", datetime.now(UTC))  # the order is of the run that is over
+    incident.cluster.sight = expired()
+    await incident.start_bare(told)
+    await incident.reaches(Phase.REMEDIATING)
+    assert not (await incident.state()).memory.held
+
+
+async def _act_after_an_answer(incident: IncidentDriver) -> None:
+    await incident.start(held())
+    await incident.reaches(Phase.HELD)
+    await incident.sees(expired())
+    await incident.reaches(Phase.REMEDIATING)
+    await settle(incident)
+
+
+@pytest.mark.parametrize("after", ["observe", "act"])
+async def test_run_that_is_reset_asks_anew_and_makes_no_second_request(
+    bare_incident: IncidentDriver, after: str
+) -> None:
+    incident = bare_incident
+    async with incident.eyes():
+        async with incident.hands():
+            await _act_after_an_answer(incident)
+        await incident.reset(await _task_after(incident, after))
+        await incident.pass_time(TOO_OLD)
+        async with incident.hands():
+            await incident.reaches(Phase.REMEDIATING)
+            await incident.happens("observe", 2)
+            assert incident.cluster.count("act") == incident.cluster.count("created") == 1
+            await incident.sees(healthy())
+            assert await incident.outcome() is Outcome.REMEDIATED
+
+
+async def test_run_that_is_reset_to_its_start_asks_and_finds_that_its_node_has_recovered(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    async with incident.eyes():
+        async with incident.hands():
+            await incident.start(expired())
+            await incident.reaches(Phase.REMEDIATING)
+            await incident.sees(healthy())
+            assert await incident.outcome() is Outcome.REMEDIATED
+        await incident.reset(_end_of_task(await incident.events()))
+        await incident.pass_time(TOO_OLD)
+        async with incident.hands():
+            assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("act") == 1
+
+
+async def test_run_that_is_reset_in_the_middle_of_its_act_asks_for_the_same_request(
+    incident: IncidentDriver,
+) -> None:
+    gate = incident.cluster.gates["act"]
+    gate.close()
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.reset(_end_of_task(await incident.events()))
+    await incident.happens("act", 2)
+    gate.open()
+    await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("created") == 1
+    first, second = incident.cluster.attempts
+    assert (first.run_id, first.step) == (second.run_id, second.step)
+
+
+async def _task_after(incident: IncidentDriver, activity: str) -> int:
+    """The end of the workflow task that reads the first answer of an activity."""
+    events = await incident.events()
+    scheduled = next(
+        event.event_id
+        for event in events
+        if event.activity_task_scheduled_event_attributes.activity_type.name == activity
+    )
+    answered = next(
+        event.event_id
+        for event in events
+        if event.activity_task_completed_event_attributes.scheduled_event_id == scheduled
+    )
+    return _end_of_task(events[answered:])
+
+
+def _end_of_task(events: list[HistoryEvent]) -> int:
+    """The end of the first workflow task among these."""
+    ends = (event for event in events if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+    return next(ends).event_id
