@@ -28,9 +28,7 @@ class Etcd:
             KubernetesError: the API server could not be asked.
 
         """
-        try:
-            await self._discovery.resource(*_OPENSHIFT)
-        except KindUnknown:
+        if not await self._is_openshift():
             return
         budgets = await self._client.list(_BUDGETS, NAMESPACE)
         pods = await self._client.list(_PODS, NAMESPACE)
@@ -41,3 +39,11 @@ class Etcd:
         )
         if why:
             raise Held.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+    async def _is_openshift(self) -> bool:
+        """One 404 says nothing: an API server that starts knows its custom resources later than itself."""
+        try:
+            await self._discovery.resource(*_OPENSHIFT)
+        except KindUnknown:
+            return await self._discovery.served_now(*_OPENSHIFT) is not None
+        return True

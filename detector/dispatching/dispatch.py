@@ -31,11 +31,14 @@ from health.references import CheckReference, IncidentReference
 from runtime.insisting import insist, one_sentence
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
+from runtime.temporal_trouble import is_silence
 from workflows.contracts import FRESH
 
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
 LONGEST_BACK_OFF_SECONDS = 10.0
+REFUSED_SECONDS = 10.0
+"""After which a call is tried again that Temporal refused, for a reason of this one incident."""
 ALL_SEEN = timedelta(seconds=45)
 """No watch that works is silent for longer: what is still seen so long after its end is there."""
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
@@ -143,11 +146,17 @@ class Dispatch:
                 self._queue.done(incident)
 
     async def _try_to_call(self, incident: IncidentReference, failures: int) -> int:
-        """Call it; answers how many calls in a row have failed."""
+        """Call it; answers how many calls in a row Temporal did not answer.
+
+        What it refuses of one incident is tried again later, and keeps no caller from the others.
+        """
         try:
             await self._call(incident)
         except RPCError as error:
             self._problems.report("dispatch", one_sentence(error))
+            if not (is_silence(error) or error.status is RPCStatusCode.RESOURCE_EXHAUSTED):
+                asyncio.get_running_loop().call_later(REFUSED_SECONDS, self._consider_again, incident)
+                return 0
             await asyncio.sleep(_back_off(failures + 1))
             self._consider(incident)
             return failures + 1
@@ -189,6 +198,10 @@ class Dispatch:
             self._reconsider(incident)
             return
         asyncio.get_running_loop().call_later(ALL_SEEN.total_seconds(), self._reconsider, incident)
+
+    def _consider_again(self, incident: IncidentReference) -> None:
+        if self._is_leading:
+            self._consider(incident)
 
     def _reconsider(self, incident: IncidentReference) -> None:
         """Start it again if a request is still there, which nobody takes care of."""

@@ -9,7 +9,7 @@ import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.glance import Glance, Sight
-from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.dispatch import CALLS_AT_ONCE, Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from health.observation import Observation
 from health.references import IncidentReference
@@ -28,12 +28,15 @@ class NotedCalls(IncidentCalls):
         self.names: list[str] = []
         self.looked = 0
         self.has_ended = False
+        self.refused: set[str] = set()
 
     @property
     def started(self) -> int:
         return len(self.names)
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:  # noqa: ARG002  for any
+        if incident.target.name in self.refused:
+            raise RPCError("the id is too long", RPCStatusCode.INVALID_ARGUMENT, b"")
         self.names.append(incident.target.name)
         self.has_ended = False
 
@@ -122,3 +125,16 @@ async def test_node_that_fails_again_gets_an_incident_at_once(detector: Detector
     detector.calls.has_ended = True
     detector.cluster.node(NODE, ready="Unknown")
     await eventually(lambda: detector.calls.started == 2)
+
+
+async def test_incident_that_temporal_refuses_for_good_keeps_no_other_from_being_started() -> None:
+    made = Detector()
+    made.cluster.check(minHealthy=0)
+    made.calls.refused = {f"bad-{number}" for number in range(CALLS_AT_ONCE)}
+    leading = asyncio.create_task(made.dispatch.lead())
+    for name in (*sorted(made.calls.refused), "good"):
+        made.fail(name)
+    await eventually(lambda: made.calls.names == ["good"], 1)
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
