@@ -40,7 +40,7 @@ LONGEST_BACK_OFF_SECONDS = 10.0
 REFUSED_SECONDS = 10.0
 """After which a call is tried again that Temporal refused, for a reason of this one incident."""
 ALL_SEEN = timedelta(seconds=45)
-"""No watch that works is silent for longer: what is still seen so long after its end is there."""
+"""By then every watch that works was proven fresh: what is still seen so long after its end is there."""
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """What an incident makes on an admission is seen by then: two seconds for clocks, one for the watch."""
 VISIBLE_AFTER = timedelta(seconds=30)
