@@ -173,12 +173,24 @@ class Observation(Frozen):
         """Whether an admission or a running timer was told too long ago to go by it (decision 4).
 
         A worker may be down between an answer and the task that reads it. What else was seen stays true
-        until a look says otherwise.
+        until a look says otherwise; so does an admission that was acted on, while the remediator is at work.
         """
         if self.answered_at is None:
             return False
-        is_timed = self.is_admitted or self.state is TargetState.WAITING
+        is_timed = self.state is TargetState.WAITING or (
+            self.is_admitted and not self.has_remediator_at_work(now)
+        )
         return is_timed and now - self.answered_at >= fresh
+
+    def has_remediator_at_work(self, now: datetime) -> bool:
+        """Whether its incident waits for a remediator, and for no admission.
+
+        By the times and reports of its requests: the mark of one that is over may be impossible to write.
+        """
+        plan = Plan(self.steps)
+        return bool(self.requests) and not any(
+            one.succeeded or plan.is_over(one, now) for one in self.requests
+        )
 
 
 def is_news(told: Observation, now: Observation) -> bool:
@@ -243,12 +255,7 @@ def _has_another_chance(told: Observation, now: Observation) -> bool:
 
 
 def _is_remediator_at_work(now: Observation) -> bool:
-    """Whether the incident waits for a remediator, and for no admission.
-
-    By the times and reports of its requests: the mark of one that is over may be impossible to write.
-    """
-    plan, at = Plan(now.steps), now.seen_at or _BEFORE_ALL
-    return bool(now.requests) and not any(one.succeeded or plan.is_over(one, at) for one in now.requests)
+    return now.has_remediator_at_work(now.seen_at or _BEFORE_ALL)
 
 
 def _lost_a_request(told: Observation, now: Observation) -> bool:

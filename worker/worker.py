@@ -36,7 +36,9 @@ GRACE = ACT.start_to_close + timedelta(seconds=2)
 """How long a worker that is told to end lets its activities finish: an act is never cut short."""
 CACHED_INCIDENTS = 5_000
 """A matter of memory, about 50 KB each: what is not cached is replayed for each task and query."""
-STICKY = timedelta(seconds=1)
+STICKY = timedelta(seconds=5)
+"""A killed worker keeps its workflows to itself for so long; one that is merely busy for longer loses them to a
+replay, which makes it busier: after 1 s a storm of 100 took three times as long."""
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 
@@ -71,7 +73,6 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
         workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
         activity_task_poller_behavior=PollerBehaviorAutoscaling(),
         graceful_shutdown_timeout=GRACE,
-        # A killed worker keeps its workflows to itself for so long: by default ten seconds.
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_cached_workflows=CACHED_INCIDENTS,
     )
