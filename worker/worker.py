@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from temporalio.client import Client as TemporalClient
-from temporalio.worker import PollerBehaviorAutoscaling, UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Act, steps
 from activities.clean_up import CleanUp
@@ -37,8 +37,11 @@ GRACE = ACT.start_to_close + timedelta(seconds=2)
 CACHED_INCIDENTS = 5_000
 """A matter of memory, about 50 KB each: what is not cached is replayed for each task and query."""
 STICKY = timedelta(seconds=5)
-"""A killed worker keeps its workflows to itself for so long; one that is merely busy for longer loses them to a
+"""A killed worker keeps its workflows to itself for so long; one that is busy for longer loses them to a
 replay, which makes it busier: after 1 s a storm of 100 took three times as long."""
+POLLERS = 10
+"""Of each kind of task. The SDK can scale their number by itself; in storms on a busy machine tasks were lost
+then, and missed by Temporal only after ten seconds (seen with 1.35, in three of nine)."""
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 
@@ -70,8 +73,8 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
         interceptors=[Counting(Tally(connections.metrics))],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (docs/decisions/0015).
         workflow_runner=UnsandboxedWorkflowRunner(),
-        workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
-        activity_task_poller_behavior=PollerBehaviorAutoscaling(),
+        workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
+        activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         graceful_shutdown_timeout=GRACE,
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_cached_workflows=CACHED_INCIDENTS,
