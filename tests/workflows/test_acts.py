@@ -11,6 +11,7 @@ import pytest
 from health.moves import Outcome, Phase
 from health.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.settling import settle
 from tests.workflows.sights import expired, healthy
 from workflows.contracts import FRESH
 
@@ -93,6 +94,7 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
                 request = incident.cluster.put_request()
                 incident.cluster.note("created", request.created)
         async with incident.hands():
+            await settle(incident)  # Temporal gives the act up when its time is over
             if not has_created:
                 await incident.reaches(Phase.HELD)
                 await incident.pass_time(ASKS_AGAIN)
@@ -112,6 +114,7 @@ async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_th
             incident.cluster.leased_since = await incident.now()
         await incident.sees(healthy())
         async with incident.hands():
+            await settle(incident)
             assert await incident.outcome() is Outcome.RECOVERED
     assert incident.cluster.count("clean_up") == 1
     assert not incident.cluster.is_leased

@@ -12,6 +12,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from tests.workflows.fake_cluster import FakeCluster
+from worker.worker import STICKY
 from workflows.contracts import ACT, hands_queue
 from workflows.remediation import Remediation
 
@@ -26,6 +27,7 @@ async def main(address: str, namespace: str, cluster_name: str) -> None:
         workflows=[Remediation],
         activities=cluster.hands,
         workflow_runner=UnsandboxedWorkflowRunner(),
+        sticky_queue_schedule_to_start_timeout=STICKY,
     ):
         await cluster.gates[ACT.name].entered.wait()
         sys.stdout.write("acting\n")
