@@ -1,4 +1,4 @@
-"""SlowCreate: an admission webhook that holds the creation of requests back until the test lets them go.
+"""SlowCreate: an admission webhook that holds the creation of an object back until the test lets it go.
 
 So a create is really in flight: sent by the worker, received by the API server, not stored yet.
 """
@@ -21,6 +21,7 @@ from cryptography.x509.oid import NameOID
 from devcluster.polling import until
 from kube.client import Client
 from kube.resource import Object, Resource
+from tests.end_to_end.world import REQUESTS
 from tests.ports import free_port
 
 WEBHOOKS = Resource(
@@ -29,7 +30,6 @@ WEBHOOKS = Resource(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
-NAME = "slow-create.test"
 
 
 class SlowCreate:
@@ -61,8 +61,10 @@ class SlowCreate:
 
 
 @asynccontextmanager
-async def slow_create(client: Client, target: str, directory: Path) -> AsyncIterator[SlowCreate]:
-    """Hold creates of the request of one target back for the time of the block."""
+async def slow_create(
+    client: Client, name: str, directory: Path, of: Resource = REQUESTS
+) -> AsyncIterator[SlowCreate]:
+    """Hold creates of objects of one name back for the time of the block: of the request of a target."""
     slow = SlowCreate()
     certificate = _certificate(directory)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -73,39 +75,41 @@ async def slow_create(client: Client, target: str, directory: Path) -> AsyncIter
     await runner.setup()
     port = free_port()
     await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
-    await client.create(WEBHOOKS, _configuration(target, port, certificate.read_bytes()))
+    configuration = _configuration(of, name, port, certificate.read_bytes())
+    await client.create(WEBHOOKS, configuration)
     try:
         yield slow
     finally:
         slow.let_go()
-        await client.delete(WEBHOOKS, NAME)
+        await client.delete(WEBHOOKS, configuration["metadata"]["name"])
         await runner.cleanup()
 
 
-def _configuration(target: str, port: int, certificate: bytes) -> Object:
+def _configuration(of: Resource, name: str, port: int, certificate: bytes) -> Object:
+    group, _, version = of.api_version.partition("/")
     rule = {
-        "apiGroups": ["demo.paramedic.dev"],
-        "apiVersions": ["v1"],
+        "apiGroups": [group],
+        "apiVersions": [version],
         "operations": ["CREATE"],
-        "resources": ["powercycleremediations"],
+        "resources": [of.plural],
     }
     webhook = {
-        "name": f"{NAME}.paramedic.dev",
+        "name": f"{of.plural}.slow-create.test",
         "clientConfig": {
             "url": f"https://127.0.0.1:{port}/",
             "caBundle": base64.b64encode(certificate).decode(),
         },
         "rules": [rule],
-        "matchConditions": [{"name": "target", "expression": f"object.metadata.name == '{target}'"}],
+        "matchConditions": [{"name": "name", "expression": f"object.metadata.name == '{name}'"}],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": 20,
+        "timeoutSeconds": 30,
         "failurePolicy": "Fail",
     }
     return {
         "apiVersion": WEBHOOKS.api_version,
         "kind": WEBHOOKS.kind,
-        "metadata": {"name": NAME},
+        "metadata": {"name": f"slow-{of.plural}.test"},
         "webhooks": [webhook],
     }
 

@@ -1,4 +1,4 @@
-"""TcpProxy: the way to an API server, which a test can break: reset, refused, silent, or cut in the middle.
+"""TcpProxy: the way to a server, which a test can break: reset, refused, slow, silent, or cut in the middle.
 
 It passes bytes on and understands none; with `upstream_tls` it takes the TLS off, so that the cut is certain
 to go through a line and not only through a record of TLS.
@@ -8,8 +8,9 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -24,7 +25,12 @@ _PIECE_BYTES = 64 * 1024
 class TcpProxy:
     """On loopback, or on the socket that it is given; `stop` and `start` keep the port."""
 
-    def __init__(self, server: str, upstream_tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        server: str,
+        upstream_tls: ssl.SSLContext | None = None,
+        latency: timedelta = timedelta(),
+    ) -> None:
         parts = urlsplit(server)
         self._upstream = (parts.hostname, parts.port)
         self._upstream_tls = upstream_tls
@@ -32,9 +38,13 @@ class TcpProxy:
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._upstreams: set[asyncio.StreamWriter] = set()
+        self._is_silent = False
         self._flows = asyncio.Event()
         self._flows.set()
         self._cuts_next = False
+        self._latency = latency.total_seconds()
+        self._holds_when: tuple[Callable[[bytes], bool], asyncio.Event] | None = None
         self.accepted = 0
 
     async def __aenter__(self) -> Self:
@@ -74,9 +84,21 @@ class TcpProxy:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
             writer.transport.abort()
 
+    def hang_up(self) -> None:
+        """Break off towards the server, for good; clients get what it has said, and are not told."""
+        self._is_silent = True
+        for writer in self._upstreams:
+            writer.transport.abort()
+
     def hold(self) -> None:
         """Pass nothing on any more, while all connections live."""
         self._flows.clear()
+
+    def hold_when(self, is_due: Callable[[bytes], bool]) -> asyncio.Event:
+        """Hold, and set the event, when such a piece of an answer has come; it is the first that is held."""
+        held = asyncio.Event()
+        self._holds_when = is_due, held
+        return held
 
     def let_go(self) -> None:
         """Pass on again, and first what was held."""
@@ -122,16 +144,22 @@ class TcpProxy:
         await flows.wait()
         host, port = self._upstream
         async with _connection(host, port, self._upstream_tls) as (from_server, to_server):
+            self._upstreams.add(to_server)
             pumps = [
                 asyncio.create_task(self._pump(reader, to_server, flows)),
                 asyncio.create_task(self._pump(from_server, writer, flows, is_answer=True)),
             ]
             try:
                 await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+                if self._is_silent:
+                    await asyncio.wait(pumps[1:])
             finally:
+                self._upstreams.discard(to_server)
                 for pump in pumps:
                     pump.cancel()
                 await asyncio.gather(*pumps, return_exceptions=True)
+        if self._is_silent:
+            await asyncio.Event().wait()
 
     async def _pump(
         self,
@@ -142,7 +170,11 @@ class TcpProxy:
         is_answer: bool = False,
     ) -> None:
         while piece := await reader.read(_PIECE_BYTES):
+            if is_answer:
+                self._hold_if_due(piece)
             await flows.wait()
+            if self._latency:
+                await asyncio.sleep(self._latency)
             if is_answer and self._cuts_next:
                 self._cuts_next = False
                 writer.write(piece[: len(piece) // 2])
@@ -150,6 +182,15 @@ class TcpProxy:
                 return
             writer.write(piece)
             await writer.drain()
+
+    def _hold_if_due(self, piece: bytes) -> None:
+        if self._holds_when is None:
+            return
+        is_due, held = self._holds_when
+        if is_due(piece):
+            self._holds_when = None
+            self.hold()
+            held.set()
 
 
 @asynccontextmanager

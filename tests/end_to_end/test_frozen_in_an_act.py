@@ -1,0 +1,133 @@
+"""A worker that is frozen in its acts, while a person orders to stop, and another worker obeys."""
+
+import asyncio
+import re
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from kube.resource import LEASES
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.processes import OurProcess, our_process
+from tests.end_to_end.slow_create import slow_create
+from tests.end_to_end.world import World
+from tests.kube.faults.tcp_proxy import TcpProxy
+from tests.samples_of_metrics import named, series
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+Check = Callable[[], Awaitable[bool]]
+
+LATENCY = timedelta(milliseconds=40)
+GZIP = b"\x1f\x8b\x08"
+STALE = series("paramedic_acts_total", result="Held", reason="StaleFacts")
+LONG_AGO = timedelta(minutes=1)
+PATIENCE, SECONDS = timedelta(seconds=30), timedelta(seconds=10)
+
+
+@pytest.fixture
+async def successor(
+    cluster_name: str,
+    world: World,  # noqa: ARG001  it ends later
+    control_plane: ControlPlane,
+    temporal_server: TemporalServer,
+    tmp_path: Path,
+) -> AsyncIterator[OurProcess]:
+    """Another worker, not started yet."""
+    worker = our_process("worker", cluster_name, control_plane, temporal_server, tmp_path, alias="successor")
+    yield worker
+    await worker.stop()
+
+
+def _is_order_to_act(piece: bytes) -> bool:
+    """Whether it is a task of a worker to act: nothing else that comes to one has this word in it."""
+    return any(b'"holds_lease"' in message for message in _messages(piece))
+
+
+def _messages(piece: bytes) -> Iterator[bytes]:
+    """What Temporal has compressed in it."""
+    for start in re.finditer(GZIP, piece):
+        with suppress(zlib.error):
+            yield zlib.decompressobj(wbits=31).decompress(piece[start.start() :])
+
+
+async def _in_time(waited_for: Awaitable[object]) -> None:
+    async with asyncio.timeout(PATIENCE.total_seconds()):
+        await waited_for
+
+
+async def _fail(world: World, node: str) -> None:
+    await world.set_ready(node, "Unknown", datetime.now(UTC) - LONG_AGO)
+
+
+def _has_appeared(world: World, node: str) -> Check:
+    async def has_appeared() -> bool:
+        return world.requests.created(node) == 1
+
+    return has_appeared
+
+
+def _have_ended(worker: OurProcess, acts: int) -> Check:
+    async def have_ended() -> bool:
+        return sum(named(await worker.metrics(), "paramedic_acts_total").values()) == acts
+
+    return have_ended
+
+
+@pytest.mark.rule("decision 4", "decision 41", "decision 41/late")
+async def test_worker_that_was_frozen_in_its_acts_makes_no_request_after_another_has_obeyed_an_abort(
+    world: World,
+    paramedic: Paramedic,
+    successor: OurProcess,
+    temporal_server: TemporalServer,
+    tmp_path: Path,
+) -> None:
+    """Before it had read the order, between the second look and the request, and with the request sent."""
+    worker = paramedic.worker
+    unread, leasing, requesting = nodes = await world.add_nodes(3)
+    await world.add_check()
+    async with AsyncExitStack() as stack:
+        line = await stack.enter_async_context(TcpProxy(f"http://{temporal_server.address}", latency=LATENCY))
+        worker.environment["TEMPORAL_ADDRESS"] = line.address
+        lease = await stack.enter_async_context(
+            slow_create(world.client, f"node-{leasing}", tmp_path, of=LEASES)
+        )
+        request = await stack.enter_async_context(slow_create(world.client, requesting, tmp_path))
+        await paramedic.start()
+
+        await asyncio.gather(_fail(world, leasing), _fail(world, requesting))
+        await asyncio.gather(lease.until_in_flight(), request.until_in_flight())
+        is_on_its_way = line.hold_when(_is_order_to_act)
+        await _fail(world, unread)
+        await _in_time(is_on_its_way.wait())
+        worker.freeze()
+        line.let_go()
+        line.hang_up()  # or Temporal would go on giving it tasks, each for ten seconds
+        lease.let_go()
+
+        await successor.start_ready()
+        aborts = [(await world.workflow(node)).execute_update("abort") for node in nodes]
+        await _in_time(asyncio.gather(*aborts))
+        for node in nodes:
+            await world.until_phase(node, "LeftAlone")
+        await world.until_clean(*nodes)
+        assert [world.requests.created(node) for node in nodes] == [0, 0, 0]
+
+        request.let_go()
+        world.patience = SECONDS
+        await world.until(_has_appeared(world, requesting), "the request that was sent is not there")
+        await world.until_clean(*nodes)
+
+        worker.thaw()
+        await world.until(_have_ended(worker, len(nodes)), "an act never ends")
+        assert (await worker.metrics())[STALE] == 1
+        await world.until_clean(*nodes)
+    assert [world.requests.created(node) for node in nodes] == [0, 0, 1]
+    for node in nodes:
+        await world.until_phase(node, "LeftAlone")
