@@ -125,4 +125,4 @@ class Asking:
             return dataclasses.replace(sight, problem=one_sentence(error))
         except ValidationError:
             return dataclasses.replace(sight, problem=OTHER_VERSION)
-        return dataclasses.replace(sight, outcome=result.outcome)
+        return dataclasses.replace(sight, outcome=result.outcome, reason=result.reason)

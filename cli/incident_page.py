@@ -13,6 +13,7 @@ from cli.incident_sight import IncidentSight
 from cli.links import kubectl_lines
 from cli.possible_orders import PossibleOrders
 from cli.request_course import RequestCourse
+from cli.retries import retries
 from cli.story import Episode
 from health.going_on import overdue
 from health.moves import Phase
@@ -63,6 +64,7 @@ def _lines(page: Page) -> Iterator[Line]:
     if state is not None:
         yield from _timers(sight, state, now)
         yield "Goes on", _goes_on(sight, now)
+        yield from _retries(state, now)
         yield from _requests(state, now)
         if orders := PossibleOrders(state, page.name, page.cluster).line:
             yield "You can", orders
@@ -81,13 +83,14 @@ def _timers(sight: IncidentSight, state: State, now: datetime) -> Iterator[Line]
     if memory.left_alone:
         yield "Left alone", _order(memory.left_alone_reason, memory.left_alone_until, now)
     if memory.may_hold_lease and memory.renew_at is not None:
-        yield "Lease", f"{_lease(sight.phase, memory.renew_at, now)}{_given_back(sight, now)}"
+        end = memory.renew_at + timedelta(seconds=memory.lease_seconds / 2)  # renewed at half of its time
+        yield "Lease", f"{_lease(sight.phase, memory.renew_at, end, now)}{_given_back(sight, now)}"
 
 
-def _lease(phase: Phase | str | None, renew_at: datetime, now: datetime) -> str:
-    if phase is not Phase.EXHAUSTED:
+def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
+    if phase not in (Phase.EXHAUSTED, Phase.CLEANING_UP):
         return f"is renewed {_in(renew_at, now)}"
-    return f"runs out {_in(renew_at, now)}" if renew_at > now else f"ran out {_ago(renew_at, now)}"
+    return f"runs out {_in(end, now)}" if end > now else f"ran out {_ago(end, now)}"
 
 
 def _given_back(sight: IncidentSight, now: datetime) -> str:
@@ -100,6 +103,13 @@ def _goes_on(sight: IncidentSight, now: datetime) -> str:
     if going_on is None:
         return "when the detector has answered"
     return going_on.words if going_on.at is None else f"{_in(going_on.at, now)}: {going_on.words}"
+
+
+def _retries(state: State, now: datetime) -> Iterator[Line]:
+    for one in retries(state):
+        row = f"failed {one.failures} times since" if one.failures > 1 else "failed"
+        when = f"{row} {_ago(one.since, now)}, tried again {_in(one.next_try, now)}"
+        yield "Retrying", f"{one.what}: {one.why}; {when}"
 
 
 def _requests(state: State, now: datetime) -> Iterator[Line]:

@@ -28,6 +28,8 @@ class IncidentSight:
     """None while it was not asked, when nobody answers, and after the end."""
     outcome: Outcome | None = None
     """How it ended; None while it is open, and where it was terminated."""
+    reason: str = ""
+    """Why it ended so, in words; "" as above."""
     problem: str = ""
     """Why nothing is known of the phase or the outcome."""
     has_task_failures: bool = False
@@ -71,8 +73,8 @@ class IncidentSight:
 
     @property
     def words(self) -> str:
-        """The reason as the incident says it; "" where it says nothing."""
-        return without_old_time(self.state.details) if self.state else ""
+        """The reason as the incident says it, or said at its end; "" where it says nothing."""
+        return without_old_time(self.state.details) if self.state else self.reason
 
     def lasted(self, now: datetime) -> timedelta:
         """How long it lasted, or has lasted so far."""
@@ -103,7 +105,8 @@ class IncidentSight:
         if self.problem:
             return f"unknown: {self.problem}"
         if self.closed is not None:
-            return f"{self.outcome or self.status} after {short(self.closed - self.started)}"
+            ended = f"{self.outcome or self.status} after {short(self.closed - self.started)}"
+            return f"{ended}: {self._without_target(self.reason)}" if self.reason else ended
         return ""
 
     def _without_target(self, words: str) -> str:

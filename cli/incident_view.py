@@ -5,6 +5,7 @@ from typing import Self
 
 from cli.incident_sight import IncidentSight
 from cli.request_course import RequestCourse
+from cli.retries import retries
 from health.frozen import Frozen
 from health.memory import Memory
 from health.moves import Outcome, Phase
@@ -53,6 +54,17 @@ class RequestView(Frozen):
         )
 
 
+class RetryView(Frozen):
+    """What failed so far, and is tried again."""
+
+    what: str
+    why: str
+    failures: int
+    since: datetime
+    next_try_at: datetime
+    next_try_in_seconds: float
+
+
 class IncidentView(Frozen):
     """One run of an incident's workflow."""
 
@@ -76,6 +88,7 @@ class IncidentView(Frozen):
     held: OrderView | None
     left_alone: OrderView | None
     requests: tuple[RequestView, ...]
+    retries: tuple[RetryView, ...] = ()
 
     @classmethod
     def of(cls, sight: IncidentSight, now: datetime) -> Self:
@@ -104,11 +117,26 @@ class IncidentView(Frozen):
             held=_held(memory, now),
             left_alone=_left_alone(memory, now),
             requests=_requests(state) if state else (),
+            retries=_retries(state, now) if state else (),
         )
 
 
 def _requests(state: State) -> tuple[RequestView, ...]:
     return tuple(RequestView.of(RequestCourse.of(request, state)) for request in state.requests)
+
+
+def _retries(state: State, now: datetime) -> tuple[RetryView, ...]:
+    return tuple(
+        RetryView(
+            what=one.what,
+            why=one.why,
+            failures=one.failures,
+            since=one.since,
+            next_try_at=one.next_try,
+            next_try_in_seconds=max(0.0, (one.next_try - now).total_seconds()),
+        )
+        for one in retries(state)
+    )
 
 
 def _held(memory: Memory, now: datetime) -> OrderView | None:

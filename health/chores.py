@@ -65,9 +65,17 @@ class ChoreNote(Frozen):
         """Whether the API server has refused for longer than one does that has just started."""
         return self.forbidden_since is not None and self.failed - self.forbidden_since >= FORBIDDEN_GRACE
 
+    @property
+    def reason(self) -> str:
+        """Why it fails, and what that means."""
+        return (
+            f"a right is missing, or an admission plugin refuses: {self.why}"
+            if self.is_right_missing
+            else self.why
+        )
+
     def __str__(self) -> str:
-        right = "a right is missing, or an admission plugin refuses: " if self.is_right_missing else ""
-        return f"cannot {self.what}: {right}{self.why} (tried again at {stamp(self.next_try)})"
+        return f"cannot {self.what}: {self.reason} (tried again at {stamp(self.next_try)})"
 
 
 def retry_delay(failures: int, told_seconds: float, spread: float) -> timedelta:
@@ -77,7 +85,7 @@ def retry_delay(failures: int, told_seconds: float, spread: float) -> timedelta:
     """
     doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
     longest = min(FIRST_RETRY * 2**doublings, LONGEST_RETRY)
-    told = min(timedelta(seconds=max(told_seconds, 0)), LONGEST_RETRY)
+    told = timedelta(seconds=min(max(told_seconds, 0), LONGEST_RETRY.total_seconds()))
     delay: timedelta = told + longest * (0.5 + spread / 2)
     return delay
 

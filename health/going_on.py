@@ -1,9 +1,10 @@
 """GoingOn: when a resting incident goes on by itself, in a cluster that stays as it is, and what it does.
 
 A workflow wakes earlier than that: to renew the Lease of its target, to flag a request that grows old, to see
-whether a finalizer is gone, and in any case after `resting.LONGEST_REST`. None of that takes an incident
-anywhere, so it is no answer for people who ask what happens next, and when. Nor does anything that runs out
-under a person's hold without an end: nothing follows it before `resume`. Pure.
+whether a finalizer is gone, to try a chore again, and in any case after `resting.LONGEST_REST`. None of that
+takes an incident anywhere, so it is no answer for people who ask what happens next, and when; but what could
+not be deleted, and an act that failed, are all that it waits for. Nor does anything that runs out under a
+person's hold without an end: nothing follows it before `resume`. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,9 @@ from datetime import datetime, timedelta
 from operator import itemgetter
 from types import MappingProxyType
 
+from health.chores import Chore
 from health.escalation import Plan
+from health.failing_acts import basis_of
 from health.healthy_delay import Delay
 from health.memory import Memory
 from health.moves import Phase
@@ -21,6 +24,7 @@ from health.overdue import overdue_at
 from health.references import Action, Step
 from health.request_sight import RequestSight
 from health.resting import A_HAIR
+from health.stopping import stop_awaited_until
 
 NO_TEMPLATE_LEFT = "no template is left to try"
 BY_RESUME = "by resume, or when it recovers"
@@ -80,12 +84,33 @@ def _waiting(resting: Resting) -> GoingOn:
 
 
 def _held(resting: Resting) -> GoingOn:
-    """By a person until that order ends; by anything else until the detector is asked again."""
+    """By a person until that order ends; by what failed until its time; else until the detector is asked."""
     if resting.memory.held:
         return _hold_ends(resting.memory)
     if resting.wakes_at is None:
         return _by_a_change(resting)
-    return GoingOn(resting.wakes_at, _ASKS)
+    end = _stop_awaited(resting) or _next_act(resting)
+    return GoingOn(*end) if end else GoingOn(resting.wakes_at, _ASKS)
+
+
+def _stop_awaited(resting: Resting) -> End | None:
+    """When a step waits no longer for the one before to be told to stop."""
+    moment, seen = resting.seen.answered_at, resting.seen
+    if moment is None:
+        return None
+    course = Plan(seen.steps, resting.memory.spent).course(seen.requests, moment)
+    until = stop_awaited_until(course.over, resting.memory)
+    if until is None or until <= moment:
+        return None
+    step = None if course.next_step is None else seen.steps[course.next_step]
+    return until, f"it waits no longer for the step before to be told to stop{_followed(step)}"
+
+
+def _next_act(resting: Resting) -> End | None:
+    failing = resting.memory.failing
+    if failing is None or resting.seen.hold is not None or failing.basis != basis_of(resting.seen):
+        return None
+    return failing.next_act, "its next attempt to act is due"
 
 
 def _hold_ends(memory: Memory) -> GoingOn:
@@ -110,7 +135,10 @@ def _exhausted(_: Resting) -> GoingOn:
     return GoingOn(None, f"{BY_RESUME}: {NO_TEMPLATE_LEFT}")
 
 
-def _cleaning_up(_: Resting) -> GoingOn:
+def _cleaning_up(resting: Resting) -> GoingOn:
+    memory = resting.memory
+    if memory.clean_up_at is not None and any(one.chore is Chore.CLEAN_UP for one in memory.notes):
+        return GoingOn(memory.clean_up_at, "what could not be cleaned up is tried again")
     return GoingOn(None, "when the requests are gone")
 
 

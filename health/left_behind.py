@@ -27,6 +27,11 @@ class LeftBehind:
         return (*self.hanging, *self.failed)
 
     def again_at(self, notes: Iterable[ChoreNote], now: datetime) -> datetime | None:
-        """When it is tried again; None: nothing remains."""
+        """When it is tried again; None: nothing remains.
+
+        By the back-off of what failed; each minute what is being deleted, and what nobody says anything of.
+        """
         tries = [note.next_try for note in notes if note.chore is Chore.CLEAN_UP]
-        return min([*tries, now + AGAIN]) if tries or self.requests or self.has_lease else None
+        if self.hanging or (self.has_lease and not tries):
+            tries.append(now + AGAIN)
+        return min(tries, default=None)

@@ -290,7 +290,6 @@ class Memory(Frozen):
         left = tuple(note for note in self.notes if now < note.next_try)
         return self if left == self.notes else self.model_copy(update={"notes": left})
 
-    @property
-    def next_try(self) -> datetime | None:
-        """When the first chore that failed is tried again."""
-        return min((note.next_try for note in self.notes), default=None)
+    def next_try(self, now: datetime) -> datetime | None:
+        """When the first chore that failed is tried again: what is due by now has become needless."""
+        return min((note.next_try for note in self.notes if now < note.next_try), default=None)

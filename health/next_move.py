@@ -35,9 +35,10 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     No rest is longer than until a chore that failed is tried again.
     """
     move = _by_rule(seen, memory, now)
-    if not isinstance(move, Rest) or memory.next_try is None:
+    next_try = memory.next_try(now)
+    if not isinstance(move, Rest) or next_try is None:
         return move
-    return rest(move.phase, move.details, move.seconds, seconds_until(memory.next_try, now))
+    return rest(move.phase, move.details, move.seconds, seconds_until(next_try, now))
 
 
 def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -46,12 +47,20 @@ def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
     if memory.left_alone:
         return _leave_alone(seen, memory, now)
     if memory.starts_over and (memory.owns_something or seen.requests):
-        return cleaning(seen, memory, now, f"{seen.reason}; starts over by order")
+        return _start_over(seen, memory, now)
     if is_disrupted(seen, memory):
         return disrupted(seen, memory, now)
     if seen.requests or memory.spent:
         return remediating(seen, memory, now)
     return _before_anything_was_done(seen, memory, now)
+
+
+def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
+    parts = (seen.reason, "starts over by order", memory.hold_in_words)
+    move = cleaning(seen, memory, now, "; ".join(part for part in parts if part))
+    if not isinstance(move, Rest) or not memory.held:
+        return move
+    return rest(move.phase, move.details, move.seconds, seconds_until(memory.held_until, now))
 
 
 def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:

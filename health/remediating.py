@@ -20,10 +20,8 @@ from health.observation import Observation, TargetState
 from health.overdue import overdue_at
 from health.request_sight import RequestSight
 from health.resting import hold, rest, seconds_until, seconds_until_after
+from health.stopping import stop_awaited_until
 from health.timestamps import stamp
-
-STOP_PATIENCE = timedelta(minutes=1)
-"""How long a step waits for the request before it to be told to stop, where that fails."""
 
 
 def remediating(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -64,28 +62,15 @@ class _Remediation:
             return self._in_time(Rest(Phase.HELD, self._details, waits))
         if self.seen.state is TargetState.WAITING:
             return self._in_time(Rest(Phase.WAITING, self._details, self.seen.remaining_seconds))
-        untold = self._untold()
-        if untold is not None:
-            return self._in_time(untold)
+        stop = stop_awaited_until(self._course.over, self.memory)
+        if stop is not None and self.now < stop:
+            return self._in_time(self._await_stop(stop))
         move = new_step(self._course.next_step, self.seen, self.memory, self.now)
         return self._in_time(move) if isinstance(move, Rest) else move
 
-    def _untold(self) -> Rest | None:
-        """Wait, for a bounded time, for a request that is over and cannot be told so.
-
-        Its remediator may be at work beside that of the next step.
-        """
-        for request in self._course.over:
-            note = self.memory.note_of(Chore.MARK, request.uid, self.now)
-            if request.timed_out_at is not None or request.succeeded or note is None:
-                continue
-            until = note.since + STOP_PATIENCE
-            if self.now < until:
-                details = (
-                    f"{self._details}; the next step waits until {stamp(until)} for it to be told to stop"
-                )
-                return rest(Phase.HELD, details, seconds_until(until, self.now))
-        return None
+    def _await_stop(self, until: datetime) -> Rest:
+        words = f"the next step waits until {stamp(until)} for the one before to be told to stop"
+        return rest(Phase.HELD, f"{self._details}; {words}", seconds_until(until, self.now))
 
     def _marks(self) -> Move | None:
         due = (mark for one in self.seen.requests for mark in self._marks_of(one) if mark is not None)

@@ -64,6 +64,22 @@ class Answered(Client):
         return await super().create(resource, body, namespace)
 
 
+class PatchesAnswered(Client):
+    """Every patch of one kind is answered so."""
+
+    def __init__(self, transport: Transport, of: Resource, error: KubernetesError) -> None:
+        super().__init__(transport, "tests")
+        self._of = of
+        self._error = error
+
+    async def merge_patch(
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+    ) -> Object:
+        if resource == self._of:
+            raise self._error
+        return await super().merge_patch(resource, name, body, namespace, subresource)
+
+
 class EventsRefused(Client):
     """Events are refused."""
 

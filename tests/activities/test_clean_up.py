@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from health.chores import OF_LEASE
 from health.node import CONFIRMED_HEALTHY
 from health.references import RequestReference
-from kube.errors import Unreachable
 from kube.resource import NODES
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, FINALIZER, NAMESPACE, World
@@ -157,8 +157,8 @@ async def test_lease_of_another_is_left_alone(world: World, hands: Hands) -> Non
     assert lease["holderIdentity"] == "somebody"
 
 
-async def test_clean_up_is_tried_again_while_the_api_server_is_away(
-    world: World, hands_in_the_dark: Hands
-) -> None:
-    with pytest.raises(Unreachable):
-        await hands_in_the_dark.clean_up(order(world))
+async def test_lease_that_nobody_gives_back_is_answered(world: World, hands_in_the_dark: Hands) -> None:
+    result = await hands_in_the_dark.clean_up(order(world))
+    (failure,) = result.failures
+    assert (failure.subject, failure.what) == (OF_LEASE, f"give back the Lease of {world.incident.target}")
+    assert result.has_lease

@@ -5,11 +5,11 @@ import pytest
 from health.moves import RequestMark
 from health.references import RequestReference
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
-from kube.errors import Unreachable
 from kube.resource import Resource
+from tests.activities.dead_webhook import dead_webhook
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, NAMESPACE, World
-from workflows.contracts import MarkInput
+from workflows.contracts import MarkInput, MarkResult
 
 pytestmark = pytest.mark.cluster
 
@@ -87,18 +87,34 @@ async def test_request_that_is_gone_keeps_no_other_from_being_marked(
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
-@pytest.mark.rule("decision 8")
-async def test_request_that_may_not_be_written_stops_neither_the_others_nor_the_incident(
+@pytest.mark.rule("decision 8", "decision 47", "decision 47/403")
+async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_from_being_marked(
     world: World, hands: Hands, config_map: RequestReference
 ) -> None:
     request = await world.make_request()
-    await hands.mark(order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    result = await hands.mark(order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    assert await annotations(world) == {TIMED_OUT: WHEN}
+    (failure,) = result.failures
+    assert failure.is_forbidden
+    assert (failure.subject, failure.what) == (config_map.uid, f"annotate {config_map}")
+    assert "cannot patch resource" in failure.why
+
+
+@pytest.mark.rule("decision 47")
+async def test_request_whose_webhook_is_dead_is_answered(world: World, hands: Hands) -> None:
+    request = await world.make_request()
+    async with dead_webhook(world.client, request.name):
+        result = await hands.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    (failure,) = result.failures
+    assert not failure.is_forbidden
+    assert "failed calling webhook" in failure.why
+    assert await annotations(world) == {}
+    assert await hands.mark(order(world, (request, {TIMED_OUT: WHEN}))) == MarkResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
-async def test_mark_is_tried_again_while_the_api_server_is_away(
-    world: World, hands_in_the_dark: Hands
-) -> None:
+async def test_mark_that_nobody_took_is_answered(world: World, hands_in_the_dark: Hands) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
-    with pytest.raises(Unreachable):
-        await hands_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    (failure,) = (await hands_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))).failures
+    assert failure.subject == "any"
+    assert not failure.is_forbidden

@@ -120,6 +120,7 @@ class World:
         of_another: bool = False,
         finalizers: tuple[str, ...] = (),
         annotations: dict[str, str] | None = None,
+        name: str = "",
     ) -> RequestReference:
         """A request under the node's name, of this check or of another owner.
 
@@ -136,7 +137,7 @@ class World:
             "apiVersion": DEMO,
             "kind": REQUESTS.kind,
             "metadata": {
-                "name": self.name,
+                "name": name or self.name,
                 "namespace": NAMESPACE,
                 "finalizers": list(finalizers),
                 "annotations": annotations or {},
@@ -148,7 +149,7 @@ class World:
             api_version=DEMO,
             kind=REQUESTS.kind,
             namespace=NAMESPACE,
-            name=self.name,
+            name=name or self.name,
             uid=created["metadata"]["uid"],
         )
 

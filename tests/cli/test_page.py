@@ -1,5 +1,6 @@
 """What `paramedic show` says of an incident, made of values: what happens next, and what one can do."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,14 +8,17 @@ import pytest
 from rich.console import Console
 
 from cli.incident_page import Page, incident_page
+from cli.incident_view import IncidentView
 from cli.page_view import PageView
 from cli.possible_orders import PossibleOrders
 from cli.story import Episode
+from health.chores import Chore, ChoreNote
+from health.failing_acts import FailingActs
 from health.memory import Memory
-from health.moves import Phase
-from health.observation import Hold, HoldReason, TargetState
-from tests.cli.sights import REASON, sight, state
-from tests.health.samples import NOW
+from health.moves import Outcome, Phase
+from health.observation import Hold, HoldReason, TargetState, failed
+from tests.cli.sights import CONDITION, REASON, sight, state
+from tests.health.samples import INCIDENT, NOW
 from tests.health.steps import (
     ACTED,
     CLASSIC,
@@ -77,13 +81,14 @@ def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
 @pytest.mark.parametrize(
     ("renew_at", "expected"),
     [
-        (NOW + MINUTE, "runs out in 1m (2026-03-01 12:01:00Z)"),
-        (NOW - MINUTE, "ran out 2026-03-01 11:59:00Z (1m ago)"),
+        (NOW - 4 * MINUTE, "runs out in 1m (2026-03-01 12:01:00Z)"),
+        (NOW - 6 * MINUTE, "ran out 2026-03-01 11:59:00Z (1m ago)"),
     ],
 )
 def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     renew_at: datetime, expected: str
 ) -> None:
+    """It would have been renewed at half of its ten minutes."""
     memory = Memory(may_hold_lease=True, renew_at=renew_at)
     given_back = "is given back in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
     assert line("Lease", state(Phase.EXHAUSTED, REASON, EXHAUSTED, memory)) == f"{expected}; {given_back}"
@@ -168,6 +173,71 @@ def test_json_has_what_the_page_has() -> None:
     assert view.orders[0] == "paramedic hold node-1"
     held = PageView.of_page(page(remediating(**HELD)))
     assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
+
+
+UNMARKED = ChoreNote(
+    chore=Chore.MARK,
+    subject="uid",
+    what="annotate Reboot/ns/node-1",
+    why="failed calling webhook",
+    since=NOW - 3 * MINUTE,
+    failed=NOW,
+    failures=7,
+    next_try=NOW + MINUTE,
+)
+RIGHT_MISSING = UNMARKED.model_copy(
+    update={
+        "chore": Chore.CLEAN_UP,
+        "what": "delete Reboot/ns/node-1",
+        "why": "403",
+        "forbidden_since": NOW - MINUTE,
+        "failures": 1,
+        "since": NOW,
+        "next_try": NOW + 5 * MINUTE,
+    }
+)
+FAILING = FailingActs(count=3, since=NOW - MINUTE, hold=failed("away"), next_act=NOW + 2 * MINUTE)
+
+
+def test_page_says_what_failed_and_when_it_is_tried_again() -> None:
+    held = state(Phase.HELD, "", seen(), Memory(notes=(RIGHT_MISSING, UNMARKED), failing=FAILING))
+    shown = [one.removeprefix("Retrying").strip() for one in lines(held) if one.startswith("Retrying")]
+    for found, what, row, again in zip(
+        shown,
+        (
+            "act: Failed: the attempt to act failed: away",
+            "annotate Reboot/ns/node-1: failed calling webhook",
+            "delete Reboot/ns/node-1: a right is missing, or an admission plugin refuses: 403",
+        ),
+        (
+            "failed 3 times since 2026-03-01 11:59:00Z (1m ago)",
+            "failed 7 times since 2026-03-01 11:57:00Z (3m ago)",
+            "failed 2026-03-01 12:00:00Z (0s ago)",
+        ),
+        (
+            "in 2m (2026-03-01 12:02:00Z)",
+            "in 1m (2026-03-01 12:01:00Z)",
+            "in 5m (2026-03-01 12:05:00Z)",
+        ),
+        strict=True,
+    ):
+        assert found == f"{what}; {row}, tried again {again}"
+    first, *_, last = PageView.of_page(page(held)).retries
+    assert (first.what, first.failures, first.next_try_in_seconds) == ("act", 3, 120)
+    assert (last.what, last.since, last.next_try_at) == (RIGHT_MISSING.what, NOW, NOW + 5 * MINUTE)
+
+
+def test_row_of_acts_is_told_only_while_the_incident_is_held() -> None:
+    assert not [one for one in lines(remediating(failing=FAILING)) if one.startswith("Retrying")]
+
+
+def test_page_of_an_incident_that_has_ended_says_why() -> None:
+    reason = f"{INCIDENT.target} is healthy"
+    ended = replace(
+        sight(None), status="Completed", closed=NOW, outcome=Outcome.REMEDIATED, reason=f"{REASON}; {reason}"
+    )
+    assert ended.details == f"Remediated after 2h: {CONDITION}; {reason}"
+    assert IncidentView.of(ended, NOW).details == f"{REASON}; {reason}"
 
 
 def test_history_does_not_repeat_the_name_of_the_target() -> None:

@@ -22,7 +22,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
     for words in (
         "Phase        Remediating, held",
         "Hold         disk swap; ends in 59m",
-        "Lease        is renewed in 9m",
+        "Lease        is renewed in 4m",
         "step 1 of 1, created 20",
         "Request      Reboot/ns/node-1 exists (example.com/v1)",
         "Detector     Expired: Node/node-1",
@@ -58,6 +58,7 @@ async def test_last_incident_is_shown_where_none_is_open(fleet: Fleet, paramedic
     await fleet.listed("Completed", 2)
     shown = (await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")).json
     assert (shown["phase"], shown["outcome"]) == ("Ended", "Remediated")
+    assert shown["details"] == "Node/node-1 is healthy"
     assert shown["history"][-1]["what"] == "completed"
 
 

@@ -67,6 +67,8 @@ PEOPLE = Section(
         "43": "No guard, limit or shadow mode is on by default: what a check allows is done.",
         "44": "A threshold of digits without % is that number.",
         "44/duration": "A duration that no clock can hold flags its check, with field and value.",
+        "47": "What could not be written is not remembered as written, and is tried again, visibly.",
+        "47/403": "A 403 is tried again like a fault for half a minute, then told as a missing right.",
     },
 )
 

@@ -8,18 +8,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from health.chores import Chore, ChoreFailure
+from health.failing_acts import after_failure
 from health.going_on import GoingOn, Resting, goes_on, overdue
 from health.learning import learned
+from health.left_behind import LeftBehind
 from health.memory import Memory
 from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest
 from health.next_move import next_move
-from health.observation import Observation, TargetState
+from health.observation import Observation, TargetState, failed
 from health.references import Action, Step
 from health.remediation_request import TIMED_OUT
 from health.request_sight import RequestSight
+from health.stopping import STOP_PATIENCE
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,
@@ -210,6 +215,39 @@ def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
 def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
     resting = Resting(Phase.CLEANING_UP, steps_seen(request_of(FIRST)), ACTED, NOW + MINUTE)
     assert goes_on(resting) == GoingOn(None, "when the requests are gone")
+
+
+def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
+    failure = ChoreFailure(subject="reboot", what="delete it", why="500")
+    memory = ACTED.having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 1)
+    request = request_of(FIRST)
+    memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
+    resting = Resting(Phase.CLEANING_UP, steps_seen(request), memory, NOW + 2 * A_MOMENT)
+    assert goes_on(resting) == GoingOn(NOW + 2 * A_MOMENT, "what could not be cleaned up is tried again")
+
+
+def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> None:
+    seen = steps_seen(answered_at=NOW)
+    failing = after_failure(None, failed("away"), seen, NOW, 0)
+    memory = Memory(failing=failing)
+    found = goes_on(Resting(Phase.HELD, seen, memory, NOW + A_MOMENT))
+    assert found == GoingOn(NOW + timedelta(seconds=5), "its next attempt to act is due")
+    held = Resting(Phase.HELD, steps_seen(answered_at=NOW, hold=HOLD), memory, NOW + MINUTE)
+    assert goes_on(held) == GoingOn(NOW + MINUTE, "asks the detector again")
+    edited = Resting(Phase.HELD, steps_seen(answered_at=NOW, generation=9), memory, NOW + MINUTE)
+    assert goes_on(edited).words == "asks the detector again"
+
+
+@pytest.mark.rule("decision 47")
+def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
+    over = request_of(FIRST, succeeded=False)
+    failure = ChoreFailure(subject=over.uid, what="annotate it", why="500")
+    memory = ACTED.having_tried(Chore.MARK, {over.uid}, [failure], NOW, 1)
+    resting = Resting(Phase.HELD, steps_seen(over, answered_at=NOW), memory, NOW + 2 * A_MOMENT)
+    words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
+    assert goes_on(resting) == GoingOn(NOW + STOP_PATIENCE, words)
+    later = replace(resting, seen=steps_seen(over, answered_at=NOW + MINUTE))
+    assert goes_on(later).words == "asks the detector again"
 
 
 def test_act_that_is_under_way_is_told() -> None:

@@ -35,12 +35,12 @@ from health.moves import (
 from health.next_move import next_move
 from health.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.references import Step
-from health.remediating import STOP_PATIENCE
 from health.request_sight import RequestSight
+from health.stopping import STOP_PATIENCE
 from tests.health.samples import NOW, fact, request_sight
 from tests.health.test_next_move import STEP
 
-HOLDS = st.sampled_from([None, *(Hold(reason=reason, message="") for reason in HoldReason)])
+HOLDS = st.none() | st.sampled_from([Hold(reason=reason, message="") for reason in HoldReason])
 STATES = st.sampled_from(list(TargetState))
 SECOND = STEP.model_copy(update={"template": STEP.template.model_copy(update={"name": "reset"})})
 ESCALATION = tuple(step.model_copy(update={"timeout_seconds": 300}) for step in (STEP, SECOND))
@@ -107,6 +107,13 @@ class World(RuleBasedStateMachine):
     def cluster_changes(self, state: TargetState, hold: Hold | None) -> None:
         self.state, self.hold = state, hold
 
+    @precondition(lambda self: self.is_open)
+    @rule()
+    def remediation_is_admitted(self) -> None:
+        """What hypothesis would seldom come to: most of what may go wrong begins here."""
+        self.state, self.hold, self.broken = TargetState.EXPIRED, None, frozenset()
+        self.move()
+
     @rule(steps=LISTS)
     def check_is_edited(self, steps: tuple[Step, ...]) -> None:
         self.steps = steps
@@ -135,6 +142,18 @@ class World(RuleBasedStateMachine):
     @rule(broken=st.frozensets(st.sampled_from([*Chore, ACT])))
     def api_server_fails(self, broken: frozenset[str]) -> None:
         self.broken = broken
+
+    @precondition(lambda self: self.is_open and self.requests)
+    @rule(more=st.sampled_from([0, 59, 61]))
+    def step_fails_and_nobody_can_tell_its_remediator(self, more: int) -> None:
+        self.remediation_is_admitted()
+        self.broken = frozenset({Chore.MARK})
+        self.requests = {
+            uid: one.model_copy(update={"succeeded": False}) for uid, one in self.requests.items()
+        }
+        for seconds in (0, 0, more):
+            self.now += timedelta(seconds=seconds)
+            self.move()
 
     @rule()
     def person_confirms_that_it_is_healthy(self) -> None:

@@ -19,6 +19,7 @@ from health.marks import with_marks
 from health.observation import Hold, HoldReason, Observation
 from health.references import Action, RequestReference
 from health.request_sight import RequestSight
+from health.stopping import STOP_PATIENCE
 from tests.workflows.sights import expired
 from workflows.contracts import (
     ACT,
@@ -88,6 +89,10 @@ class FakeCluster:
         self.wakings = 0
         """How often a test woke the incident in a row, as fast as it answered."""
         self.has_finalizer = False
+        self.undeletable: set[str] = set()
+        """The templates of the requests that cannot be deleted now."""
+        self._untold: dict[str, datetime] = {}
+        """Since when it fails to mark these."""
         self.requests: dict[str, RequestSight] = {}
         self._numbers = itertools.count(1)
         self.leased_since: datetime | None = None
@@ -195,7 +200,7 @@ class FakeCluster:
                 return ActResult(request=request)
         if any(known.uid not in asked.settled for known in asked.known):
             return ActResult(is_lost=True)
-        if any(one.timed_out_at is None and not one.succeeded for one in self.requests.values()):
+        if any(self._is_at_work(one, when) for one in self.requests.values()):
             self.note("too early", when, template=name)
         request = self.put_request(when, name)
         self.note("created", when, template=name)
@@ -209,34 +214,45 @@ class FakeCluster:
             left = [self._failure(one.uid, f"delete {one}") for one in asked.requests]
             failures = tuple(left) or (self._failure(OF_LEASE, "give back the Lease"),)
             return CleanUpResult(failures=failures, has_lease=True)
-        remaining = tuple(request for request in asked.requests if request.uid in self.requests)
-        for request in remaining:
-            self._delete(request)
-        if self.has_finalizer and remaining:
-            return CleanUpResult(remaining=remaining, has_lease=True)
-        for request in remaining:
-            del self.requests[request.uid]
-            self.note("deleted", when, template=request.template)
+        there = [request for request in asked.requests if request.uid in self.requests]
+        kept = [request for request in there if request.template in self.undeletable]
+        going = tuple(request for request in there if request not in kept)
+        for request in going:
+            self._delete(request, when)
+        if kept or (going and self.has_finalizer):
+            failures = tuple(self._failure(one.uid, f"delete {one}") for one in kept)
+            return CleanUpResult(
+                remaining=going if self.has_finalizer else (), failures=failures, has_lease=True
+            )
         self.leased_since = None
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  there is but one incident
-        await self._begin(RENEW.name)
+        when = await self._begin(RENEW.name)
         if self._fails(RENEW.name):
             return RenewResult(failures=(self._failure(OF_LEASE, "renew the Lease"),))
+        self.note("renewed", when)
         return RenewResult(acquired_at=self.leased_since)
 
     @activity.defn(name=MARK.name)
     async def mark(self, asked: MarkInput) -> MarkResult:
-        await self._begin(MARK.name)
+        when = await self._begin(MARK.name)
         if self._fails(MARK.name):
+            self._untold |= {
+                mark.request.uid: self._untold.get(mark.request.uid, when) for mark in asked.marks
+            }
             failures = [self._failure(mark.request.uid, f"annotate {mark.request}") for mark in asked.marks]
             return MarkResult(failures=tuple(failures))
         self.marks += [(mark.request.template, mark.annotations) for mark in asked.marks]
         marked = with_marks(self.requests.values(), asked.marks)
         self.requests = {request.uid: request for request in marked}
         return MarkResult()
+
+    def _is_at_work(self, request: RequestSight, when: datetime) -> bool:
+        """Whether its remediator may be: it was not told to stop, nor was that tried for long enough."""
+        is_told = request.timed_out_at is not None or request.succeeded
+        return not is_told and when < self._untold.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE
 
     def _fails(self, name: str) -> bool:
         fails = self.failing[name] > 0
@@ -262,9 +278,13 @@ class FakeCluster:
             self.note("deleted", self.log[-1].when, template=request.reference.template)
             del self.requests[request.uid]
 
-    def _delete(self, request: RequestReference) -> None:
-        deleted = self.requests[request.uid].model_copy(update={"is_being_deleted": True})
-        self.requests[request.uid] = deleted
+    def _delete(self, request: RequestReference, when: datetime) -> None:
+        if self.has_finalizer:
+            deleted = self.requests[request.uid].model_copy(update={"is_being_deleted": True})
+            self.requests[request.uid] = deleted
+        else:
+            del self.requests[request.uid]
+            self.note("deleted", when, template=request.template)
 
     async def _begin(self, name: str) -> datetime:
         when = activity.info().started_time

@@ -1,0 +1,95 @@
+"""What cannot be deleted or taken off is answered by itself, and keeps nothing else."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from health.chores import OF_CONFIRMATION
+from health.node import CONFIRMED_HEALTHY
+from health.references import RequestReference
+from kube.errors import Forbidden, Invalid, KubernetesError
+from kube.resource import NODES, Resource
+from kube.transport import Transport
+from tests.activities.dead_webhook import dead_webhook
+from tests.activities.hands import Hands
+from tests.activities.overtaken import PatchesAnswered
+from tests.activities.world import NAMESPACE, World
+from workflows.contracts import CleanUpInput, CleanUpResult
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 47")]
+
+CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
+
+
+def order(world: World, *requests: RequestReference, is_confirmed: bool = False) -> CleanUpInput:
+    return CleanUpInput(incident=world.incident, requests=requests, is_confirmed=is_confirmed)
+
+
+@pytest.fixture
+async def config_map(world: World) -> AsyncIterator[RequestReference]:
+    """Something that the worker may not delete."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": world.name}}
+    created = await world.client.create(CONFIG_MAPS, body, NAMESPACE)
+    uid = created["metadata"]["uid"]
+    yield RequestReference(api_version="v1", kind="ConfigMap", namespace=NAMESPACE, name=world.name, uid=uid)
+    await world.client.delete(CONFIG_MAPS, world.name, NAMESPACE)
+
+
+@pytest.mark.rule("decision 47/403")
+async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_request(
+    world: World, hands: Hands, config_map: RequestReference
+) -> None:
+    request = await world.make_request()
+    await world.make_lease(world.holder, datetime.now(UTC))
+    result = await hands.clean_up(order(world, config_map, request))
+    assert await world.request() is None
+    (failure,) = result.failures
+    assert failure.is_forbidden
+    assert (failure.subject, failure.what) == (config_map.uid, f"delete {config_map}")
+    assert result.has_lease
+    assert await world.lease() is not None
+
+
+async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_lives_again(
+    world: World, hands: Hands
+) -> None:
+    guarded = await world.make_request()
+    other = await world.make_request(name=f"{world.name}-other")
+    await world.make_lease(world.holder, datetime.now(UTC))
+    async with dead_webhook(world.client, guarded.name):
+        result = await hands.clean_up(order(world, guarded, other))
+        found = await world.request()
+        assert found is not None
+        assert found["metadata"]["uid"] == guarded.uid
+        (failure,) = result.failures
+        assert failure.subject == guarded.uid
+        assert not failure.is_forbidden
+        assert "failed calling webhook" in failure.why
+        assert await world.lease() is not None
+
+    assert await hands.clean_up(order(world, guarded, other)) == CleanUpResult()
+    assert await world.request() is None
+    assert await world.lease() is None
+
+
+@pytest.mark.rule("NHC 2.6/confirmed")
+@pytest.mark.parametrize(
+    "error",
+    [pytest.param(Forbidden("no", status=403), id="403"), pytest.param(Invalid("no", status=422), id="422")],
+)
+async def test_mark_that_cannot_be_taken_off_the_node_is_answered_and_keeps_no_lease(
+    world: World, worker_transport: Transport, error: KubernetesError
+) -> None:
+    request = await world.make_request()
+    await world.patch_node(annotations={CONFIRMED_HEALTHY: "yes"})
+    await world.make_lease(world.holder, datetime.now(UTC))
+    hands = Hands(worker_transport, client=PatchesAnswered(worker_transport, NODES, error))
+    result = await hands.clean_up(order(world, request, is_confirmed=True))
+    (failure,) = result.failures
+    assert failure.subject == OF_CONFIRMATION
+    assert failure.is_forbidden == isinstance(error, Forbidden)
+    assert CONFIRMED_HEALTHY in failure.what
+    assert not result.has_lease
+    assert await world.request() is None
+    assert await world.lease() is None

@@ -1,0 +1,152 @@
+"""What an incident could not do is noted, and tried again: never as fast as it fails, never forgotten."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.chores import (
+    FIRST_RETRY,
+    FORBIDDEN_GRACE,
+    LONGEST_RETRY,
+    Chore,
+    ChoreFailure,
+    ChoreNote,
+    after_attempt,
+    put_off,
+    retry_delay,
+)
+from health.memory import Memory
+from health.resting import seconds_until
+from tests.health.samples import NOW
+
+pytestmark = pytest.mark.rule("decision 47")
+
+SECOND = timedelta(seconds=1)
+SPREADS = st.floats(0, 1)
+SUBJECTS = st.sampled_from(["", "a", "b", "c"])
+
+
+def failure(subject: str = "a", **fields: object) -> ChoreFailure:
+    base = ChoreFailure(subject=subject, what=f"delete {subject}", why="failed calling webhook")
+    return base.model_copy(update=fields)
+
+
+def noted(*failures: ChoreFailure, notes: tuple[ChoreNote, ...] = (), after: float = 0) -> ChoreNote:
+    """The note of `a` after one more attempt, so many seconds after NOW."""
+    now = NOW + timedelta(seconds=after)
+    return next(
+        one for one in after_attempt(notes, Chore.CLEAN_UP, {"a"}, failures, now, 1) if one.subject == "a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"),
+    [(0, 2), (1, 2), (2, 4), (3, 8), (4, 16), (7, 128), (8, 256), (9, 300), (10, 300), (10**6, 300)],
+)
+def test_wait_grows_from_two_seconds_to_five_minutes(failures: int, seconds: float) -> None:
+    assert retry_delay(failures, 0, 1).total_seconds() == seconds
+    assert retry_delay(failures, 0, 0).total_seconds() == seconds / 2
+
+
+@given(failures=st.integers(1, 10**9), told=st.floats(-1e9, 1e300), spread=SPREADS)
+def test_wait_is_bounded_on_both_sides_and_never_shorter_than_told(
+    failures: int, told: float, spread: float
+) -> None:
+    delay = retry_delay(failures, told, spread)
+    assert FIRST_RETRY / 2 <= delay <= 2 * LONGEST_RETRY
+    assert delay >= min(timedelta(seconds=min(max(told, 0), 1e6)), LONGEST_RETRY)
+
+
+@given(failures=st.integers(1, 20), spreads=st.lists(SPREADS, min_size=2, max_size=2, unique=True))
+def test_incidents_that_failed_together_are_spread(failures: int, spreads: list[float]) -> None:
+    first, second = sorted(spreads)
+    assert retry_delay(failures, 0, first) <= retry_delay(failures, 0, second)
+    if second - first > 0.001:  # below that a timedelta rounds
+        assert retry_delay(failures, 0, first) < retry_delay(failures, 0, second)
+
+
+@given(
+    noted_before=st.sets(SUBJECTS),
+    tried=st.sets(SUBJECTS),
+    failed=st.sets(SUBJECTS),
+    chore=st.sampled_from(Chore),
+)
+def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
+    noted_before: set[str], tried: set[str], failed: set[str], chore: Chore
+) -> None:
+    before = after_attempt((), Chore.MARK, noted_before, map(failure, sorted(noted_before)), NOW, 0)
+    failures = [failure(subject) for subject in sorted(failed & tried)]
+    after = after_attempt(before, chore, tried, failures, NOW + SECOND, 0)
+
+    kept = {(Chore.MARK, one) for one in noted_before if chore is not Chore.MARK or one not in tried}
+    assert {(one.chore, one.subject) for one in after} == kept | {(chore, one) for one in failed & tried}
+    assert len({(one.chore, one.subject) for one in after}) == len(after)
+    assert all(one in after for one in before if (one.chore, one.subject) in kept)
+
+
+def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_told() -> None:
+    first = noted(failure())
+    second = noted(failure(why="timeout"), notes=(first,), after=2)
+    third = noted(failure(), notes=(second,), after=6)
+    assert [one.failures for one in (first, second, third)] == [1, 2, 3]
+    assert {one.since for one in (first, second, third)} == {NOW}
+    assert second.why == "timeout"
+    assert third.next_try == NOW + timedelta(seconds=6 + 8)
+
+
+def test_row_ends_with_what_was_done() -> None:
+    done = after_attempt((noted(failure()),), Chore.CLEAN_UP, {"a"}, (), NOW, 0)
+    assert done == ()
+    assert noted(failure(), notes=done, after=60).failures == 1
+
+
+def test_api_server_that_says_when_is_not_asked_before() -> None:
+    assert noted(failure(wait_seconds=40)).next_try == NOW + timedelta(seconds=42)
+
+
+def test_chore_is_put_off_until_its_next_try_and_no_other_is() -> None:
+    note = noted(failure())
+    assert put_off([note], Chore.CLEAN_UP, "a", note.next_try - SECOND) is note
+    assert put_off([note], Chore.CLEAN_UP, "a", note.next_try) is None
+    assert put_off([note], Chore.MARK, "a", NOW) is None
+    assert put_off([note], Chore.CLEAN_UP, "b", NOW) is None
+
+
+@pytest.mark.rule("decision 47/403")
+def test_right_is_missing_after_half_a_minute_of_403_and_not_before() -> None:
+    first = noted(failure(is_forbidden=True))
+    grace = FORBIDDEN_GRACE.total_seconds()
+    assert not first.is_right_missing
+    early = noted(failure(is_forbidden=True), notes=(first,), after=grace - 0.001)
+    assert not early.is_right_missing
+    late = noted(failure(is_forbidden=True), notes=(early,), after=grace)
+    assert late.is_right_missing
+    assert "a right is missing" in str(late)
+    assert "a right is missing" not in str(early)
+
+
+@pytest.mark.rule("decision 47/403")
+def test_another_failure_begins_the_half_minute_anew() -> None:
+    first = noted(failure(is_forbidden=True))
+    other = noted(failure(), notes=(first,), after=20)
+    assert not other.is_right_missing
+    again = noted(failure(is_forbidden=True), notes=(other,), after=40)
+    assert not again.is_right_missing
+    assert (again.since, again.failures) == (NOW, 3)
+    assert noted(failure(is_forbidden=True), notes=(again,), after=70).is_right_missing
+
+
+def test_note_says_what_and_why_and_when_it_is_tried_again() -> None:
+    assert str(noted(failure())) == (
+        "cannot delete a: failed calling webhook (tried again at 2026-03-01T12:00:02Z)"
+    )
+
+
+@given(after=st.floats(0, 700))
+def test_what_is_due_and_was_not_tried_is_no_reason_to_wake(after: float) -> None:
+    memory, now = Memory(notes=(noted(failure()),)), NOW + timedelta(seconds=after)
+    wait = seconds_until(memory.next_try(now), now)
+    assert wait is None or wait > 0
+    assert bool(memory.resting(now).notes) == (memory.next_try(now) is not None)

@@ -1,0 +1,123 @@
+"""When what an incident made is removed: at first, when that may go now, and never in a hot loop."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from health.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
+from health.left_behind import AGAIN, LeftBehind
+from health.memory import Memory
+from health.moves import CleanUp, End, Phase, Rest
+from health.next_move import next_move
+from health.observation import Observation, TargetState
+from health.request_sight import RequestSight
+from tests.health.samples import NOW
+from tests.health.steps import ACTED, FIRST, HOLD, SECOND, request_of, seen
+
+ONE, OTHER = request_of(FIRST), request_of(SECOND)
+SECONDS = timedelta(seconds=1)
+
+
+def healthy(*requests: RequestSight) -> Observation:
+    return seen(*requests, state=TargetState.HEALTHY)
+
+
+def cleaned(
+    *failed: RequestSight, hanging: tuple[RequestSight, ...] = (), times: int = 1, now: datetime = NOW
+) -> Memory:
+    """What is known after so many attempts, of which the latest was made now."""
+    memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
+    for _ in range(times):
+        failures = [
+            ChoreFailure(subject=one.uid, what=f"delete {one.reference}", why="500") for one in failed
+        ]
+        tried = {ONE.uid, OTHER.uid, OF_LEASE}
+        memory = memory.having_tried(Chore.CLEAN_UP, tried, failures, now, 1)
+        left = LeftBehind(
+            hanging=tuple(one.reference for one in hanging),
+            failed=tuple(one.reference for one in failed),
+            has_lease=bool(hanging or failed),
+        )
+        memory = memory.having_cleaned_up(left, (ONE, OTHER), now)
+    return memory
+
+
+def test_request_is_removed_at_once() -> None:
+    memory = ACTED.model_copy(update={"requests": (ONE.reference,)})
+    assert isinstance(next_move(healthy(ONE), memory, NOW), CleanUp)
+
+
+def test_what_failed_waits_for_its_back_off_and_says_so() -> None:
+    memory = cleaned(ONE, times=9)
+    move = next_move(healthy(ONE, OTHER), memory, NOW)
+    assert isinstance(move, Rest)
+    assert move.phase is Phase.CLEANING_UP
+    assert move.seconds == 300
+    assert "finalizer" not in move.details
+    assert isinstance(next_move(healthy(ONE, OTHER), memory, NOW + 300 * SECONDS), CleanUp)
+
+
+@pytest.mark.rule("NHC 2.7/finalizer")
+def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
+    memory = cleaned(hanging=(ONE,))
+    move = next_move(healthy(ONE, OTHER), memory, NOW)
+    assert isinstance(move, Rest)
+    assert move.seconds == AGAIN.total_seconds()
+    assert f"{ONE.reference} hangs on a finalizer" in move.details
+
+
+def test_each_is_told_by_what_keeps_it() -> None:
+    move = next_move(healthy(ONE, OTHER), cleaned(ONE, hanging=(OTHER,)), NOW)
+    assert isinstance(move, Rest)
+    assert move.details.endswith(f"{OTHER.reference} hangs on a finalizer")
+
+
+def test_other_requests_than_before_are_a_reason_to_try_at_once() -> None:
+    memory = cleaned(ONE)
+    assert isinstance(next_move(healthy(ONE), memory, NOW), CleanUp)
+    assert isinstance(next_move(healthy(OTHER, ONE), memory, NOW), Rest)
+
+
+def test_detector_that_was_not_asked_and_shows_nothing_is_none() -> None:
+    memory = cleaned(ONE).model_copy(update={"left_alone": True, "left_alone_reason": "power work"})
+    not_asked = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
+    assert isinstance(next_move(not_asked, memory, NOW), Rest)
+    asked = not_asked.model_copy(update={"hold": HOLD})
+    assert isinstance(next_move(asked, memory, NOW), CleanUp)
+
+
+@pytest.mark.rule("NHC 2.5/release")
+def test_lease_stays_until_the_last_request_is_gone_and_then_the_incident_ends() -> None:
+    assert cleaned(ONE).may_hold_lease
+    assert cleaned(hanging=(ONE,)).may_hold_lease
+    done = cleaned()
+    assert not done.may_hold_lease
+    assert done.clean_up_at is None
+    assert isinstance(next_move(healthy(), done, NOW), End)
+
+
+@pytest.mark.rule("NHC 2.6/confirmed")
+def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease() -> None:
+    confirmed = healthy().model_copy(update={"is_confirmed": True})
+    failure = ChoreFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_forbidden=True)
+    tried = ACTED.having_tried(Chore.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
+    memory = tried.having_cleaned_up(LeftBehind(), (), NOW)
+    assert not memory.may_hold_lease
+    move = next_move(confirmed, memory, NOW)
+    assert isinstance(move, Rest)
+    assert move.phase is Phase.CLEANING_UP
+    assert move.seconds == 2
+    assert isinstance(next_move(confirmed, memory, NOW + 2 * SECONDS), CleanUp)
+    assert isinstance(next_move(healthy(), memory, NOW), End)
+
+
+@pytest.mark.parametrize(
+    ("left", "notes", "again"),
+    [
+        pytest.param(LeftBehind(), (), None, id="nothing"),
+        pytest.param(LeftBehind(hanging=(ONE.reference,), has_lease=True), (), AGAIN, id="finalizer"),
+        pytest.param(LeftBehind(has_lease=True), (), AGAIN, id="a lease that nobody gave back"),
+    ],
+)
+def test_what_remains_is_tried_again(left: LeftBehind, notes: tuple[()], again: timedelta | None) -> None:
+    assert left.again_at(notes, NOW) == (None if again is None else NOW + again)

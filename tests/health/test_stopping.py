@@ -1,0 +1,80 @@
+"""A step waits for the request before it to be told to stop: not for ever, not in silence, not for others."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.chores import Chore, ChoreFailure
+from health.learning import learned
+from health.memory import Memory
+from health.moves import Act, MarkRequests, Move, Phase, Rest
+from health.next_move import next_move
+from health.request_sight import RequestSight
+from health.stopping import STOP_PATIENCE
+from tests.health.samples import NOW
+from tests.health.steps import ACTED, FIRST, HOLD, MINUTE, SECOND, request_of, seen
+
+pytestmark = pytest.mark.rule("decision 47", "NHC 1.7/nhc-timed-out")
+
+FAILED = request_of(FIRST, succeeded=False)
+MOMENT = timedelta(seconds=1)
+PATIENT = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
+
+
+def untold(of: RequestSight = FAILED, *, is_forbidden: bool = False) -> Memory:
+    """What an incident knows that failed just now, for the first time, to tell a remediator to stop."""
+    failure = ChoreFailure(subject=of.uid, what="annotate it", why="no", is_forbidden=is_forbidden)
+    return PATIENT.having_tried(Chore.MARK, {of.uid}, [failure], NOW, 1)
+
+
+def move_after(time: timedelta, memory: Memory, *requests: RequestSight) -> Move:
+    """What it does then, the tries in between having failed as well."""
+    now, look = NOW + time, seen(*(requests or (FAILED,)))
+    failing = ChoreFailure(subject=FAILED.uid, what="annotate it", why="no")
+    move = next_move(look, learned(memory, look, now), now)
+    if not isinstance(move, MarkRequests):
+        return move
+    after = learned(memory, look, now).having_tried(Chore.MARK, {FAILED.uid}, [failing], now, 1)
+    return next_move(look, after, now)
+
+
+@pytest.mark.parametrize("is_forbidden", [False, True], ids=["422 or 500", "403"])
+def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> None:
+    memory = untold(is_forbidden=is_forbidden)
+    for time in (timedelta(), MOMENT, STOP_PATIENCE - MOMENT):
+        waiting = move_after(time, memory)
+        assert isinstance(waiting, Rest)
+        assert waiting.phase is Phase.HELD
+        assert "waits until 2026-03-01T12:01:00Z" in waiting.details
+        assert waiting.seconds is not None
+        assert 0 < waiting.seconds <= STOP_PATIENCE.total_seconds()
+    assert isinstance(move_after(STOP_PATIENCE, memory), Act)
+
+
+def test_mark_is_tried_again_meanwhile() -> None:
+    look = seen(FAILED)
+    assert isinstance(next_move(look, untold(), NOW + 2 * MOMENT), MarkRequests)
+
+
+def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
+    told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
+    assert isinstance(move_after(timedelta(), untold(), told), Act)
+    succeeded = request_of(FIRST, 6 * MINUTE, succeeded=True)
+    assert isinstance(move_after(timedelta(), untold(), succeeded), Act)
+
+
+def test_mark_of_another_request_that_failed_is_not_waited_for() -> None:
+    told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
+    assert isinstance(move_after(timedelta(), untold(request_of(SECOND)), told), Act)
+
+
+def test_hold_of_the_detector_outlasts_the_wait() -> None:
+    now = NOW + 2 * STOP_PATIENCE
+    held = seen(FAILED, hold=HOLD)
+    assert isinstance(next_move(held, untold().resting(now), now), MarkRequests | Rest)
+    tried = untold().having_tried(
+        Chore.MARK, {FAILED.uid}, [ChoreFailure(subject=FAILED.uid, what="", why="")], now, 1
+    )
+    waiting = next_move(held, tried, now)
+    assert isinstance(waiting, Rest)
+    assert "5 of 10 unhealthy" in waiting.details

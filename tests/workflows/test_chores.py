@@ -1,0 +1,230 @@
+"""Chores that fail: each is noted and tried again, and keeps the incident from nothing else."""
+
+import dataclasses
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from health.chores import FORBIDDEN_GRACE, LONGEST_RETRY, Chore
+from health.moves import Outcome, Phase
+from health.remediation_request import TIMED_OUT
+from health.stopping import STOP_PATIENCE
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import act, fail_steps, take_first_step
+from tests.workflows.settling import (
+    pass_until,
+    pass_until_it_rests_for_long,
+    pass_wakes,
+    rests,
+    settle,
+)
+from tests.workflows.sights import escalating, healthy
+from workflows.contracts import MARK
+from workflows.messages import AbortOrder
+
+pytestmark = pytest.mark.rule("decision 47")
+
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+FOR_EVER = 1000
+POWER_WORK = AbortOrder(reason="power work")
+
+
+async def fail_to_tell(incident: IncidentDriver) -> None:
+    """The first step has failed, and its remediator cannot be told to stop."""
+    await take_first_step(incident)
+    incident.cluster.failing["mark"] = FOR_EVER
+    await fail_steps(incident, "first")
+    await rests(incident, Phase.HELD)
+
+
+async def keep_one_of_two(incident: IncidentDriver) -> None:
+    """The node has recovered in its second step, and the request of the first cannot be deleted."""
+    await take_first_step(incident)
+    await fail_steps(incident, "first")
+    await rests(incident, Phase.REMEDIATING)
+    incident.cluster.undeletable = {"first"}
+    await incident.sees(escalating(healthy()))
+    await rests(incident, Phase.CLEANING_UP)
+
+
+@pytest.mark.rule("NHC 1.7/nhc-timed-out")
+async def test_dead_webhook_delays_the_next_step_by_a_minute_and_is_shown(incident: IncidentDriver) -> None:
+    await fail_to_tell(incident)
+    state = await incident.state()
+    (note,) = state.memory.notes
+    assert (note.chore, note.what) == (Chore.MARK, "annotate Reboot/ns/node-1")
+    assert state.memory.marks == ()
+    for words in (state.details, await incident.details()):
+        assert "cannot annotate Reboot/ns/node-1: the API server is away (tried again at " in words
+        assert "the next step waits until" in words
+
+    await pass_wakes(incident, note.since + STOP_PATIENCE - SECOND - await incident.now())
+    assert incident.cluster.tried == ["first"]
+    await pass_wakes(incident, 2 * SECOND)
+    await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.tried == ["first", "second"]
+    assert 4 <= incident.cluster.count("mark") <= 8
+
+
+async def test_lease_is_renewed_and_the_mark_written_at_last_while_the_next_step_runs(
+    incident: IncidentDriver,
+) -> None:
+    await fail_to_tell(incident)
+    await pass_wakes(incident, STOP_PATIENCE)
+    assert incident.cluster.tried == ["first", "second"]
+    renewals = incident.cluster.count("renewed")
+    await pass_wakes(incident, MINUTE + SECOND)
+    assert incident.cluster.count("renewed") == renewals + 1
+    assert incident.cluster.marks == []
+
+    incident.cluster.failing["mark"] = 0
+    await pass_wakes(incident, 2 * MINUTE)
+    assert ("first", [TIMED_OUT]) in [(one, list(texts)) for one, texts in incident.cluster.marks]
+    state = await incident.state()
+    assert state.memory.notes == ()
+    assert "cannot" not in state.details
+
+
+async def test_abort_and_resume_are_obeyed_while_a_mark_fails(incident: IncidentDriver) -> None:
+    await fail_to_tell(incident)
+    await incident.abort(POWER_WORK)
+    await rests(incident, Phase.LEFT_ALONE)
+    assert not incident.cluster.requests
+    assert not incident.cluster.is_leased
+    await incident.resume()
+    await rests(incident, Phase.REMEDIATING)
+    assert incident.cluster.tried == ["first", "first"]
+
+
+async def test_recovery_is_obeyed_while_a_mark_fails(incident: IncidentDriver) -> None:
+    await fail_to_tell(incident)
+    await incident.sees(escalating(healthy()))
+    assert await incident.outcome() is Outcome.REMEDIATED
+
+
+@pytest.mark.rule("decision 47/403")
+async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_mark(
+    incident: IncidentDriver,
+) -> None:
+    await take_first_step(incident)
+    incident.cluster.failing["mark"], incident.cluster.is_forbidding = 1, True
+    await fail_steps(incident, "first")
+    assert incident.cluster.tried == ["first"]
+    await pass_wakes(incident, 3 * SECOND)
+    await rests(incident, Phase.REMEDIATING)
+    whats = [entry.what for entry in incident.cluster.log if entry.what in ("mark", "created")]
+    assert whats == ["created", "mark", "mark", "created"]
+    assert [one for one, _ in incident.cluster.marks] == ["first"]
+
+
+@pytest.mark.rule("decision 47/403")
+async def test_403_is_told_as_a_missing_right_after_half_a_minute(incident: IncidentDriver) -> None:
+    incident.cluster.is_forbidding = True
+    await fail_to_tell(incident)
+    while not (note := (state := await incident.state()).memory.notes[0]).is_right_missing:
+        assert "cannot annotate" in state.details
+        assert "a right is missing" not in state.details
+        await pass_until(incident, note.next_try)
+    assert note.failed - note.since >= FORBIDDEN_GRACE
+    assert "a right is missing" in state.details
+    assert 4 <= incident.cluster.count("mark") <= 8
+
+
+@pytest.mark.rule("NHC 2.5/release")
+async def test_request_that_cannot_be_deleted_keeps_the_lease_and_no_other_request(
+    incident: IncidentDriver,
+) -> None:
+    await keep_one_of_two(incident)
+    assert [one.reference.template for one in incident.cluster.requests.values()] == ["first"]
+    assert incident.cluster.is_leased
+    assert "cannot delete Reboot/ns/node-1: the API server is away" in (await incident.state()).details
+
+    renewals, tries = incident.cluster.count("renew"), incident.cluster.count("clean_up")
+    await pass_wakes(incident, 20 * MINUTE)
+    assert incident.cluster.count("renew") == renewals
+    assert incident.cluster.count("clean_up") <= tries + 14
+    latest = incident.cluster.times("clean_up")[-2:]
+    assert LONGEST_RETRY / 2 <= latest[1] - latest[0] <= LONGEST_RETRY + SECOND
+
+    incident.cluster.undeletable.clear()
+    await pass_until(incident, await incident.now() + LONGEST_RETRY)
+    assert await incident.outcome() is Outcome.REMEDIATED
+    assert not incident.cluster.is_leased
+
+
+@pytest.mark.rule("decision 40")
+async def test_abort_says_what_it_waits_for_and_ends_when_that_is_gone(incident: IncidentDriver) -> None:
+    await act(incident)
+    incident.cluster.undeletable = {"t"}
+    await incident.abort(POWER_WORK)
+    state = await rests(incident, Phase.CLEANING_UP)
+    assert "left alone: power work; cannot delete Reboot/ns/node-1" in state.details
+    assert state.memory.clean_up_at is not None
+
+    incident.cluster.undeletable.clear()
+    await pass_until(incident, state.memory.clean_up_at)
+    await rests(incident, Phase.LEFT_ALONE)
+    assert not incident.cluster.is_leased
+    assert (await incident.state()).memory.notes == ()
+
+
+@pytest.mark.rule("decision 40")
+async def test_abort_is_tried_at_once_however_long_the_back_off_of_the_clean_up_is(
+    incident: IncidentDriver,
+) -> None:
+    await keep_one_of_two(incident)
+    await pass_wakes(incident, 10 * MINUTE)
+    incident.cluster.undeletable.clear()
+    await incident.abort()
+    assert await incident.outcome() is Outcome.RECOVERED
+
+
+async def test_lease_that_could_not_be_renewed_is_renewed_as_soon_as_possible(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    await settle(incident)
+    incident.cluster.failing["renew"] = 3
+    await pass_wakes(incident, 5 * MINUTE + 20 * SECOND)
+    tries = incident.cluster.times("renew")
+    assert len(tries) == 4
+    waits = [(late - early).total_seconds() for early, late in pairwise(tries)]
+    assert all(longest / 2 <= wait <= longest + 1 for wait, longest in zip(waits, (2, 4, 8), strict=True))
+    state = await rests(incident, Phase.REMEDIATING)
+    assert state.memory.notes == ()
+    assert state.memory.renew_at is not None
+    assert abs(state.memory.renew_at - tries[-1] - 5 * MINUTE) < SECOND
+
+
+async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes_on(
+    incident: IncidentDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient = dataclasses.replace(MARK, start_to_close=SECOND / 2, schedule_to_close=SECOND)
+    monkeypatch.setattr("workflows.contracts.MARK", impatient)
+    await take_first_step(incident)
+    gate = incident.cluster.gates["mark"]
+    gate.close()
+    incident.cluster.report("first", succeeded=False)
+    await incident.look()
+    await gate.entered.wait()
+    assert "Node/node-1" in await incident.hold()
+    state = await rests(incident, Phase.HELD)
+    (note,) = state.memory.notes
+    assert note.what == "annotate Reboot/ns/node-1"
+    assert "imeout" in note.why
+    gate.open()
+    await pass_wakes(incident, 3 * SECOND)
+    assert (await incident.state()).memory.notes == ()
+    assert incident.cluster.marks
+
+
+async def test_look_repeats_no_chore_before_its_time(incident: IncidentDriver) -> None:
+    await fail_to_tell(incident)
+    await pass_wakes(incident, STOP_PATIENCE)
+    await pass_until_it_rests_for_long(incident)
+    before, tries = (await incident.state()).memory.notes, incident.cluster.count("mark")
+    await incident.look()
+    await settle(incident)
+    assert (await incident.state()).memory.notes == before
+    assert incident.cluster.count("mark") == tries

@@ -1,0 +1,145 @@
+"""Queries of incidents that no worker has cached: each is a replay, and repeats or stops nothing."""
+
+import asyncio
+import dataclasses
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from temporalio import activity
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
+
+from detector.dispatching.incident_calls import IncidentCalls
+from health.moves import Phase
+from health.observation import Observation
+from health.references import IncidentReference, RequestReference
+from health.request_sight import RequestSight
+from tests.workflows.sights import expired, incident_reference
+from worker.worker import POLLERS
+from workflows.contracts import (
+    ACT,
+    OBSERVE,
+    RENEW,
+    ActInput,
+    ActResult,
+    ObserveInput,
+    RenewInput,
+    RenewResult,
+    eyes_queue,
+    hands_queue,
+)
+from workflows.messages import State
+from workflows.remediation import Remediation
+
+INCIDENTS = 200
+SOME = 20
+"""How many of them go on when all were asked; each event of a history costs time here."""
+MINUTE = timedelta(minutes=1)
+_FAILED = (EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT)
+
+
+class SlowCluster:
+    """Acts wait at a gate, and are counted by target."""
+
+    def __init__(self) -> None:
+        self.acts = Counter[str]()
+        self.requests: dict[str, RequestSight] = {}
+        self.all_act = asyncio.Event()
+        self.gate = asyncio.Event()
+
+    @activity.defn(name=ACT.name)
+    async def act(self, asked: ActInput) -> ActResult:
+        name = asked.incident.target.name
+        self.acts[name] += 1
+        if len(self.acts) == INCIDENTS:
+            self.all_act.set()
+        await self.gate.wait()
+        reference = RequestReference(
+            api_version="example.com/v1", kind="Reboot", namespace="ns", name=name, uid=name, template="t"
+        )
+        now = datetime.now(UTC)
+        self.requests[name] = request = RequestSight(reference=reference, created=now)
+        return ActResult(request=request, lease_acquired_at=now)
+
+    @activity.defn(name=OBSERVE.name)
+    async def observe(self, asked: ObserveInput) -> Observation:
+        now, request = datetime.now(UTC), self.requests.get(asked.incident.target.name)
+        shown = (request,) if request else ()
+        return expired().model_copy(update={"requests": shown, "answered_at": now, "seen_at": now})
+
+    @activity.defn(name=RENEW.name)
+    async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  nothing is due so soon
+        return RenewResult()
+
+
+@asynccontextmanager
+async def workers_without_a_cache(client: Client, name: str, cluster: SlowCluster) -> AsyncIterator[None]:
+    hands = Worker(
+        client,
+        task_queue=hands_queue(name),
+        workflows=[Remediation],
+        activities=[cluster.act, cluster.renew],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        max_cached_workflows=0,
+        workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
+        activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
+        max_concurrent_activities=INCIDENTS,
+    )
+    async with hands, Worker(client, task_queue=eyes_queue(name), activities=[cluster.observe]):
+        yield
+
+
+def references(cluster: str) -> list[IncidentReference]:
+    base = incident_reference(cluster)
+    names = (f"node-{number}" for number in range(INCIDENTS))
+    targets = (base.target.model_copy(update={"name": name, "uid": f"{name}-of-{cluster}"}) for name in names)
+    return [base.model_copy(update={"target": target}) for target in targets]
+
+
+async def states(handles: Sequence[WorkflowHandle[object, object]]) -> list[State]:
+    found: list[State] = await asyncio.gather(
+        *(handle.query("state", result_type=State) for handle in handles)
+    )
+    return found
+
+
+async def failed_tasks(handle: WorkflowHandle[object, object]) -> list[int]:
+    history = await handle.fetch_history()
+    return [event.event_id for event in history.events if event.event_type in _FAILED]
+
+
+async def test_two_hundred_uncached_incidents_answer_in_the_middle_of_their_acts_and_act_once(
+    time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine the queries take longer than an act may.
+    patient = dataclasses.replace(ACT, start_to_close=MINUTE, schedule_to_close=MINUTE)
+    monkeypatch.setattr("workflows.changes.ACT", patient)
+    client, name, cluster = time_skipping.client, f"test-{uuid4().hex[:8]}", SlowCluster()
+    calls = IncidentCalls(lambda: client, name)
+    incidents = references(name)
+    handles = [client.get_workflow_handle(one.workflow_id) for one in incidents]
+
+    async def start(incident: IncidentReference) -> None:
+        await calls.start(incident, expired().model_copy(update={"seen_at": datetime.now(UTC)}))
+
+    async with asyncio.timeout(60), workers_without_a_cache(client, name, cluster):
+        await asyncio.gather(*map(start, incidents))
+        await cluster.all_act.wait()
+        assert {state.phase for state in await states(handles)} == {Phase.ACTING}
+        assert await asyncio.gather(*map(failed_tasks, handles)) == [[]] * INCIDENTS
+        assert set(cluster.acts.values()) == {1}
+
+        few, rest = handles[:SOME], handles[SOME:]
+        await asyncio.gather(*(handle.terminate() for handle in rest))
+        cluster.gate.set()
+        while {state.phase for state in await states(few)} != {Phase.REMEDIATING}:
+            pass
+        assert await asyncio.gather(*map(failed_tasks, few)) == [[]] * SOME
+        assert set(cluster.acts.values()) == {1}
+        await asyncio.gather(*(handle.terminate() for handle in few))

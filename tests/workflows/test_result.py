@@ -1,0 +1,77 @@
+"""What a workflow returns, for the Temporal UI: what became of the incident, with its requests and orders."""
+
+from datetime import timedelta
+
+from health.moves import Outcome, Phase
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.phases import fail_steps, take_first_step
+from tests.workflows.settling import rests, settle
+from tests.workflows.sights import escalating, expired, healthy, released, waiting
+from workflows.messages import HoldOrder
+
+MOMENT = timedelta(seconds=1)
+
+
+async def test_result_says_what_became_of_requests_attempts_and_orders(incident: IncidentDriver) -> None:
+    await take_first_step(incident)
+    begun = (await incident.handle.describe()).start_time
+    await fail_steps(incident, "first")
+    await rests(incident, Phase.REMEDIATING)
+    await incident.hold(HoldOrder(reason="disk swap", for_seconds=600))
+    await incident.resume()
+    await settle(incident)
+    await incident.sees(escalating(healthy()))
+    result = await incident.result()
+
+    assert result.outcome is Outcome.REMEDIATED
+    assert result.reason == "Node/node-1 is healthy"
+    assert result.attempts == 1
+    assert result.deleted is None
+    assert abs(result.started - begun) < MOMENT
+    assert result.started < result.ended
+    assert [one.template for one in result.requests] == ["first", "second"]
+    for request in result.requests:
+        assert request.request == "Reboot/ns/node-1"
+        assert request.ended is not None
+        assert result.started - MOMENT <= request.started <= request.ended <= result.ended
+    held, resumed = result.orders
+    assert (held.order, held.reason) == ("hold", "disk swap")
+    assert held.until is not None
+    assert (resumed.order, resumed.until) == ("resume", None)
+
+
+async def test_request_that_somebody_deleted_ended_when_that_was_seen(incident: IncidentDriver) -> None:
+    await incident.start(expired())
+    await rests(incident, Phase.REMEDIATING)
+    await incident.cluster.lose_requests()
+    await incident.look()
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(healthy())
+    first, second = (await incident.result()).requests
+    assert first.uid != second.uid
+    assert first.ended is not None
+    assert second.ended is not None
+    assert first.ended <= second.ended
+
+
+async def test_incident_that_did_nothing_says_so(incident: IncidentDriver) -> None:
+    await incident.start(waiting())
+    await rests(incident, Phase.WAITING)
+    await incident.sees(released())
+    result = await incident.result()
+    assert result.outcome is Outcome.RELEASED
+    assert "no longer selects" in result.reason
+    assert (result.attempts, result.requests, result.orders) == (0, (), ())
+
+
+async def test_result_covers_all_runs_of_an_incident(long_incident: IncidentDriver) -> None:
+    await long_incident.start(expired())
+    await long_incident.reaches(Phase.REMEDIATING)
+    begun = (await long_incident.handle.describe()).start_time
+    await long_incident.hold(HoldOrder(reason="disk swap"))
+    await long_incident.wake_until_continued()
+    await long_incident.sees(healthy())
+    result = await long_incident.result()
+    assert abs(result.started - begun) < MOMENT
+    assert [one.uid for one in result.requests] == ["request-1"]
+    assert [one.reason for one in result.orders] == ["disk swap"]
