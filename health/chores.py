@@ -35,7 +35,7 @@ class ChoreFailure(Frozen):
     """One thing that an attempt could not do; the others of the same attempt are done."""
 
     subject: str = OF_LEASE
-    """The uid of a request, or one of those above."""
+    """The uid of a request, with the annotations of a mark (RequestMark.subject), or one of those above."""
     what: str
     """What could not be done, for people: "delete Reboot/ns/node-1"."""
     why: str

@@ -279,7 +279,7 @@ class Memory(Frozen):
 
     def is_put_off(self, mark: RequestMark, now: datetime) -> bool:
         """Whether this was to be written before, failed, and is not tried again yet."""
-        return self.note_of(Chore.MARK, mark.request.uid, now) is not None
+        return self.note_of(Chore.MARK, mark.subject, now) is not None
 
     def ordered(self, order: OrderRecord) -> Self:
         """The same once a person gave an order."""

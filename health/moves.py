@@ -1,5 +1,6 @@
 """Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,6 +39,16 @@ class RequestMark(Frozen):
 
     request: RequestReference
     annotations: dict[str, str | None]
+
+    @property
+    def subject(self) -> str:
+        """Tells it from the other marks of its request: one that fails puts off no other."""
+        return subject_of_mark(self.request.uid, self.annotations)
+
+
+def subject_of_mark(uid: str, annotations: Iterable[str]) -> str:
+    """What notes call the marking of this request with these annotations."""
+    return f"{uid} {' '.join(sorted(annotations))}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 
 from health.chores import Chore
 from health.memory import Memory
+from health.moves import subject_of_mark
+from health.remediation_request import TIMED_OUT
 from health.request_sight import RequestSight
 
 STOP_PATIENCE = timedelta(minutes=1)
@@ -19,5 +21,6 @@ STOP_PATIENCE = timedelta(minutes=1)
 def stop_awaited_until(over: Iterable[RequestSight], memory: Memory) -> datetime | None:
     """Until when the next step waits for these requests, which are over; None: for none of them."""
     notes = {note.subject: note for note in memory.notes if note.chore is Chore.MARK}
-    untold = (one.uid for one in over if one.timed_out_at is None and not one.succeeded)
-    return max((notes[uid].since + STOP_PATIENCE for uid in untold if uid in notes), default=None)
+    untold = (one for one in over if one.timed_out_at is None and not one.succeeded)
+    stops = (subject_of_mark(one.uid, [TIMED_OUT]) for one in untold)
+    return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)

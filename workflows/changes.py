@@ -130,7 +130,7 @@ class Changes(Orders):
             return ActResult(hold=failed(in_words(error)))
 
     async def _mark(self, marks: tuple[RequestMark, ...]) -> None:
-        tried = {mark.request.uid: f"annotate {mark.request}" for mark in marks}
+        tried = {mark.subject: f"annotate {mark.request}" for mark in marks}
         asked = MarkInput(incident=self._incident, marks=marks)
         try:
             failures = (await self._chore_of(MARK, asked, MarkResult)).failures
@@ -138,7 +138,7 @@ class Changes(Orders):
             failures = _all(tried, error)
         self._tried(Chore.MARK, tried, failures)
         failed_for = {failure.subject for failure in failures}
-        written = tuple(mark for mark in marks if mark.request.uid not in failed_for)
+        written = tuple(mark for mark in marks if mark.subject not in failed_for)
         self._memory = self._memory.having_marked(written)
 
     async def _renew(self) -> None:

@@ -18,7 +18,7 @@ from health.going_on import GoingOn, Resting, goes_on, overdue
 from health.learning import learned
 from health.left_behind import LeftBehind
 from health.memory import Memory
-from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest
+from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest, subject_of_mark
 from health.next_move import next_move
 from health.observation import Observation, TargetState, failed
 from health.references import Action, Step
@@ -241,8 +241,9 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> 
 @pytest.mark.rule("decision 47")
 def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
     over = request_of(FIRST, succeeded=False)
-    failure = ChoreFailure(subject=over.uid, what="annotate it", why="500")
-    memory = ACTED.having_tried(Chore.MARK, {over.uid}, [failure], NOW, 1)
+    stop = subject_of_mark(over.uid, [TIMED_OUT])
+    failure = ChoreFailure(subject=stop, what="annotate it", why="500")
+    memory = ACTED.having_tried(Chore.MARK, {stop}, [failure], NOW, 1)
     resting = Resting(Phase.HELD, steps_seen(over, answered_at=NOW), memory, NOW + 2 * A_MOMENT)
     words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
     assert goes_on(resting) == GoingOn(NOW + STOP_PATIENCE, words)

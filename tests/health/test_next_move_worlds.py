@@ -31,10 +31,12 @@ from health.moves import (
     Renew,
     RequestMark,
     Rest,
+    subject_of_mark,
 )
 from health.next_move import next_move
 from health.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.references import Step
+from health.remediation_request import TIMED_OUT
 from health.request_sight import RequestSight
 from health.stopping import STOP_PATIENCE
 from tests.health.samples import NOW, fact, request_sight
@@ -230,7 +232,7 @@ class World(RuleBasedStateMachine):
         return is_done
 
     def mark(self, marks: tuple[RequestMark, ...]) -> None:
-        if self.tries(Chore.MARK, *{mark.request.uid for mark in marks}):
+        if self.tries(Chore.MARK, *{mark.subject for mark in marks}):
             marked = with_marks(self.requests.values(), marks)
             self.requests = {one.uid: one for one in marked}
             self.memory = self.memory.having_marked(marks)
@@ -277,7 +279,11 @@ class World(RuleBasedStateMachine):
 
     def is_waited_for(self, request: RequestSight) -> bool:
         """Whether the incident tried for long enough to tell its remediator to stop."""
-        notes = [one for one in self.memory.notes if (one.chore, one.subject) == (Chore.MARK, request.uid)]
+        notes = [
+            one
+            for one in self.memory.notes
+            if (one.chore, one.subject) == (Chore.MARK, subject_of_mark(request.uid, [TIMED_OUT]))
+        ]
         return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
     def must_be_kept(self, seen: Observation) -> bool:

@@ -7,8 +7,9 @@ import pytest
 from health.chores import Chore, ChoreFailure
 from health.learning import learned
 from health.memory import Memory
-from health.moves import Act, MarkRequests, Move, Phase, Rest
+from health.moves import Act, MarkRequests, Move, Phase, Rest, subject_of_mark
 from health.next_move import next_move
+from health.remediation_request import GREW_OLD, TIMED_OUT
 from health.request_sight import RequestSight
 from health.stopping import STOP_PATIENCE
 from tests.health.samples import NOW
@@ -21,20 +22,24 @@ MOMENT = timedelta(seconds=1)
 PATIENT = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
 
 
+def stop_of(request: RequestSight) -> str:
+    return subject_of_mark(request.uid, [TIMED_OUT])
+
+
 def untold(of: RequestSight = FAILED, *, is_forbidden: bool = False) -> Memory:
     """What an incident knows that failed just now, for the first time, to tell a remediator to stop."""
-    failure = ChoreFailure(subject=of.uid, what="annotate it", why="no", is_forbidden=is_forbidden)
-    return PATIENT.having_tried(Chore.MARK, {of.uid}, [failure], NOW, 1)
+    failure = ChoreFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
+    return PATIENT.having_tried(Chore.MARK, {stop_of(of)}, [failure], NOW, 1)
 
 
 def move_after(time: timedelta, memory: Memory, *requests: RequestSight) -> Move:
     """What it does then, the tries in between having failed as well."""
     now, look = NOW + time, seen(*(requests or (FAILED,)))
-    failing = ChoreFailure(subject=FAILED.uid, what="annotate it", why="no")
+    failing = ChoreFailure(subject=stop_of(FAILED), what="annotate it", why="no")
     move = next_move(look, learned(memory, look, now), now)
     if not isinstance(move, MarkRequests):
         return move
-    after = learned(memory, look, now).having_tried(Chore.MARK, {FAILED.uid}, [failing], now, 1)
+    after = learned(memory, look, now).having_tried(Chore.MARK, {stop_of(FAILED)}, [failing], now, 1)
     return next_move(look, after, now)
 
 
@@ -63,6 +68,16 @@ def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
     assert isinstance(move_after(timedelta(), untold(), succeeded), Act)
 
 
+def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_longer() -> None:
+    old, now = subject_of_mark(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
+    failure = ChoreFailure(subject=old, what="annotate it", why="no")
+    memory = PATIENT.having_tried(Chore.MARK, {old}, [failure], NOW, 1)
+    again = memory.having_tried(Chore.MARK, {old}, [failure], now, 1)
+    move = next_move(seen(FAILED), learned(again, seen(FAILED), now), now)
+    assert isinstance(move, MarkRequests)
+    assert [list(mark.annotations) for mark in move.marks] == [[TIMED_OUT]]
+
+
 def test_mark_of_another_request_that_failed_is_not_waited_for() -> None:
     told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
     assert isinstance(move_after(timedelta(), untold(request_of(SECOND)), told), Act)
@@ -73,7 +88,7 @@ def test_hold_of_the_detector_outlasts_the_wait() -> None:
     held = seen(FAILED, hold=HOLD)
     assert isinstance(next_move(held, untold().resting(now), now), MarkRequests | Rest)
     tried = untold().having_tried(
-        Chore.MARK, {FAILED.uid}, [ChoreFailure(subject=FAILED.uid, what="", why="")], now, 1
+        Chore.MARK, {stop_of(FAILED)}, [ChoreFailure(subject=stop_of(FAILED), what="", why="")], now, 1
     )
     waiting = next_move(held, tried, now)
     assert isinstance(waiting, Rest)

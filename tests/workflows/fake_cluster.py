@@ -242,7 +242,7 @@ class FakeCluster:
             self._untold |= {
                 mark.request.uid: self._untold.get(mark.request.uid, when) for mark in asked.marks
             }
-            failures = [self._failure(mark.request.uid, f"annotate {mark.request}") for mark in asked.marks]
+            failures = [self._failure(mark.subject, f"annotate {mark.request}") for mark in asked.marks]
             return MarkResult(failures=tuple(failures))
         self.marks += [(mark.request.template, mark.annotations) for mark in asked.marks]
         marked = with_marks(self.requests.values(), asked.marks)
