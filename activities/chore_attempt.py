@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from pydantic import ValidationError
+from temporalio import activity
 
 from health.chores import ChoreFailure
 from health.durations import in_words
@@ -44,8 +44,9 @@ class ChoreAttempt:
         except TimeoutError:
             why = f"it was not done within {in_words(self._longest)}"
             failure = ChoreFailure(subject=subject, what=what, why=why)
-        except ValidationError as error:
-            why = f"what the API server answered cannot be read: {error.errors()[0]['loc']}"
+        except Exception as error:  # noqa: BLE001  what one item did not foresee must keep no other from being done
+            activity.logger.warning("chore failed", exc_info=error, extra={"chore": what})
+            why = f"{type(error).__name__}: {error}"
             failure = ChoreFailure(subject=subject, what=what, why=why)
         self._failures.append(failure)
         return None

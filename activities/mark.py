@@ -29,4 +29,4 @@ class Mark:
 
     async def _write(self, mark: RequestMark, attempt: ChoreAttempt) -> None:
         writing = self._live.annotate(mark.request, mark.annotations)
-        await attempt.item(mark.subject, f"annotate {mark.request}", writing)
+        await attempt.item(mark.subject, str(mark), writing)

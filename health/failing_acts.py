@@ -1,6 +1,6 @@
 """FailingActs: how an incident backs off while one act after another fails. Pure.
 
-Rule: 5, 10, 20, … 300 s, with jitter, between an act that failed and the next; of what the API server refuses
+Rule: 5, 10, 20, … 300 s, with jitter, between acts that fail in the same way; of what the API server refuses
 at least as long as its hold says. One that came too late is made anew at once, after another question; 403 is
 tried again after a second or two, because kube-apiserver answers so right after its start, and is told to the
 detector once it lasts half a minute (decision 47); only then these wait as the others. An edit of the check
@@ -19,7 +19,7 @@ LONGEST = timedelta(minutes=5)
 AT_ONCE = timedelta(seconds=1.5)
 """Before the second attempt where a moment may be all that was wrong."""
 _MOST_DOUBLINGS = 30
-_FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS})
+_FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS, HoldReason.NOT_TRUE})
 
 
 class FailingActs(Frozen):
@@ -31,7 +31,7 @@ class FailingActs(Frozen):
     """Why the latest of them failed."""
     next_act: datetime
     basis: str = ""
-    """What they were made by: another generation of the check, or another template, is another attempt."""
+    """What they were made by: another fact, generation of the check, or template is another attempt."""
 
     @property
     def words(self) -> str:
@@ -42,7 +42,8 @@ class FailingActs(Frozen):
 
 def basis_of(seen: Observation) -> str:
     """What an act is made by, beside its target."""
-    return f"{seen.generation}/{seen.templates}"
+    fact = seen.fact.identity if seen.fact else ""
+    return f"{seen.generation}/{seen.templates}/{fact}"
 
 
 def after_failure(
@@ -51,7 +52,8 @@ def after_failure(
     """The row once an act was held by `hold`; None where that is no failure. `spread` is between 0 and 1."""
     if hold.reason not in _FAILING:
         return None
-    goes_on = before is not None and before.basis == basis_of(seen)
+    is_same = before is not None and before.hold.reason == hold.reason
+    goes_on = is_same and before is not None and before.basis == basis_of(seen)
     count = before.count + 1 if before is not None and goes_on else 1
     return FailingActs(
         count=count,

@@ -45,6 +45,9 @@ class RequestMark(Frozen):
         """Tells it from the other marks of its request: one that fails puts off no other."""
         return subject_of_mark(self.request.uid, self.annotations)
 
+    def __str__(self) -> str:
+        return f"annotate {self.request} with {', '.join(self.annotations)}"
+
 
 def subject_of_mark(uid: str, annotations: Iterable[str]) -> str:
     """What notes call the marking of this request with these annotations."""

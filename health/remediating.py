@@ -88,6 +88,8 @@ class _Remediation:
     def _give_back(self) -> Move | None:
         if not self._is_overdue or not self.memory.may_hold_lease or self._is_give_back_put_off:
             return None
+        if self._awaits_stop:
+            return None  # its remediator was not told to stop: nobody else may have the target yet
         return GiveBack(self._phase, f"{self._details}; overdue")
 
     def _keep_lease(self) -> Move | None:
@@ -102,11 +104,21 @@ class _Remediation:
         renewal = seconds_until(self.memory.renew_at, self.now) if self._keeps_lease else None
         may_give_back = self.memory.may_hold_lease and not self._is_give_back_put_off
         overdue = seconds_until_after(self._overdue_at, self.now) if may_give_back else None
+        if self._awaits_stop and self._is_overdue:
+            overdue = seconds_until(self._stop_awaited_until, self.now)
         timer = self.seen.remaining_seconds if self.seen.state is TargetState.WAITING else None
         return rest(rest_.phase, rest_.details, rest_.seconds, renewal, overdue, timer, *self._grow_old())
 
     def _grow_old(self) -> list[float | None]:
         return [seconds_until_old(one, self.now) for one in self.seen.requests if self._can_tell]
+
+    @property
+    def _stop_awaited_until(self) -> datetime | None:
+        return stop_awaited_until(self.seen.requests, self.memory)
+
+    @property
+    def _awaits_stop(self) -> bool:
+        return self._stop_awaited_until is not None and self.now < self._stop_awaited_until
 
     @property
     def _is_give_back_put_off(self) -> bool:
@@ -115,7 +127,7 @@ class _Remediation:
     @property
     def _keeps_lease(self) -> bool:
         is_over = self._can_tell and self._course.is_exhausted
-        return bool(self.seen.requests) and self.memory.may_hold_lease and not is_over
+        return bool(self.seen.requests) and self.memory.may_hold_lease and not (is_over or self._is_overdue)
 
     @property
     def _can_tell(self) -> bool:

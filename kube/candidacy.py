@@ -7,7 +7,6 @@ every cluster serves. It is renewed rarely, and deleted by who leads, is not fit
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +15,7 @@ from kube.client import Client
 from kube.errors import KubernetesError, NotFound
 from kube.lease import new_lease
 from kube.resource import LEASES, Object
+from kube.server_clock import monotonic_clock
 from kube.timestamps import micro_time
 
 _logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Candidacy:
         *,
         is_fit: Callable[[], bool],
         times: CandidateTimes,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = _wall_clock,
     ) -> None:
         """`is_fit` says whether this process stands by, and could lead."""

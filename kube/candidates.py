@@ -5,13 +5,13 @@ it names. Who died left one that does not change any more.
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from kube.client import Client
 from kube.resource import LEASES
+from kube.server_clock import monotonic_clock
 
 CANDIDATE_FOR = "paramedic.dev/candidate-for"
 """The label of such a Lease: the name of the Lease of the leader."""
@@ -61,7 +61,7 @@ class Candidates:
         identity: str,
         *,
         times: CandidateTimes,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic_clock,
     ) -> None:
         self._client = client
         self._namespace = namespace

@@ -68,7 +68,7 @@ class HeldLeases:
             lease = await self._find(name)
             if lease is None or lease.spec.holder_identity != holder:
                 return None
-            if not needs_renewal(lease, duration, now):
+            if not needs_renewal(lease, duration + _SLACK, now):
                 return _held(lease)
             return await self._patch(name, renewed(lease, duration + _SLACK, now))
 

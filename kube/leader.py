@@ -8,7 +8,6 @@ of the machines say and however long a process hangs. Timestamps in the Lease ar
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +15,7 @@ from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord, given_back, new_lease, renewed, taken_over
 from kube.resource import LEASES, Object
+from kube.server_clock import monotonic_clock
 
 _logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class LeaderElection:
         on_started: Callable[[], None] = _nothing,
         on_stopped: Callable[[], None] = _nothing,
         gives_way: Callable[[], bool] = _never,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = _wall_clock,
     ) -> None:
         """`gives_way` says whether another is to lead in its place: it does not stand while that is so."""

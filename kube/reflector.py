@@ -20,7 +20,6 @@ What the end of a request leads to:
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Generic
@@ -47,6 +46,7 @@ from kube.mirror import Mirror
 from kube.record import Change, ChangeKind, Key, RecordT
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
+from kube.server_clock import monotonic_clock
 from kube.sight import Sight, State
 from kube.status import from_status
 from kube.transport import Transport
@@ -79,7 +79,7 @@ class Reflector(Generic[RecordT]):
         label_selector: str = "",
         notify: Callable[[Change[RecordT]], None],
         on_broken: Callable[[Key, str], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic_clock,
         settings: ReflectorSettings = PATIENT,
     ) -> None:
         self._transport = transport

@@ -64,6 +64,7 @@ class Changes(Orders):
             raise ApplicationError(f"an observation admitted {self._incident.target} without a fact")
         ordered = workflow.now()
         asked = self._order_to_act(number, seen, seen.fact, ordered)
+        was_ordered = self._memory.may_have_deleted
         self._remember(may_hold_lease=True, may_have_deleted=step.action is Action.DELETE)
         result = await self._finish(self._attempt(asked))
         if result.is_lost:
@@ -73,6 +74,7 @@ class Changes(Orders):
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
             self._held(step, seen, result)
+            self._remember(may_have_deleted=was_ordered or self._memory.may_have_deleted)
         else:
             self._seen = seen.model_copy(update={"requests": (*seen.requests, result.request)})
             self._memory = self._memory.having_acted(
@@ -130,7 +132,7 @@ class Changes(Orders):
             return ActResult(hold=failed(in_words(error)))
 
     async def _mark(self, marks: tuple[RequestMark, ...]) -> None:
-        tried = {mark.subject: f"annotate {mark.request}" for mark in marks}
+        tried = {mark.subject: str(mark) for mark in marks}
         asked = MarkInput(incident=self._incident, marks=marks)
         try:
             failures = (await self._chore_of(MARK, asked, MarkResult)).failures
@@ -177,11 +179,9 @@ class Changes(Orders):
 
     async def _clean(self, asked: CleanUpInput) -> LeftBehind:
         tried = {one.uid: f"delete {one}" for one in asked.requests}
-        target = self._incident.target
-        tried |= {
-            OF_LEASE: f"give back the Lease of {target}",
-            OF_CONFIRMATION: f"take the mark off {target}",
-        }
+        tried[OF_LEASE] = f"give back the Lease of {self._incident.target}"
+        if asked.is_confirmed:
+            tried[OF_CONFIRMATION] = f"take the mark off {self._incident.target}"
         asked = asked.model_copy(update={"is_of_control_plane": self._memory.may_hold_turn})
         try:
             result = await self._chore_of(CLEAN_UP, asked, CleanUpResult)

@@ -110,10 +110,9 @@ class Remediation(Changes):
     async def _look(self) -> Observation:
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
-            if self._is_woken() and self._memory.left_alone:
-                self._remember(clean_up_at=None)  # what kept something may have gone
+            is_told = self._looks > self._looks_answered and self._memory.clean_up_at is not None
             self._seen, self._looks_answered, self._orders_obeyed = None, self._looks, self._orders
-            if self._memory.left_alone and self._memory.owns_something:
+            if self._memory.left_alone and self._memory.owns_something and not is_told:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers
             self._seen = await self._ask()
             if self._seen is None:
@@ -152,7 +151,8 @@ class Remediation(Changes):
     @property
     def _question(self) -> ObserveInput:
         memory = self._memory
-        would_act = not (memory.left_alone or memory.held)
+        backs_off = memory.failing is not None and workflow.now() < memory.failing.next_act
+        would_act = not (memory.left_alone or memory.held or backs_off)
         return ObserveInput(incident=self._incident, found=memory.found, would_act=would_act)
 
     def _may_go_on(self, asking: workflow.ActivityHandle[Observation]) -> bool:
@@ -161,8 +161,9 @@ class Remediation(Changes):
     @property
     def _until_renewal(self) -> timedelta | None:
         """How long a question may wait for a detector, while a Lease is to be kept."""
-        renew_at = self._memory.renew_at
-        if not self._memory.requests or not self._memory.may_hold_lease or renew_at is None:
+        memory, renew_at = self._memory, self._memory.renew_at
+        is_kept = memory.may_hold_lease and not memory.is_exhausted and memory.clean_up_at is None
+        if not is_kept or renew_at is None:
             return None
         return max(SHORTEST_WAIT, renew_at - workflow.now())
 

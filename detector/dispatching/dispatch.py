@@ -247,5 +247,5 @@ def _is_news(entry: OpenIncident, told: Observation, observation: Observation) -
 
 
 def _back_off(failures: int) -> float:
-    longest = min(0.5 * 2**failures, LONGEST_BACK_OFF_SECONDS)
+    longest = min(0.5 * 2 ** min(failures, 10), LONGEST_BACK_OFF_SECONDS)
     return random.uniform(longest / 2, longest)  # noqa: S311  spreads retries, hides no secret

@@ -20,6 +20,8 @@ class OpenIncident:
     """When we came to know of it."""
     admitted: datetime | None = None
     """When the admission was seen that it may be acting on; None where it acts on none, or we do not know."""
+    would_act: bool = True
+    """Whether it would act on an admission, as it said with its latest question."""
 
 
 class OpenIncidents:
@@ -34,14 +36,23 @@ class OpenIncidents:
         return self._by_id.get(incident.workflow_id)
 
     def put(
-        self, incident: IncidentReference, told: Observation | None, now: datetime, *, would_act: bool = True
+        self,
+        incident: IncidentReference,
+        told: Observation | None,
+        now: datetime,
+        *,
+        would_act: bool | None = None,
     ) -> None:
-        """Note that an incident is open, what it was told, and whether it would act on an admission."""
+        """Note that an incident is open, and what it was told.
+
+        `would_act` is whether it would act on an admission, where it has just said so itself.
+        """
         known = self._by_id.get(incident.workflow_id)
         since, admitted = (known.since, known.admitted) if known else (now, None)
+        acts = would_act if would_act is not None else known is None or known.would_act
         if told is not None:
-            admitted = admitted_at(told, would_act=would_act, before=admitted)
-        self._by_id[incident.workflow_id] = OpenIncident(incident, told, since, admitted)
+            admitted = admitted_at(told, would_act=acts, before=admitted)
+        self._by_id[incident.workflow_id] = OpenIncident(incident, told, since, admitted, acts)
         self._by_target[incident.check, incident.target.name].add(incident.workflow_id)
 
     def remove(self, incident: IncidentReference) -> None:

@@ -6,7 +6,6 @@ Of what no check names nothing is known then.
 """
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,6 +19,7 @@ from health.template_validity import Place, Template, TemplateKind
 from kube.decoding import Broken, Decoder
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Resource
+from kube.server_clock import monotonic_clock
 from kube.transport import Transport
 
 EVERY = timedelta(seconds=15)
@@ -52,7 +52,7 @@ class TemplatePolling:
         changed: Callable[[Kind], None],
         *,
         every: timedelta = EVERY,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic_clock,
     ) -> None:
         self._transport = transport
         self._changed = changed

@@ -62,8 +62,16 @@ def test_wait_is_spread_upwards_by_a_fifth_at_most(times: int, spread: float, to
 @pytest.mark.parametrize("reason", HoldReason)
 def test_only_what_failed_begins_a_row(reason: HoldReason) -> None:
     failing = after_failure(None, Hold(reason=reason, message=""), SEEN, NOW, 0)
-    is_failure = reason in (HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS)
+    own = (HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS, HoldReason.NOT_TRUE)
+    is_failure = reason in own
     assert (failing is not None) == is_failure
+
+
+def test_403_after_other_failures_is_tried_again_within_seconds() -> None:
+    broken = _third()
+    refused = after_failure(broken, FORBIDDEN, SEEN, NOW, 0)
+    assert refused is not None
+    assert refused.next_act - NOW == timedelta(seconds=1.5)
 
 
 @pytest.mark.parametrize("change", [{"generation": 2}, {"templates": "t-2"}])

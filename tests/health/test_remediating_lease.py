@@ -2,9 +2,10 @@
 
 import pytest
 
+from health.chores import Chore, ChoreFailure
 from health.learning import learned
 from health.marks import OLD
-from health.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest
+from health.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest, subject_of_mark
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from tests.health.samples import NOW, stamp
 from tests.health.steps import (
@@ -54,6 +55,17 @@ def test_lease_that_says_another_time_than_is_known_is_read_again_once() -> None
 def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
     assert isinstance(move(seen(AT_WORK)), Rest)
     assert isinstance(move(seen(AT_WORK), now=NOW + 5 * MINUTE), Renew)
+
+
+@pytest.mark.rule("decision 13/overdue", "decision 47")
+def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to_stop() -> None:
+    late, stop = NOW + 15 * MINUTE + AN_INSTANT, subject_of_mark(request_of(FIRST).uid, [TIMED_OUT])
+    failure = ChoreFailure(subject=stop, what="annotate it", why="500")
+    memory = ACTED.model_copy(update={"renew_at": late}).having_tried(Chore.MARK, {stop}, [failure], late, 1)
+    running = seen(request_of(FIRST, late - NOW), hold=HOLD)
+    assert isinstance(move(running, memory, late), Rest), "neither given back nor renewed"
+    later = memory.having_tried(Chore.MARK, {stop}, [failure], late + MINUTE, 1)
+    assert isinstance(move(running, later, late + MINUTE), GiveBack)
 
 
 CLASSIC_ACTED = ACTED.model_copy(update={"lease_seconds": 600.0, "renew_at": NOW + 60 * MINUTE})

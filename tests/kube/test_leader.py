@@ -250,7 +250,7 @@ async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_whi
         await eventually(lambda: candidate.election.is_leader)
         candidate.gives_way = True
         await eventually(lambda: candidate.told == ["started", "stopped"])
-        await eventually(lambda: server.asked[-1].method == "GET")
+        await eventually(lambda: _asked(server, "PATCH") > 0)
         given_back = [one for one in server.asked if one.method == "PATCH"][-1].body
         assert given_back["spec"]["holderIdentity"] == ""
         looks = _asked(server, "GET")

@@ -67,7 +67,7 @@ async def test_act_that_found_something_else_asks_again_and_does_not_loop_hot(
     await incident.reaches(Phase.HELD)
     assert incident.cluster.count("act") == 1
 
-    await incident.pass_time(timedelta(seconds=10))
+    await incident.pass_time(timedelta(seconds=30))
     await incident.reaches(Phase.REMEDIATING)
     acts = incident.cluster.times("act")
     assert len(acts) == 4
