@@ -68,7 +68,8 @@ class HeldLeases:
             lease = await self._find(name)
             if lease is None or lease.spec.holder_identity != holder:
                 return None
-            if not needs_renewal(lease, duration + _SLACK, now):
+            # Whoever renews at half of the duration always does; whoever tries that again writes nothing.
+            if not needs_renewal(lease, max(duration, duration * 0.75 + _SLACK), now):
                 return _held(lease)
             return await self._patch(name, renewed(lease, duration + _SLACK, now))
 

@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from health.moves import RequestMark
+from health.moves import RequestMark, subject_of_mark
 from health.references import RequestReference
 from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
 from kube.resource import Resource
@@ -96,7 +96,8 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
     assert failure.is_forbidden
-    assert (failure.subject, failure.what) == (config_map.uid, f"annotate {config_map}")
+    assert failure.subject == subject_of_mark(config_map.uid, [TIMED_OUT])
+    assert failure.what == f"annotate {config_map} with {TIMED_OUT}"
     assert "cannot patch resource" in failure.why
 
 
@@ -116,5 +117,5 @@ async def test_request_whose_webhook_is_dead_is_answered(world: World, hands: Ha
 async def test_mark_that_nobody_took_is_answered(world: World, hands_in_the_dark: Hands) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
     (failure,) = (await hands_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))).failures
-    assert failure.subject == "any"
+    assert failure.subject == subject_of_mark("any", [TIMED_OUT])
     assert not failure.is_forbidden

@@ -74,11 +74,15 @@ class Cluster:
     ) -> None:
         """What the reflectors would tell of these objects; those that do not parse they leave out."""
         put = self.picture
-        _read(CheckRecord, check, lambda one: put.check_changed(NODE_HEALTH_CHECK, CHECK, one))
+        _read(CheckRecord, check, self._put_check)
         _read(LeaseRecord, lease, lambda one: put.lease_changed(f"node-{NAME}", one))
         _read(LeaseRecord, lease, lambda one: put.lease_changed(CONTROL_PLANE_TURN, one))
         _read(Node, node, lambda one: put.target_changed(TargetName("Node", "", NAME), one))
         _read(RemediationRequest, request, lambda one: put.request_changed(*REQUEST_KIND, one, exists=True))
+
+    def _put_check(self, check: CheckRecord) -> None:
+        reference = CHECK.model_copy(update={"name": check.metadata.name})
+        self.picture.check_changed(NODE_HEALTH_CHECK, reference, check)
 
     def answers(self) -> list[Observation]:
         """What each incident that there should be is told, and what its check reports."""
