@@ -173,13 +173,11 @@ class Observation(Frozen):
         """Whether an admission or a running timer was told too long ago to go by it (decision 4).
 
         A worker may be down between an answer and the task that reads it. What else was seen stays true
-        until a look says otherwise; so does an admission that was acted on, while the remediator is at work.
+        until a look says otherwise.
         """
         if self.answered_at is None:
             return False
-        is_timed = self.state is TargetState.WAITING or (
-            self.is_admitted and not self.has_remediator_at_work(now)
-        )
+        is_timed = self.is_admitted or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh
 
     def has_remediator_at_work(self, now: datetime) -> bool:

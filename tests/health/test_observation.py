@@ -249,7 +249,7 @@ def test_hold_tells_its_reason_first() -> None:
         pytest.param(WAITING, True, id="a running timer"),
         pytest.param(HELD_BACK, False, id="a hold: it asks again by itself"),
         pytest.param(HEALTHY, False, id="recovered: a look says otherwise"),
-        pytest.param(AT_WORK, False, id="a request is at work: nothing is to be admitted"),
+        pytest.param(AT_WORK, True, id="a request exists: it may admit the next step"),
     ],
 )
 def test_only_an_admission_and_a_timer_grow_old(observation: Observation, *, is_outdated: bool) -> None:

@@ -211,7 +211,7 @@ async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes
     assert "Node/node-1" in await incident.hold()
     state = await rests(incident, Phase.HELD)
     (note,) = state.memory.notes
-    assert note.what == "annotate Reboot/ns/node-1"
+    assert note.what == f"annotate Reboot/ns/node-1 with {TIMED_OUT}"
     assert "imeout" in note.why
     gate.open()
     await pass_wakes(incident, 3 * SECOND)

@@ -21,7 +21,7 @@ from workflows.remediation import Remediation
 
 RECORDED = sorted(HERE.glob("*.json"))
 A_FEW = 6
-WITH_AN_ACT = [file for file in RECORDED if f'"activity_type": "{ACT.name}"' in file.read_text()]
+WITH_AN_ACT = [file for file in RECORDED if f'"name": "{ACT.name}"' in file.read_text()]
 
 
 def _replayer(workflow: type[Any]) -> Replayer:
