@@ -4,7 +4,8 @@ Rule: 5, 10, 20, … 300 s, with jitter, between acts that fail in the same way;
 at least as long as its hold says. One that came too late is made anew at once, after another question; 403 is
 tried again after a second or two, because kube-apiserver answers so right after its start, and is told to the
 detector once it lasts half a minute (decision 47); only then these wait as the others. An edit of the check
-or of a template, and a person's `resume`, end the row: the next act is made at once.
+or of a template, another fact of the target, and a person's `resume` end the row: the next act is made at
+once.
 """
 
 from datetime import datetime, timedelta
@@ -39,8 +40,12 @@ class FailingActs(Frozen):
         row = f"{self.count} times in a row, " if self.count > 1 else ""
         return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
 
+    def goes_on(self, seen: Observation) -> bool:
+        """Whether the next act would be made by the same as these were."""
+        return self.basis == _basis_of(seen)
 
-def basis_of(seen: Observation) -> str:
+
+def _basis_of(seen: Observation) -> str:
     """What an act is made by, beside its target."""
     fact = seen.fact.identity if seen.fact else ""
     return f"{seen.generation}/{seen.templates}/{fact}"
@@ -52,15 +57,15 @@ def after_failure(
     """The row once an act was held by `hold`; None where that is no failure. `spread` is between 0 and 1."""
     if hold.reason not in _FAILING:
         return None
-    is_same = before is not None and before.hold.reason == hold.reason
-    goes_on = is_same and before is not None and before.basis == basis_of(seen)
-    count = before.count + 1 if before is not None and goes_on else 1
+    is_of_the_row = before is not None and before.hold.reason == hold.reason and before.goes_on(seen)
+    row = before if is_of_the_row else None
+    count = row.count + 1 if row else 1
     return FailingActs(
         count=count,
-        since=before.since if before is not None and goes_on else now,
+        since=row.since if row else now,
         hold=hold,
         next_act=now + _delay(count, hold, spread),
-        basis=basis_of(seen),
+        basis=_basis_of(seen),
     )
 
 

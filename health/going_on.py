@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 from health.chores import Chore
 from health.escalation import Plan
-from health.failing_acts import basis_of
 from health.healthy_delay import Delay
 from health.memory import Memory
 from health.moves import Phase
@@ -108,7 +107,7 @@ def _stop_awaited(resting: Resting) -> End | None:
 
 def _next_act(resting: Resting) -> End | None:
     failing = resting.memory.failing
-    if failing is None or resting.seen.hold is not None or failing.basis != basis_of(resting.seen):
+    if failing is None or resting.seen.hold is not None or not failing.goes_on(resting.seen):
         return None
     return failing.next_act, "its next attempt to act is due"
 

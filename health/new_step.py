@@ -8,7 +8,6 @@ deleted itself, or the detector knows as an earlier remediation, is no loss (`Me
 from datetime import datetime, timedelta
 
 from health.back_off import after_a_loss, delay
-from health.failing_acts import basis_of
 from health.memory import Memory
 from health.moves import Act, Phase, Rest
 from health.observation import HoldReason, Observation
@@ -27,7 +26,7 @@ def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> A
     if number >= len(seen.steps) or seen.fact is None:
         return rest(Phase.HELD, f"{seen.reason}; {NOTHING_TO_ACT_ON}", ASK_AGAIN_SECONDS)
     failing = memory.failing
-    if failing is not None and failing.basis == basis_of(seen) and now < failing.next_act:
+    if failing is not None and failing.goes_on(seen) and now < failing.next_act:
         return rest(Phase.HELD, f"{seen.reason}; {failing.words}", seconds_until(failing.next_act, now))
     due = due_after_a_loss(seen, memory)
     if due is not None and now < due:

@@ -1,4 +1,4 @@
-"""Tally: what the worker counts: incidents that ended, and acts by their result.
+"""Tally: what the worker counts: incidents that ended, acts by their result, and chores that failed.
 
 What can be counted is there from the start, at 0: of a series that begins at 1 Prometheus sees no increase.
 """

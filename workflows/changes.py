@@ -73,22 +73,21 @@ class Changes(Orders):
             self._seen = None
             self._memory = self._memory.having_disrupted(step, seen, result.lease_acquired_at, workflow.now())
         elif result.request is None:
-            self._held(step, seen, result)
-            self._remember(may_have_deleted=was_ordered or self._memory.may_have_deleted)
+            hold = result.hold or failed("it answered neither what it did nor why not")
+            self._held(seen, hold, is_forbidden=result.is_forbidden)
+            self._remember(may_have_deleted=was_ordered or _may_have_deleted(step, hold))
         else:
             self._seen = seen.model_copy(update={"requests": (*seen.requests, result.request)})
             self._memory = self._memory.having_acted(
                 step, result.request, result.lease_acquired_at, workflow.now()
             )
 
-    def _held(self, step: Step, seen: Observation, result: ActResult) -> None:
-        hold = result.hold or failed("it answered neither what it did nor why not")
+    def _held(self, seen: Observation, hold: Hold, *, is_forbidden: bool) -> None:
         known = self._memory.found
         self._memory = self._memory.having_failed_to_act(
-            hold, seen, workflow.now(), workflow.random().random(), is_forbidden=result.is_forbidden
+            hold, seen, workflow.now(), workflow.random().random(), is_forbidden=is_forbidden
         )
         self._has_untold_finding = is_new(known, self._memory.found)
-        self._remember(may_have_deleted=_may_have_deleted(step, hold))
         if self._memory.failing is None:
             self._seen = seen.model_copy(update={"hold": hold})
         elif hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS):
