@@ -194,7 +194,7 @@ async def test_request_that_cannot_be_created_is_told_in_its_condition_until_it_
 
     await other_kind.serve_requests()
     state = await machines.until_held(name, "Refused: POST ")
-    answered = state.details.partition("Refused: ")[2].partition(" (asks again")[0]
+    answered = state.details.partition("Refused: ")[2].rpartition(" (")[0]
     said = await check.until_condition(REQUEST, status="False", message=answered)
     assert said["reason"] == FAILED
     assert '"no label!"' in said["message"]

@@ -36,15 +36,23 @@ async def node(world: World, healthy_node: str) -> str:
     return healthy_node
 
 
-async def remediate(world: World, node: str) -> None:
+async def remediate(world: World, node: str) -> datetime:
+    """Answers a moment before it ended."""
     await world.fail(node)
     await world.until_requested(node)
-    made = datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
+    made = await made_at(world, node)
+    recovered = datetime.now(UTC)
     await world.recover(node)
     assert await world.outcome(node) == "Remediated"
     await world.until_clean(node)
     # A failure in the very second of the request would be taken for the one that it was made for.
     await until_after(world, made + timedelta(seconds=1))
+    return recovered
+
+
+async def made_at(world: World, node: str) -> datetime:
+    """When its request was created."""
+    return datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
 
 
 async def until_after(world: World, time: datetime) -> None:
@@ -91,17 +99,17 @@ async def test_remediation_that_follows_another_waits_visibly_until_it_is_due(
 
 
 async def test_a_detector_that_starts_anew_knows_what_ended_before(
-    world: World, node: str, paramedic: Paramedic
+    world: World, healthy_node: str, paramedic: Paramedic
 ) -> None:
+    ended = await remediate(world, healthy_node)
     await paramedic.detector.kill()
-    await world.fail(node)
+    await world.fail(healthy_node)
     await paramedic.detector.start_ready()
 
-    due = await until_held(world, node)
-
-    assert world.requests.created(node) == 1
-    await world.until_requested(node)
-    assert datetime.now(UTC) >= due
+    await world.until_requested(healthy_node)
+    # Creations are cut to whole seconds.
+    assert await made_at(world, healthy_node) >= ended + timedelta(seconds=LIMIT_SECONDS - 1)
+    assert await attempt(world, healthy_node) == "2"
 
 
 @pytest.mark.rule("decision 14/deleted request", "decision 14/event")
