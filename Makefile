@@ -10,6 +10,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 # Each worker has servers of its own; more workers than cores, because scenarios in real time mostly wait.
 # In the order of collection, which puts the longest first, and not the files with the most tests.
 SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder
+# Each of the many processes that tests start would compile our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
 .PHONY: types tests help install servers demo test fast bench format lock histories conformance
@@ -32,6 +34,8 @@ types:
 	$(BIN)/lint-imports
 
 tests:
+	@# Compiled once here, and not by each worker.
+	@test -d tests/__pycache__ || $(BIN)/pytest --collect-only --quiet --quiet >/dev/null
 	$(BIN)/pytest $(SIDE_BY_SIDE)
 
 fast: $(INSTALLED) ## the inner loop: the same without what starts a control plane or programs, or replays

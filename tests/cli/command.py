@@ -1,67 +1,40 @@
-"""Command: runs `paramedic` as a person does, as a process of its own."""
+"""Command: runs `paramedic` as a person does, in a process of its own (tests/forked.py)."""
 
 import asyncio
-import json
 import os
 import pty
 import re
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from tests.forked import PATIENCE_SECONDS, Ran, fork, run
 
 PARAMEDIC = Path(sys.executable).with_name("paramedic")
-PATIENCE_SECONDS = 40
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command answered."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        assert self.code == 0, self.err
-        return json.loads(self.out)
 
 
 class Command:
-    """The installed command, with an environment."""
+    """The command, with an environment."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
         self._environment = kept | {"USER": "ada"} | dict(environment)
 
     async def __call__(self, *arguments: str, **environment: str) -> Ran:
-        process = await asyncio.create_subprocess_exec(
-            PARAMEDIC,
-            *arguments,
-            env=self._environment | environment,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            out, err = await process.communicate()
-        assert process.returncode is not None
-        return Ran(process.returncode, out.decode(), err.decode())
+        return await run("paramedic", *arguments, environment=self._environment | environment)
 
     async def in_terminal(self, *arguments: str, columns: int) -> str:
         """What it draws on a terminal so wide."""
         ours, its = pty.openpty()
         size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm", "NO_COLOR": "1"}
-        process = await asyncio.create_subprocess_exec(
-            PARAMEDIC, *arguments, env=self._environment | size, stdin=DEVNULL, stdout=its, stderr=PIPE
-        )
+        environment = self._environment | size
+        with tempfile.TemporaryFile() as err:
+            process = fork("paramedic", arguments, environment, out=its, err=err.fileno())
         os.close(its)
         async with asyncio.timeout(PATIENCE_SECONDS):
             drawn = await asyncio.to_thread(_drain, ours)
-            await process.communicate()
+            await process.wait()
         return drawn
 
 

@@ -3,16 +3,15 @@
 import asyncio
 import os
 import signal
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
 
-from devcluster.bound import bind
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
+from tests.forked import Forked, fork
 from tests.ports import free_port
 from tests.samples_of_metrics import Series, samples_in
 
@@ -26,19 +25,15 @@ class OurProcess:
         self.name = name
         self.environment = environment
         self.log = log
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Forked | None = None
 
     async def start(self) -> None:
         """Start it; it need not be ready."""
         self.environment["PARAMEDIC_READY_ADDRESS"] = f"127.0.0.1:{free_port()}"
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("TEMPORAL_")}
+        environment = inherited | self.environment
         with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *bind((sys.executable, "-m", self.name)),
-                env=inherited | self.environment,
-                stdout=log,
-                stderr=log,
-            )
+            self._process = fork(self.name, (), environment, out=log.fileno(), err=log.fileno())
 
     async def start_ready(self) -> None:
         """Start it and wait until it is ready."""
@@ -49,6 +44,7 @@ class OurProcess:
         """Return when it is ready."""
 
         async def is_ready() -> bool:
+            assert not self.has_died, f"{self.name} has died, see {self.log}"
             return (await self.readiness())[0] == 200
 
         await until(is_ready, within=PATIENCE, otherwise=f"{self.name} is not ready, see {self.log}")
@@ -100,7 +96,7 @@ class OurProcess:
         return self._process is not None and self._process.returncode is not None
 
     @property
-    def _running(self) -> asyncio.subprocess.Process:
+    def _running(self) -> Forked:
         assert self._process is not None
         return self._process
 

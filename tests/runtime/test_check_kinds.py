@@ -9,6 +9,7 @@ import pytest
 from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.openshift.kind import MACHINE_HEALTH_CHECK
 from runtime.settings import Settings, SettingsError
+from tests.forked import run
 from tests.runtime.test_process import BOTH, ended
 
 NODES, MACHINES = "nodehealthchecks.remediation.medik8s.io", "machinehealthchecks.machine.openshift.io"
@@ -52,35 +53,35 @@ def test_kind_that_is_unknown_is_refused_by_name_and_value(text: str) -> None:
 @pytest.mark.parametrize("given", [("--check-kinds", "x"), ("--check-kinds=x",)])
 async def test_option_is_refused_as_the_variable_is(name: str, given: tuple[str, ...]) -> None:
     environment = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": NODES}
-    assert await ended("-m", name, *given, **environment) == (2, REFUSAL)
+    assert await ended(name, *given, **environment) == (2, REFUSAL)
 
 
 @BOTH
 async def test_option_that_does_not_exist_is_refused_in_one_sentence(name: str) -> None:
     expected = f"python -m {name}: unrecognized arguments: --kinds (see --help)\n"
-    assert await ended("-m", name, "--kinds", PARAMEDIC_CLUSTER="c") == (2, expected)
+    assert await ended(name, "--kinds", PARAMEDIC_CLUSTER="c") == (2, expected)
 
 
 @BOTH
 async def test_help_needs_no_settings_and_names_the_option(name: str) -> None:
-    code, out = await printed("-m", name, "--help")
-    assert code == 0
-    assert f"usage: python -m {name} " in out
-    assert "--check-kinds NAMES" in out
+    ran = await run(name, "--help", environment={})
+    assert ran.code == 0
+    assert f"usage: python -m {name} " in ran.out
+    assert "--check-kinds NAMES" in ran.out
 
 
 async def test_option_stands_above_the_variable() -> None:
     environment = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": NODES}
     given = ("--check-kinds", MACHINES)
-    assert await printed("-c", SCRIPT, *given, **environment) == (0, "MachineHealthCheck\n")
-    assert await printed("-c", SCRIPT, **environment) == (0, "NodeHealthCheck\n")
+    assert await printed(*given, **environment) == (0, "MachineHealthCheck\n")
+    assert await printed(**environment) == (0, "NodeHealthCheck\n")
 
 
-async def printed(*command: str, **environment: str) -> tuple[int, str]:
-    """The exit code of a process, and what it printed."""
+async def printed(*arguments: str, **environment: str) -> tuple[int, str]:
+    """The exit code of a process, and the kinds that it handles."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *command,
+        *("-c", SCRIPT, *arguments),
         env={**os.environ, **environment},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

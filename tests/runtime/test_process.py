@@ -8,24 +8,21 @@ import sys
 
 import pytest
 
+from tests.forked import run
+
 BOTH = pytest.mark.parametrize("name", ["detector", "worker"])
 
 
-async def ended(*command: str, **environment: str) -> tuple[int, str]:
-    """The exit code of a process, and what it said on standard error."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, env={**os.environ, **environment}, stderr=asyncio.subprocess.PIPE
-    )
-    async with asyncio.timeout(30):
-        _, said = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, said.decode()
+async def ended(name: str, *arguments: str, **environment: str) -> tuple[int, str]:
+    """The exit code of a process of ours, and what it said on standard error."""
+    ran = await run(name, *arguments, environment=os.environ | environment)
+    return ran.code, ran.err
 
 
 @BOTH
 @pytest.mark.parametrize("address", ["foo", "127.0.0.1:99999"])
 async def test_address_that_is_none_ends_it_with_code_2_and_one_sentence(name: str, address: str) -> None:
-    code, said = await ended("-m", name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS=address)
+    code, said = await ended(name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS=address)
     assert code == 2
     assert said.count("\n") == 1
     assert said.startswith("PARAMEDIC_READY_ADDRESS: ")
@@ -36,7 +33,7 @@ async def test_address_that_is_none_ends_it_with_code_2_and_one_sentence(name: s
 async def test_address_that_is_taken_ends_it_with_code_1_and_one_sentence(name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        code, said = await ended("-m", name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS=address)
+        code, said = await ended(name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS=address)
     assert code == 1
     logged, sentence = said.splitlines()
     assert '"connecting"' in logged
@@ -45,7 +42,7 @@ async def test_address_that_is_taken_ends_it_with_code_1_and_one_sentence(name: 
 
 @BOTH
 async def test_host_that_nobody_knows_ends_it_with_code_1_and_one_sentence(name: str) -> None:
-    code, said = await ended("-m", name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS="no.invalid:80")
+    code, said = await ended(name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS="no.invalid:80")
     assert code == 1
     assert "Traceback" not in said
     assert said.splitlines()[-1].startswith("PARAMEDIC_READY_ADDRESS: cannot listen on 'no.invalid:80': ")
@@ -79,4 +76,9 @@ async def test_what_was_said_is_out_before_a_process_leaves() -> None:
     script = (
         "import sys; from runtime.leaving import leave; print('said' * 10_000, file=sys.stderr); leave(7)"
     )
-    assert await ended("-c", script) == (7, "said" * 10_000 + "\n")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(30):
+        _, said = await process.communicate()
+    assert (process.returncode, said.decode()) == (7, "said" * 10_000 + "\n")

@@ -3,7 +3,8 @@
 import json
 
 from cli.doctor.finding import Finding
-from tests.cli.command import Command, Ran
+from tests.cli.command import Command
+from tests.forked import Ran
 
 
 async def findings(doctor: Command, *arguments: str) -> list[Finding]:

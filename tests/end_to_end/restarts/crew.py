@@ -58,20 +58,6 @@ async def detector_killed(crew: Crew) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def leader_killed(crew: Crew) -> AsyncIterator[None]:
-    """The leader dies for good: the standby has to take over."""
-    await crew.detector.kill()
-    yield
-
-
-@asynccontextmanager
-async def standby_killed(crew: Crew) -> AsyncIterator[None]:
-    """The standby dies for good."""
-    await crew.standby.kill()
-    yield
-
-
-@asynccontextmanager
 async def temporal_killed(crew: Crew) -> AsyncIterator[None]:
     """Temporal dies, and is started again on its file."""
     await crew.servers.kill(TEMPORAL)
