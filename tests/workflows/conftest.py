@@ -28,14 +28,16 @@ def replayer() -> Replayer:
 @pytest.fixture(scope="session")
 async def short_histories() -> AsyncIterator[WorkflowEnvironment]:
     """A Temporal server that suggests to continue as new after a few dozen events."""
-    async with _server("limit.historyCount.suggestContinueAsNew=60") as environment:
-        yield environment
-
-
-@pytest.fixture(scope="session")
-async def short_tasks() -> AsyncIterator[WorkflowEnvironment]:
-    """A Temporal server on which a workflow task may last two seconds, not ten."""
-    async with _server('history.defaultWorkflowTaskTimeout="2s"') as environment:
+    values = (*TIME_SKIPPING, "limit.historyCount.suggestContinueAsNew=60")
+    async with await WorkflowEnvironment.start_time_skipping_v2(
+        dev_server_existing_path=str(programs.temporal()),
+        dev_server_extra_args=[
+            argument for value in values for argument in ("--dynamic-config-value", value)
+        ],
+        ts_config=TimeSkippingConfig(enabled=False),
+        data_converter=pydantic_data_converter,
+    ) as environment:
+        await search_attributes.register(environment.client, environment.client.namespace)
         yield environment
 
 
@@ -62,30 +64,6 @@ async def long_incident(
     """An incident with a detector and a worker, whose history becomes too long soon."""
     async with _checked(short_histories, replayer) as driver, driver.eyes(), driver.hands():
         yield driver
-
-
-@pytest.fixture
-async def hasty_incident(
-    short_tasks: WorkflowEnvironment, replayer: Replayer
-) -> AsyncIterator[IncidentDriver]:
-    """An incident without workers, whose tasks may last two seconds."""
-    async with _checked(short_tasks, replayer) as driver:
-        yield driver
-
-
-@asynccontextmanager
-async def _server(setting: str) -> AsyncIterator[WorkflowEnvironment]:
-    values = (*TIME_SKIPPING, setting)
-    async with await WorkflowEnvironment.start_time_skipping_v2(
-        dev_server_existing_path=str(programs.temporal()),
-        dev_server_extra_args=[
-            argument for value in values for argument in ("--dynamic-config-value", value)
-        ],
-        ts_config=TimeSkippingConfig(enabled=False),
-        data_converter=pydantic_data_converter,
-    ) as environment:
-        await search_attributes.register(environment.client, environment.client.namespace)
-        yield environment
 
 
 @asynccontextmanager

@@ -36,7 +36,7 @@ from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput
 from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 15
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.1
 _SUMMARIZED = (
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
     EventType.EVENT_TYPE_TIMER_STARTED,

@@ -16,8 +16,6 @@ from tests.workflows.sights import expired, healthy
 from workflows.contracts import FRESH
 
 ASKS_AGAIN = timedelta(seconds=7)
-LONGER_THAN_A_TASK = FRESH + timedelta(seconds=1)
-"""On the server of `hasty_incident` a task lasts two seconds."""
 
 
 async def test_act_that_failed_is_a_hold_and_is_made_anew_after_another_question(
@@ -85,9 +83,9 @@ async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_inciden
 
 @pytest.mark.parametrize("has_created", [False, True], ids=["before-the-request", "after-the-request"])
 async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_request(
-    hasty_incident: IncidentDriver, *, has_created: bool
+    bare_incident: IncidentDriver, *, has_created: bool
 ) -> None:
-    incident = hasty_incident
+    incident = bare_incident
     async with incident.eyes():
         async with _worker_in_the_middle_of_an_act(incident):
             if has_created:
@@ -106,9 +104,9 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
 
 @pytest.mark.rule("NHC 2.5/release", "NHC 2.7/restart")
 async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_the_node_recovers(
-    hasty_incident: IncidentDriver,
+    bare_incident: IncidentDriver,
 ) -> None:
-    incident = hasty_incident
+    incident = bare_incident
     async with incident.eyes():
         async with _worker_in_the_middle_of_an_act(incident):
             incident.cluster.leased_since = await incident.now()
@@ -120,40 +118,21 @@ async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_th
     assert not incident.cluster.is_leased
 
 
-async def test_incident_can_be_replayed_whose_act_outlasted_a_task_and_the_freshness_of_facts(
-    hasty_incident: IncidentDriver,
+async def test_orders_and_looks_that_come_in_the_middle_of_an_act_are_obeyed_in_order(
+    incident: IncidentDriver,
 ) -> None:
-    """The replay is at the end of `hasty_incident`; a worker without a cache does one as well."""
-    incident = hasty_incident
     gate = incident.cluster.gates["act"]
     gate.close()
-    async with incident.eyes(), incident.hands(max_cached_workflows=0):
-        await incident.start(expired())
-        await gate.entered.wait()
-        asyncio.get_running_loop().call_later(LONGER_THAN_A_TASK.total_seconds(), gate.open)
-        await incident.reaches(Phase.REMEDIATING)
-        assert incident.cluster.count("act") == 1
-        await incident.sees(healthy())
-        assert await incident.outcome() is Outcome.REMEDIATED
-
-
-async def test_orders_and_looks_that_come_in_the_middle_of_an_act_outlast_a_task_in_order(
-    hasty_incident: IncidentDriver,
-) -> None:
-    incident = hasty_incident
-    gate = incident.cluster.gates["act"]
-    gate.close()
-    async with incident.eyes(), incident.hands():
-        await incident.start(expired())
-        await gate.entered.wait()
-        await incident.look()
-        assert "Node/node-1" in await incident.hold()
-        assert (await incident.state()).phase is Phase.ACTING
-        await incident.handle.cancel()
-        gate.open()
-        await incident.reaches(Phase.LEFT_ALONE)
-        assert incident.cluster.count("created") == incident.cluster.count("deleted") == 1
-        assert (await incident.state()).memory.held
+    await incident.start(expired())
+    await gate.entered.wait()
+    await incident.look()
+    assert "Node/node-1" in await incident.hold()
+    assert (await incident.state()).phase is Phase.ACTING
+    await incident.handle.cancel()
+    gate.open()
+    await incident.reaches(Phase.LEFT_ALONE)
+    assert incident.cluster.count("created") == incident.cluster.count("deleted") == 1
+    assert (await incident.state()).memory.held
 
 
 @asynccontextmanager

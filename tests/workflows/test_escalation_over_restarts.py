@@ -11,29 +11,29 @@ from tests.workflows.settling import pass_until, rests
 from tests.workflows.sights import ESCALATION, FIRST, SECOND, THIRD, escalating, expired, healthy
 from workflows.messages import ResumeOrder
 
-CACHES = [pytest.param(1000, id="cached"), pytest.param(0, id="every-task-replays")]
+UNCACHED = 0
+"""Every task replays: the harder way; tests/workflows/test_restarts.py shows both."""
 A_BIT = timedelta(seconds=1)
 
 
 @pytest.mark.rule("NHC 2.7/restart", "decision 1", "NHC 2.4/6/timeout")
-@pytest.mark.parametrize("cached", CACHES)
 async def test_whole_escalation_over_restarts_of_the_worker_in_each_step(
-    bare_incident: IncidentDriver, cached: int
+    bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
     await incident.start(escalating())
     async with incident.eyes():
         for number, step in enumerate(ESCALATION, start=1):
-            async with incident.hands(cached):
+            async with incident.hands(UNCACHED):
                 await rests(incident, Phase.REMEDIATING)
             began = incident.cluster.request_of(step.template.name).created
-            async with incident.hands(cached):
+            async with incident.hands(UNCACHED):
                 await pass_until(incident, began + timedelta(seconds=step.timeout_seconds or 0) + A_BIT)
                 await incident.happens("mark", number)
-        async with incident.hands(cached):
+        async with incident.hands(UNCACHED):
             await rests(incident, Phase.EXHAUSTED)
         await incident.sees(healthy())
-        async with incident.hands(cached):
+        async with incident.hands(UNCACHED):
             assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.tried == ["first", "second", "third"]
     assert incident.cluster.count("mark") == 3

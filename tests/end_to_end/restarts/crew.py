@@ -74,11 +74,13 @@ async def api_server_killed(crew: Crew) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def worker_frozen(crew: Crew) -> AsyncIterator[None]:
-    """The worker does not move."""
+async def processes_frozen(crew: Crew) -> AsyncIterator[None]:
+    """Neither detector nor worker moves, as when their machine is suspended."""
+    crew.detector.freeze()
     crew.worker.freeze()
     yield
     crew.worker.thaw()
+    crew.detector.thaw()
 
 
 @asynccontextmanager
@@ -86,16 +88,6 @@ async def leader_frozen(crew: Crew) -> AsyncIterator[None]:
     """The detector that leads does not move; a standby, if there is one, takes over."""
     crew.detector.freeze()
     yield
-    crew.detector.thaw()
-
-
-@asynccontextmanager
-async def detectors_frozen(crew: Crew) -> AsyncIterator[None]:
-    """Neither leader nor standby moves."""
-    crew.detector.freeze()
-    crew.standby.freeze()
-    yield
-    crew.standby.thaw()
     crew.detector.thaw()
 
 

@@ -13,10 +13,9 @@ from tests.end_to_end.restarts.crew import (
     Crew,
     Outage,
     api_server_frozen,
-    detectors_frozen,
     leader_frozen,
+    processes_frozen,
     temporal_frozen,
-    worker_frozen,
 )
 from tests.end_to_end.restarts.incidents import Incidents
 from tests.end_to_end.restarts.witnesses import heard_since
@@ -39,31 +38,17 @@ def _incidents(world: World, crew: Crew, control_plane: ControlPlane, takes: tim
 @pytest.mark.parametrize(
     "outage",
     [
-        pytest.param(worker_frozen, id="the worker"),
-        pytest.param(detectors_frozen, id="leader and standby"),
+        pytest.param(processes_frozen, id="detector and worker"),
+        pytest.param(temporal_frozen, id="Temporal"),
     ],
 )
-async def test_incidents_in_every_phase_go_on_when_a_process_that_was_frozen_wakes(
+async def test_incidents_in_every_phase_go_on_when_what_was_frozen_wakes(
     world: World, control_plane: ControlPlane, crew: Crew, tmp_path: Path, outage: Outage
 ) -> None:
     incidents = _incidents(world, crew, control_plane, takes=timedelta(seconds=20))
     await crew.start()
-    await crew.standby.start_ready()
     async with incidents.begun(tmp_path) as create:
         async with outage(crew):
-            await incidents.change(create)
-            await asyncio.sleep(LASTING.total_seconds())
-        await incidents.must_have_gone_on()
-    await incidents.must_end_clean()
-
-
-async def test_incidents_in_every_phase_go_on_when_temporal_that_was_frozen_wakes(
-    world: World, control_plane: ControlPlane, crew: Crew, tmp_path: Path
-) -> None:
-    incidents = _incidents(world, crew, control_plane, takes=timedelta(seconds=15))
-    await crew.start()
-    async with incidents.begun(tmp_path) as create:
-        async with temporal_frozen(crew):
             await incidents.change(create)
             await asyncio.sleep(LASTING.total_seconds())
         await incidents.must_have_gone_on()

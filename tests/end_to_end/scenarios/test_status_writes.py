@@ -13,9 +13,9 @@ from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
-NODES_IN_ALL = 160
-UNHEALTHY = 50
-HEARTBEATS = 60
+NODES_IN_ALL = 80
+UNHEALTHY = 40
+HEARTBEATS = 30
 MOST_A_SECOND = 2
 AT_ONCE = 40
 

@@ -15,10 +15,12 @@ FLEET = 30
     "NHC 1.5/RemediationSkipped/threshold",
     "NHC 2.0/check",
     "NHC 2.1/15",
+    "NHC 2.2/concurrency",
     "NHC 2.7/check edited",
     "decision 6",
+    "decision 43",
 )
-async def test_thirty_nodes_that_fail_at_once_get_no_request_while_the_threshold_allows_none(
+async def test_thirty_nodes_that_fail_at_once_get_no_request_until_the_threshold_allows_one_for_each(
     world: World,
 ) -> None:
     nodes = await world.add_nodes(FLEET)
@@ -41,19 +43,7 @@ async def test_thirty_nodes_that_fail_at_once_get_no_request_while_the_threshold
     await world.edit_check(minHealthy=0)
     await world.until_requested(*nodes)
 
-
-@pytest.mark.rule("NHC 2.2/concurrency", "decision 43")
-async def test_thirty_nodes_that_fail_at_once_all_get_a_request_where_the_threshold_allows_it(
-    world: World,
-) -> None:
-    nodes = await world.add_nodes(FLEET)
-    await world.add_check(minHealthy="0%")
-    await world.until_status(observedNodes=FLEET, healthyNodes=FLEET)
-
-    await world.fail(*nodes)
-    await world.until_requested(*nodes)
     await world.recover(*nodes)
-
     for node in nodes:
         assert await world.outcome(node) == "Remediated"
     await world.until_clean(*nodes)
