@@ -23,12 +23,12 @@ from activities.still_true import SecondLook, stale
 from activities.taking import Clock, Taking
 from activities.target_lease import TargetLeases
 from activities.telling import Telling
-from health.durations import in_words
-from health.observation import HoldReason, failed
-from health.references import Action
+from health.model.observation import HoldReason, failed
+from health.model.references import Action
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
+from objects.durations import in_words
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
 
 

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from health.chores import ChoreFailure
-from health.durations import in_words
+from health.runbook.chores import ChoreFailure
 from kube.errors import Forbidden, KubernetesError, told_wait
+from objects.durations import in_words
 from workflows.contracts import Contract
 
 Result = TypeVar("Result")

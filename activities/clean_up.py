@@ -22,10 +22,10 @@ from activities.chore_attempt import ChoreAttempt
 from activities.holder import is_own
 from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
-from health.chores import OF_CONFIRMATION, OF_LEASE
-from health.node import CONFIRMED_HEALTHY
-from health.references import IncidentReference, RequestReference, TargetReference
-from health.remediation_request import RemediationRequest
+from health.model.node import CONFIRMED_HEALTHY
+from health.model.references import IncidentReference, RequestReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+from health.runbook.chores import OF_CONFIRMATION, OF_LEASE
 from kube.client import Client
 from kube.errors import Conflict, Invalid, NotFound
 from kube.resource import NODES, Object

@@ -9,9 +9,9 @@ from activities.machine_step import attempt_of, judged, machine_of, refuse_other
 from activities.outcome import Outcome
 from activities.still_true import SecondLook
 from activities.taking import Taking
-from health.observation import HoldReason
-from health.openshift.act_events import deleted, deletion_failed
-from health.openshift.machine_target import MachineTarget
+from health.kinds.openshift.machine import MachineTarget
+from health.kinds.openshift.target_events import deleted, deletion_failed
+from health.model.observation import HoldReason
 from kube.client import Client
 from kube.errors import KindUnknown, NotFound
 from kube.resource import MACHINES

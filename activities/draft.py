@@ -7,13 +7,13 @@ from activities.held import Held
 from activities.machine_step import attempt_of, machine_of
 from activities.node_machine import NodeMachines
 from activities.still_true import Confirmed
-from health.node import Node
-from health.nodehealthcheck.check import KIND as NODE_HEALTH_CHECK
-from health.observation import HoldReason
-from health.openshift import remediation_request as of_machine
-from health.openshift.check import KIND as MACHINE_HEALTH_CHECK
-from health.references import TemplateReference
-from health.remediation_request import InvalidTemplateError, new_request
+from health.kinds.nodehealthcheck.check import KIND as NODE_HEALTH_CHECK
+from health.kinds.openshift import remediation_request as of_machine
+from health.kinds.openshift.check import KIND as MACHINE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.observation import HoldReason
+from health.model.references import TemplateReference
+from health.model.remediation_request import InvalidTemplateError, new_request
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KindUnknown, NotFound

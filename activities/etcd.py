@@ -1,8 +1,8 @@
 """Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
 
 from activities.held import ASK_AGAIN_SECONDS, Held
-from health.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
-from health.observation import HoldReason
+from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
+from health.model.observation import HoldReason
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KindUnknown

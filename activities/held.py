@@ -2,9 +2,9 @@
 
 from typing import Self
 
-from health.announcement import Announcement
-from health.failing_acts import AT_ONCE
-from health.observation import Hold, HoldReason, failed
+from health.model.announcement import Announcement
+from health.model.observation import Hold, HoldReason, failed
+from health.runbook.failing_acts import AT_ONCE
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, told_wait
 
 ASK_AGAIN_SECONDS = 60.0

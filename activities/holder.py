@@ -1,10 +1,10 @@
 """Whose request is it? What to do when the name of a request is taken already."""
 
 from activities.held import ASK_AGAIN_SECONDS
-from health.kinds import CHECK_KINDS
-from health.observation import Hold, HoldReason
-from health.references import IncidentReference, TemplateReference
-from health.remediation_request import TEMPLATE_NAME, RemediationRequest
+from health.kinds.registry import CHECK_KINDS
+from health.model.observation import Hold, HoldReason
+from health.model.references import IncidentReference, TemplateReference
+from health.model.remediation_request import TEMPLATE_NAME, RemediationRequest
 
 
 def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:

@@ -10,9 +10,9 @@ then the step is taken.
 from activities.live_requests import LiveRequests
 from activities.loss_news import LossNews
 from activities.outcome import Outcome
-from health.references import RequestReference
-from health.remediation_request import RemediationRequest
-from health.request_sight import RequestSight
+from health.model.references import RequestReference
+from health.model.remediation_request import RemediationRequest
+from health.model.request_sight import RequestSight
 from workflows.contracts import ActInput, ActResult
 
 

@@ -9,7 +9,7 @@ is not gone.
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from health.references import RequestReference
+from health.model.references import RequestReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Conflict, Invalid, KindUnknown, NotFound, Unreachable

@@ -2,11 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from health.node import Node
-from health.openshift.machine import Machine
-from health.openshift.machine_target import MachineTarget
-from health.references import TargetReference
-from health.target import Target
+from health.kinds.openshift.machine import Machine, MachineTarget
+from health.model.node import Node
+from health.model.references import TargetReference
+from health.model.target import Target
 from kube.client import Client
 from kube.errors import KindUnknown, NotFound
 from kube.resource import MACHINES, NODES, Resource

@@ -11,9 +11,9 @@ from temporalio import activity
 
 from activities.live_targets import LiveTargets
 from activities.telling import LONGEST
-from health.announcement import Announcement
-from health.kinds import CHECK_KINDS
-from health.lost_request import LostRequest
+from health.gate.back_off import LostRequest
+from health.kinds.registry import CHECK_KINDS
+from health.model.announcement import Announcement
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.resource import resource_of

@@ -6,9 +6,9 @@ from typing import cast
 
 from activities.held import Held
 from activities.still_true import Confirmed, not_true
-from health.announcement import Announcement
-from health.openshift.machine_target import MachineTarget
-from health.remediation_request import Attempt
+from health.kinds.openshift.machine import MachineTarget
+from health.model.announcement import Announcement
+from health.model.remediation_request import Attempt
 from kube.errors import Conflict, Forbidden, Invalid
 from workflows.contracts import ActInput
 

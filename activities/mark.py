@@ -10,7 +10,7 @@ from temporalio import activity
 
 from activities.chore_attempt import ChoreAttempt
 from activities.live_requests import LiveRequests
-from health.moves import RequestMark
+from health.model.moves import RequestMark
 from workflows.contracts import MARK, MarkInput, MarkResult
 
 

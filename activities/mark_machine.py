@@ -7,9 +7,8 @@ from activities.machine_step import attempt_of, judged, machine_of, refuse_other
 from activities.outcome import Outcome
 from activities.still_true import SecondLook, not_true
 from activities.taking import Taking
-from health.openshift.act_events import marked, marking_failed
-from health.openshift.machine import EXTERNAL_REMEDIATION
-from health.openshift.machine_target import MachineTarget
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
+from health.kinds.openshift.target_events import marked, marking_failed
 from kube.client import Client
 from kube.errors import KindUnknown, NotFound
 from kube.resource import MACHINES, Object

@@ -1,12 +1,12 @@
 """The Machine of a node, as a second owner of its request, where both live in one namespace (NHC 2.4/3)."""
 
-from health.node import Node
-from health.object_metadata import OwnerReference
-from health.references import TemplateReference
+from health.model.node import Node
+from health.model.references import TemplateReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import NotFound
 from kube.resource import MACHINES
+from objects.metadata import OwnerReference
 
 
 class NodeMachines:

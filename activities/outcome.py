@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from health.announcement import Announcement
+from health.model.announcement import Announcement
 from workflows.contracts import ActResult
 
 

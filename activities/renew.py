@@ -7,7 +7,7 @@ from temporalio import activity
 
 from activities.chore_attempt import ChoreAttempt
 from activities.target_lease import TargetLeases
-from health.chores import OF_LEASE
+from health.runbook.chores import OF_LEASE
 from workflows.contracts import RENEW, RenewInput, RenewResult
 
 

@@ -14,7 +14,7 @@ from activities.holder import objection
 from activities.outcome import Outcome
 from activities.still_true import SecondLook
 from activities.taking import Taking
-from health.remediation_request import RemediationRequest
+from health.model.remediation_request import RemediationRequest
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, KindUnknown, KubernetesError

@@ -11,16 +11,16 @@ from pydantic import ValidationError
 
 from activities.held import Held
 from activities.live_targets import LiveTargets
-from health.global_stop import Stop
-from health.health_check import HealthCheck, InvalidCheckError
-from health.kinds import CHECK_KINDS
-from health.object_metadata import OwnerReference
-from health.observation import HoldReason
-from health.target import Target
+from health.gate.global_stop import Stop
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.kinds.registry import CHECK_KINDS
+from health.model.observation import HoldReason
+from health.model.target import Target
 from kube.client import Client
 from kube.errors import KindUnknown, NotFound
 from kube.resource import NAMESPACES, resource_of
 from kube.shared_reads import SharedReads
+from objects.metadata import OwnerReference
 from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 2.0

@@ -18,11 +18,11 @@ from datetime import datetime, timedelta
 from activities.held import Held
 from activities.still_true import stale
 from activities.target_lease import TargetLeases
-from health.durations import in_words
-from health.escalation import lease_duration
-from health.observation import HoldReason
-from health.target import Target
+from health.model.observation import HoldReason
+from health.model.target import Target
+from health.runbook.escalation import lease_duration
 from kube.errors import Forbidden, Invalid, NotFound
+from objects.durations import in_words
 from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH, ActInput
 
 _KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})

@@ -11,10 +11,10 @@ lives in another namespace: it runs out by itself.
 from datetime import datetime, timedelta
 
 from activities.held import ASK_AGAIN_SECONDS, Held
-from health.lease_holder import holder_of, turn_holder_of
-from health.observation import HoldReason
-from health.references import IncidentReference, TargetReference
-from health.target import Target
+from health.kinds.lease_holder import holder_of, turn_holder_of
+from health.model.observation import HoldReason
+from health.model.references import IncidentReference, TargetReference
+from health.model.target import Target
 from kube.client import Client
 from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from temporalio import activity
 
 from activities.live_targets import TARGETS
-from health.announcement import Announcement, Subject
-from health.kinds import CHECK_KINDS
-from health.references import IncidentReference
+from health.kinds.registry import CHECK_KINDS
+from health.model.announcement import Announcement, Subject
+from health.model.references import IncidentReference
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.events import EventNote, Events, ObjectReference

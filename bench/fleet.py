@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from bench.cluster import BenchCluster
 from devcluster.polling import until
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.remediation_request import RemediationRequest
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationRequest
 from kube.record import Change, ChangeKind, RecordT
 from kube.reflector import Reflector
 from kube.resource import NODE_HEALTH_CHECKS, NODES, Object, Resource

@@ -10,8 +10,8 @@ from bench.cluster import BenchCluster
 from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, running, watched_fleet
 from devcluster.polling import until
 from devcluster.simulation.resources import MACHINE_SETS
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.machine import Machine
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.machine import Machine
 from kube.record import Change
 from kube.reflector import Reflector
 from kube.resource import MACHINES, Object, Resource, resource_of

@@ -19,7 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.incident_sight import IncidentSight
 from cli.task_failure import is_of_a_failing_task, read_task_failure
-from health.incident_result import IncidentResult
+from health.model.incident_result import IncidentResult
 from runtime.insisting import one_sentence
 from workflows.messages import State
 

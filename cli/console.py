@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from health.moves import Phase
+from health.model.moves import Phase
 
 PIPE_WIDTH = 100_000
 _STYLES: Mapping[str, str] = {

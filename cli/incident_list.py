@@ -12,8 +12,8 @@ from temporalio.client import Client, WorkflowExecution
 
 from cli.incident_sight import IncidentSight
 from cli.name_filter import NameFilter, quoted
-from health.kinds import CHECK_KINDS
-from health.references import IncidentReference
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import IncidentReference
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED

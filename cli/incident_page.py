@@ -15,9 +15,9 @@ from cli.possible_orders import PossibleOrders
 from cli.request_course import RequestCourse
 from cli.retries import retries
 from cli.story import Episode
-from health.going_on import overdue
-from health.moves import Phase
-from health.observation import Observation
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.runbook.going_on import overdue
 from workflows.messages import State
 
 SHOWN = 12

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.ages import short
-from health.going_on import GoingOn, Resting, goes_on
-from health.moves import Outcome, Phase
-from health.references import IncidentReference
-from health.telling import told_first, told_last
+from health.model.moves import Outcome, Phase
+from health.model.references import IncidentReference
+from health.runbook.going_on import GoingOn, Resting, goes_on
+from health.runbook.telling import told_first, told_last
 from workflows.messages import State
 
 _ASKS_AGAIN = re.compile(r" \(asks again in \w+\)$")

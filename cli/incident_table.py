@@ -12,7 +12,7 @@ from cli.ages import short
 from cli.column_widths import GAP, column_widths
 from cli.console import phase_text
 from cli.incident_sight import IncidentSight
-from health.moves import Phase
+from health.model.moves import Phase
 
 _CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
 """Columns that give way where a terminal is narrow."""

@@ -6,10 +6,9 @@ from typing import Self
 from cli.incident_sight import IncidentSight
 from cli.request_course import RequestCourse
 from cli.retries import retries
-from health.frozen import Frozen
-from health.memory import Memory
-from health.moves import Outcome, Phase
-from health.open_enum import OpenEnum
+from health.model.moves import Outcome, Phase
+from health.runbook.memory import Memory
+from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
 
 

@@ -5,8 +5,8 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from cli.incident_sight import IncidentSight
-from health.kinds import CHECK_KINDS
-from health.references import RequestReference
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import RequestReference
 
 
 def http_address(text: str) -> str:

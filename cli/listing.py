@@ -21,8 +21,8 @@ from cli.incident_view import IncidentView
 from cli.naming import object_name
 from cli.printing import print_trimmed
 from cli.watching import Picture, watch
-from health.frozen import Frozen
-from health.moves import Phase
+from health.model.moves import Phase
+from objects.frozen import Frozen
 
 
 class ListOutput(StrEnum):

@@ -7,7 +7,7 @@ by its name here.
 
 from dataclasses import dataclass
 
-from health.references import CheckReference, TargetReference
+from health.model.references import CheckReference, TargetReference
 
 
 def forms(reference: CheckReference | TargetReference) -> frozenset[str]:

@@ -9,8 +9,8 @@ from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_sight import IncidentSight
 from cli.name_filter import forms, with_kind
-from health.kinds import CHECK_KINDS
-from health.references import IncidentReference, check_of
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import IncidentReference, check_of
 
 NEWEST = 100
 """Closed incidents of one target that are looked through."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from health.durations import parse_duration
+from objects.durations import parse_duration
 from workflows.messages import LONGEST_ORDER
 
 

@@ -28,8 +28,8 @@ from cli.incident_sight import IncidentSight
 from cli.naming import NAME_HELP, find_open, incident_name
 from cli.order_time import OrderTime
 from cli.task_failure import is_of_a_failing_task, read_task_failure
-from health.durations import in_words
-from health.timestamps import stamp
+from objects.durations import in_words
+from objects.timestamps import stamp
 from runtime.insisting import one_sentence
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 

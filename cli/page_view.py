@@ -7,8 +7,8 @@ from cli.incident_page import Page
 from cli.incident_view import IncidentView
 from cli.links import kubectl_lines
 from cli.possible_orders import PossibleOrders
-from health.frozen import Frozen
-from health.observation import Observation
+from health.model.observation import Observation
+from objects.frozen import Frozen
 
 
 class EpisodeView(Frozen):

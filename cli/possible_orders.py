@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from health.moves import Phase
-from health.observation import HoldReason
-from health.references import Action
+from health.model.moves import Phase
+from health.model.observation import HoldReason
+from health.model.references import Action
 from workflows.messages import State
 
 _HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from health.escalation import Plan
-from health.request_sight import RequestSight
+from health.model.request_sight import RequestSight
+from health.runbook.escalation import Plan
 from workflows.messages import State
 
 

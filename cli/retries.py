@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from health.moves import Phase
+from health.model.moves import Phase
 from workflows.messages import State
 
 

@@ -16,8 +16,8 @@ from temporalio.client import Client
 from temporalio.converter import PayloadConverter
 
 from cli.incident_sight import without_old_time
-from health.durations import in_words
-from health.moves import Phase
+from health.model.moves import Phase
+from objects.durations import in_words
 from workflows.contracts import ACT, CLEAN_UP
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 

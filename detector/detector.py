@@ -41,11 +41,11 @@ from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
 from detector.webhook.webhook import serve_webhook
-from health.admission import stale_sight
-from health.observation import Observation
-from health.references import CheckReference, IncidentReference
-from health.target import TargetName
-from health.template_validity import Template
+from health.gate.admission import stale_sight
+from health.gate.template_validity import Template
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference
+from health.model.target import TargetName
 from kube.leader import LeaderElection
 from kube.reflector_settings import PATIENT
 from runtime.connections import Connections, connected

@@ -10,7 +10,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.keeper import Program
 from devcluster.layout import Layout
 from devcluster.temporal import TemporalServer
-from health.kinds import CHECK_KINDS
+from health.kinds.registry import CHECK_KINDS
 from runtime.settings import CHECK_KINDS_VARIABLE
 
 OURS = ("detector", "worker")

@@ -9,7 +9,7 @@ from devcluster.layout import Layout
 from devcluster.simulation.control_socket import ask
 from devcluster.simulation.errors import ControlUnavailableError
 from devcluster.supervisor import Supervisor
-from health.node import Node
+from health.model.node import Node
 from kube.reflector import Change, Reflector
 from kube.resource import NODES
 from kube.transport import Transport

@@ -10,7 +10,7 @@ is an addition that saturates; but additions stand at many places, and the one t
 whoever writes such an object (docs/decisions/0017).
 
 Two thousand years are left from LATEST to the end of the calendar. Nothing adds more: the longest duration
-has 292 years, the longest sum is four of them (`health.overdue`).
+has 292 years, the longest sum is four of them (`health.runbook.remediating`).
 """
 
 import math

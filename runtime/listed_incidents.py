@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from temporalio.client import WorkflowExecution
 
-from health.kinds import CHECK_KINDS
-from health.references import IncidentReference, TargetReference, check_of
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import IncidentReference, TargetReference, check_of
 from workflows.messages import INCIDENT_MEMO
 
 _UNREADABLE = (KeyError, ValueError, TypeError, RuntimeError)

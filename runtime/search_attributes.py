@@ -13,7 +13,7 @@ from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSe
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
-from health.references import IncidentReference
+from health.model.references import IncidentReference
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED
 
 CLUSTER = SearchAttributeKey.for_keyword("ParamedicCluster")

@@ -15,11 +15,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from health.check_kind import CheckKind
-from health.frozen import Frozen
-from health.kinds import CHECK_KINDS
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
+from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
+from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
 
 PREFIX = "PARAMEDIC_"

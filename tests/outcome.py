@@ -4,7 +4,7 @@ from typing import Any
 
 from temporalio.client import WorkflowHandle
 
-from health.incident_result import IncidentResult
+from health.model.incident_result import IncidentResult
 
 
 async def result_of(workflow: WorkflowHandle[Any, Any]) -> IncidentResult:

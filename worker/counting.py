@@ -16,7 +16,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
-from health.references import Action
+from health.model.references import Action
 from worker.tally import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, Tally
 from workflows.contracts import ACT, ActInput, ActResult, CleanUpResult, MarkResult, RenewResult
 from workflows.messages import WORKFLOW, RemediationInput

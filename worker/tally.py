@@ -5,10 +5,10 @@ What can be counted is there from the start, at 0: of a series that begins at 1 
 
 from prometheus_client import CollectorRegistry, Counter
 
-from health.chores import Chore
-from health.kinds import CHECK_KINDS
-from health.moves import Outcome
-from health.references import CheckReference
+from health.kinds.registry import CHECK_KINDS
+from health.model.moves import Outcome
+from health.model.references import CheckReference
+from health.runbook.chores import Chore
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"

@@ -17,7 +17,7 @@ from activities.still_true import SecondLook
 from activities.taking import Clock
 from activities.target_lease import TargetLeases
 from activities.telling import Telling
-from health.check_kind import CheckKind
+from health.kinds.check_kind import CheckKind
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.resource import resource_of

@@ -12,9 +12,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from health.frozen import Frozen
-    from health.observation import Observation
-    from health.telling import cut_to_bytes
+    from health.model.observation import Observation
+    from health.runbook.telling import cut_to_bytes
+    from objects.frozen import Frozen
     from workflows.contracts import OBSERVE, Contract, ObserveInput, eyes_queue
 
 Result = TypeVar("Result")

@@ -12,18 +12,17 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from health.act_finding import is_new
-    from health.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
-    from health.escalation import Plan
-    from health.incident_result import IncidentResult, ended
-    from health.left_behind import LeftBehind
-    from health.memory import Memory
-    from health.moves import End, RequestMark
-    from health.new_step import due_after_a_loss
-    from health.observation import Hold, HoldReason, Observation, failed
-    from health.references import Action, IncidentReference, RequestReference, Step
-    from health.request_sight import RequestSight
-    from health.verdict import Fact
+    from health.gate.act_finding import is_new
+    from health.model.incident_result import IncidentResult, ended
+    from health.model.moves import End, RequestMark
+    from health.model.observation import Hold, HoldReason, Observation, failed
+    from health.model.references import Action, IncidentReference, RequestReference, Step
+    from health.model.request_sight import RequestSight
+    from health.model.verdict import Fact
+    from health.runbook.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
+    from health.runbook.escalation import Plan
+    from health.runbook.memory import Memory
+    from health.runbook.remediating import due_after_a_loss
     from workflows.calls import Result, call, in_words
     from workflows.contracts import (
         ACT,

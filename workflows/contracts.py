@@ -2,10 +2,10 @@
 
 Retried by Temporal: `observe` alone, for as long as it takes, since without a detector an incident can but
 wait. `act` is never repeated as it is: what admitted it grows old, so an act that fails is a hold, and the
-incident asks the detector anew, with back-off (`health.failing_acts`). The chores (`mark`, `renew`,
+incident asks the detector anew, with back-off (`health.runbook.failing_acts`). The chores (`mark`, `renew`,
 `clean_up`) answer what they could not do; one whose worker was lost is repeated once. Either way the incident
-goes on, and tries again by its own back-off (`health.chores`), no earlier than the API server tells us
-(Retry-After). What trying again cannot mend (a template that is not there, a request that is refused) is
+goes on, and tries again by its own back-off (`health.runbook.chores`), no earlier than the API server tells
+us (Retry-After). What trying again cannot mend (a template that is not there, a request that is refused) is
 answered in the same way, for people to read. No incident fails because the API server is away. Worker,
 detector and tests all implement these contracts; nothing else knows the names.
 """
@@ -15,13 +15,13 @@ from datetime import datetime, timedelta
 
 from temporalio.common import RetryPolicy
 
-from health.chores import ChoreFailure
-from health.frozen import Frozen
-from health.moves import RequestMark
-from health.observation import Hold
-from health.references import IncidentReference, RequestReference, Step
-from health.request_sight import RequestSight
-from health.verdict import Fact
+from health.model.moves import RequestMark
+from health.model.observation import Hold
+from health.model.references import IncidentReference, RequestReference, Step
+from health.model.request_sight import RequestSight
+from health.model.verdict import Fact
+from health.runbook.chores import ChoreFailure
+from objects.frozen import Frozen
 
 
 class ObserveInput(Frozen):

@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from pydantic import Field
 from temporalio.common import SearchAttributeKey
 
-from health.frozen import Frozen
-from health.memory import Memory
-from health.moves import Outcome, Phase
-from health.observation import Observation
-from health.open_enum import OpenEnum
-from health.references import IncidentReference
-from health.request_sight import RequestSight
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
+from health.model.references import IncidentReference
+from health.model.request_sight import RequestSight
+from health.runbook.memory import Memory
+from objects.frozen import Frozen, OpenEnum
 
 WORKFLOW = "Remediation"
 LOOK = "look"

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.incident_result import OrderRecord
-    from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
-    from health.references import IncidentReference
+    from health.model.incident_result import OrderRecord
+    from health.model.references import IncidentReference
+    from health.runbook.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
     from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 

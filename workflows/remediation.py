@@ -1,8 +1,8 @@
 """Remediation: the workflow of one incident, from the first matching condition until the target is clean.
 
-The runbook is `health.next_move`; this carries its moves out. Rules of the file: it acts on nothing but what
-it has just asked for; a call that changes the cluster is always finished; between the last look and `return`
-nothing is awaited, so that no look is lost while an incident ends.
+The runbook is `health.runbook.next_move`; this carries its moves out. Rules of the file: it acts on nothing
+but what it has just asked for; a call that changes the cluster is always finished; between the last look and
+`return` nothing is awaited, so that no look is lost while an incident ends.
 """
 
 import asyncio
@@ -14,10 +14,8 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from health.incident_result import IncidentResult
-    from health.learning import learned
-    from health.memory import Memory
-    from health.moves import (
+    from health.model.incident_result import IncidentResult
+    from health.model.moves import (
         Act,
         CleanUp,
         End,
@@ -30,9 +28,11 @@ with workflow.unsafe.imports_passed_through():
         Rest,
         phase_of,
     )
-    from health.next_move import next_move
-    from health.observation import Observation, TargetState
-    from health.telling import told_first
+    from health.model.observation import Observation, TargetState
+    from health.runbook.learning import learned
+    from health.runbook.memory import Memory
+    from health.runbook.next_move import next_move
+    from health.runbook.telling import told_first
     from workflows.calls import ask, in_summary
     from workflows.contracts import CLOCK_TOLERANCE, FRESH, ObserveInput, eyes_queue
     from workflows.messages import LOOK, WORKFLOW, RemediationInput, State, Wake

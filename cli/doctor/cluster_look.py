@@ -19,10 +19,10 @@ from cli.doctor.of_leases import OF_REFERENCES, leader_findings, other_leader_fi
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
 from cli.doctor.stored_check import STORED_CHECKS
-from health.check_kind import CheckKind
-from health.global_stop import STOP, LeaseNamespace, Stop
-from health.health_check import InvalidCheckError
-from health.references import TemplateReference
+from health.gate.global_stop import STOP, LeaseNamespace, Stop
+from health.gate.health_check import InvalidCheckError
+from health.kinds.check_kind import CheckKind
+from health.model.references import TemplateReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound

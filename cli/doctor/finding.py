@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from health.frozen import Frozen
+from objects.frozen import Frozen
 
 
 class Severity(StrEnum):

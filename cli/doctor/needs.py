@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from cli.doctor.finding import Finding, problem
 from cli.doctor.stored_check import name_of
-from health.check_kind import CheckKind
-from health.health_check import HealthCheck, InvalidCheckError
-from health.openshift.conditions import (
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.kinds.check_kind import CheckKind
+from health.kinds.openshift.conditions import (
     INVALID_SPEC,
     REMEDIATION_ALLOWED,
     REQUEST_AVAILABLE,

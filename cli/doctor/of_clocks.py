@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from cli.doctor.finding import Finding, problem, warning
-from health.clock_skew import HELD, WARNED, skew_in_words
-from health.durations import in_words
-from health.frozen import FrozenObject
-from health.status_writers import ManagedFields
+from health.gate.clock_skew import HELD, WARNED, skew_in_words
+from health.model.status_writers import ManagedFields
 from kube.lease import LeaseSpec
 from kube.resource import Object
+from objects.durations import in_words
+from objects.frozen import FrozenObject
 from runtime.process_names import DETECTOR
 
 _RENEWAL = timedelta(seconds=1)

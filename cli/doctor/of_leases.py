@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from cli.doctor.finding import Finding, problem, warning
-from health.check_kind import CheckKind
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.timestamps import stamp
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.lease import LeaseRecord, holder_is_valid
+from objects.timestamps import stamp
 
 OF_REFERENCES = {
     NODE_HEALTH_CHECK.kind: "e1f13584.medik8s.io",

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from cli.ages import short
 from cli.doctor.finding import Finding, warning
-from health.status_writers import StatusWriter
-from health.timestamps import stamp
+from health.model.status_writers import StatusWriter
+from objects.timestamps import stamp
 
 _REASON = "StatusWrittenByAnother"
 _WHY = "two controllers would remediate the same targets"

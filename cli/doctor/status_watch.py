@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from cli.doctor.finding import Finding
 from cli.doctor.of_writers import writer_finding
 from cli.doctor.stored_check import STORED_CHECKS, StoredCheck, name_of
-from health.check_kind import CheckKind
-from health.status_writers import StatusWriters
+from health.kinds.check_kind import CheckKind
+from health.model.status_writers import StatusWriters
 from kube.decoding import Seen, WatchError
 from kube.errors import Unreachable
 from kube.listing import Listed

@@ -4,12 +4,12 @@ from typing import Any
 
 from pydantic import model_validator
 
-from health.check_kind import CheckKind
-from health.frozen import Frozen, FrozenObject
-from health.references import CheckReference
-from health.status_writers import ManagedFields
+from health.kinds.check_kind import CheckKind
+from health.model.references import CheckReference
+from health.model.status_writers import ManagedFields
 from kube.decoding import Decoder
 from kube.resource import Object
+from objects.frozen import Frozen, FrozenObject
 
 
 class StoredMetadata(FrozenObject):

@@ -8,8 +8,8 @@ from temporalio.worker import Worker
 
 from detector.dispatching.dispatch import Dispatch
 from detector.picture.picture import Picture
-from health.observation import Observation
-from health.references import IncidentReference
+from health.model.observation import Observation
+from health.model.references import IncidentReference
 from workflows.contracts import OBSERVE, ObserveInput, eyes_queue
 
 

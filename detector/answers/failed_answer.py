@@ -7,9 +7,9 @@ only if something changes.
 from collections.abc import Callable
 
 from detector.picture.picture import Picture
-from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import IncidentReference
-from health.request_sight import RequestSight
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import IncidentReference
+from health.model.request_sight import RequestSight
 
 ASK_AGAIN_SECONDS = 60.0
 _LONGEST_PROBLEM = 200

@@ -11,15 +11,15 @@ from datetime import datetime, timedelta
 from detector.picture.check_surroundings import check_surroundings
 from detector.picture.picture import Picture
 from detector.picture.target_facts import acquired_at, target_facts
-from health.admission import Question, admission, stale_sight
-from health.back_off import NO_BACK_OFF, BackOff
-from health.health_check import HealthCheck, InvalidCheckError
-from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import Action, IncidentReference
-from health.request_sight import RequestSight
-from health.target import Target
-from health.template_validity import version_of
-from health.verdict import Health
+from health.gate.admission import Question, admission, stale_sight
+from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.template_validity import version_of
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Action, IncidentReference
+from health.model.request_sight import RequestSight
+from health.model.target import Target
+from health.model.verdict import Health
 
 _STATES = {
     Health.HEALTHY: TargetState.HEALTHY,

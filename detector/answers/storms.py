@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from detector.picture.check_picture import CheckPicture
 from detector.picture.check_surroundings import check_surroundings
 from detector.picture.picture import Picture
-from health.admission import STALE_ASK_AGAIN_SECONDS
-from health.health_check import HealthCheck, InvalidCheckError
-from health.nodehealthcheck.storm_conditions import stored_storm
-from health.observation import Hold
-from health.references import CheckReference
-from health.storm import Storm, after, storm_hold
-from health.verdict import Health
+from health.gate.admission import STALE_ASK_AGAIN_SECONDS
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.storm import Storm, after, storm_hold
+from health.kinds.nodehealthcheck.storm import stored_storm
+from health.model.observation import Hold
+from health.model.references import CheckReference
+from health.model.verdict import Health
 
 _BLIND = timedelta(seconds=STALE_ASK_AGAIN_SECONDS)
 _HAIR = timedelta(milliseconds=1)

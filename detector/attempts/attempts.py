@@ -20,9 +20,9 @@ from datetime import datetime, timedelta
 
 from detector.picture.picture import Picture
 from detector.picture.request_index import SeenRequest
-from health.back_off import BackOff, EndedAttempt
-from health.kinds import CHECK_KINDS
-from health.target import Target, TargetName, TargetPlace, owner_name
+from health.gate.back_off import BackOff, EndedAttempt
+from health.kinds.registry import CHECK_KINDS
+from health.model.target import Target, TargetName, TargetPlace, owner_name
 
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND

@@ -13,10 +13,10 @@ from datetime import datetime
 from detector.attempts.attempts import SECOND, Attempts, Deletion
 from detector.picture.picture import Picture
 from detector.picture.target_store import place_of
-from health.health_check import HealthCheck, InvalidCheckError
-from health.references import CheckReference
-from health.target import Target
-from health.verdict import HEALTHY, Verdict
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.model.references import CheckReference
+from health.model.target import Target
+from health.model.verdict import HEALTHY, Verdict
 
 Sees = Callable[[CheckReference], bool]
 """Whether all that the numbers of a check rest on was read."""

@@ -10,9 +10,9 @@ from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Sees
 from detector.picture.picture import Picture
 from detector.picture.target_store import place_of
-from health.back_off import EndedAttempt
-from health.references import CheckReference
-from health.target import Target, TargetName
+from health.gate.back_off import EndedAttempt
+from health.model.references import CheckReference
+from health.model.target import Target, TargetName
 
 
 class MarkedTargets:

@@ -25,9 +25,9 @@ from detector.dispatching.dispatch_queue import DispatchQueue, urgency
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.open_incidents import OpenIncident, OpenIncidents
 from detector.picture.picture import Picture
-from health.late_request import appeared, has_late_request
-from health.observation import Observation, is_news
-from health.references import CheckReference, IncidentReference
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference
+from health.runbook.wake_up import appeared, has_late_request, needs_wake_up
 from runtime.insisting import insist, one_sentence
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
@@ -126,7 +126,7 @@ class Dispatch:
     def _compare(self, incident: IncidentReference) -> None:
         observation = self._observe(incident)
         entry = self._open.get(incident)
-        if entry is None or entry.told is None or _is_news(entry, entry.told, observation):
+        if entry is None or entry.told is None or _needs_wake_up(entry, entry.told, observation):
             self._queue.put(incident, urgency(observation))
         else:
             # No news, and so as if it had been told: what comes next is compared with this.
@@ -242,8 +242,10 @@ class Dispatch:
         return self._now() - entry.since > VISIBLE_AFTER
 
 
-def _is_news(entry: OpenIncident, told: Observation, observation: Observation) -> bool:
-    return is_news(told, observation) or has_late_request(told, observation, entry.admitted, ACTED_ON_WITHIN)
+def _needs_wake_up(entry: OpenIncident, told: Observation, observation: Observation) -> bool:
+    return needs_wake_up(told, observation) or has_late_request(
+        told, observation, entry.admitted, ACTED_ON_WITHIN
+    )
 
 
 def _back_off(failures: int) -> float:

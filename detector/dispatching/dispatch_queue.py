@@ -8,8 +8,8 @@ import heapq
 import itertools
 from datetime import UTC, datetime
 
-from health.observation import Observation
-from health.references import IncidentReference
+from health.model.observation import Observation
+from health.model.references import IncidentReference
 
 Urgency = tuple[float, datetime]
 

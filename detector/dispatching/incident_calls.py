@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from temporalio.client import Client, WorkflowExecution
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 
-from health.back_off import EndedAttempt
-from health.observation import Observation
-from health.references import IncidentReference
-from health.target import TargetName, owner_name
+from health.gate.back_off import EndedAttempt
+from health.model.observation import Observation
+from health.model.references import IncidentReference
+from health.model.target import TargetName, owner_name
 from objects.bounds import bounded_time
 from runtime import search_attributes, task_failures
 from runtime.guard import Guard

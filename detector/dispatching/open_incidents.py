@@ -4,9 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
-from health.late_request import admitted_at
-from health.observation import Observation
-from health.references import CheckReference, IncidentReference
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference
+from health.runbook.wake_up import admitted_at
 
 
 @dataclass

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry, Histogram
 
 from detector.picture.picture import Picture
 from detector.picture.request_index import SeenRequest
-from health.health_check import InvalidCheckError
-from health.references import CheckReference
-from health.verdict import HEALTHY, Verdict
+from health.gate.health_check import InvalidCheckError
+from health.model.references import CheckReference
+from health.model.verdict import HEALTHY, Verdict
 
 BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 

@@ -11,11 +11,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.picture.picture import Picture
-from health.health_check import InvalidCheckError
-from health.openshift.check import KIND
-from health.openshift.conditions import REMEDIATION_ALLOWED
-from health.openshift.status import stored_condition
-from health.references import CheckReference
+from health.gate.health_check import InvalidCheckError
+from health.kinds.openshift.check import KIND
+from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
+from health.kinds.openshift.status import stored_condition
+from health.model.references import CheckReference
 
 COVERED = "mapi_machinehealthcheck_nodes_covered"
 SHORT_CIRCUIT = "mapi_machinehealthcheck_short_circuit"

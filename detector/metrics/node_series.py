@@ -16,7 +16,7 @@ from detector.metrics.buckets import Buckets
 from detector.picture.picture import Picture
 from detector.picture.request_index import SeenRequest
 from detector.picture.target_store import place_of
-from health.target import Target, TargetPlace
+from health.model.target import Target, TargetPlace
 from runtime.exposition import CounterWithoutSuffix
 
 DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds"

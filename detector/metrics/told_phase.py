@@ -7,8 +7,8 @@ that is left alone is `Admitted` or `Held` here.
 
 from enum import StrEnum
 
-from health.observation import ENDED, HoldReason, Observation, TargetState
-from health.open_enum import label
+from health.model.observation import ENDED, HoldReason, Observation, TargetState
+from objects.frozen import label
 
 
 class ToldPhase(StrEnum):

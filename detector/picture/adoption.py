@@ -9,10 +9,10 @@ from dataclasses import replace
 from detector.picture.check_picture import CheckPicture
 from detector.picture.request_index import SeenRequest
 from detector.picture.target_store import TargetStore, place_of
-from health.escalation import Plan
-from health.health_check import InvalidCheckError
-from health.kinds import CHECK_KINDS
-from health.references import CheckReference, TargetReference
+from health.gate.health_check import InvalidCheckError
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference, TargetReference
+from health.runbook.escalation import Plan
 
 
 def adopted(

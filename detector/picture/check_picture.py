@@ -6,10 +6,10 @@ passing of a deadline, never changes a number.
 """
 
 from detector.picture.records import CheckRecord
-from health.health_check import HealthCheck, InvalidCheckError
-from health.surroundings import Surroundings
-from health.target import Target
-from health.threshold import Allowance
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.surroundings import Surroundings
+from health.gate.threshold import Allowance
+from health.model.target import Target
 
 
 class CheckPicture:

@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from detector.picture.picture import Picture
-from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
-from health.health_check import InvalidCheckError
-from health.references import CheckReference
-from health.verdict import Health
+from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.health_check import InvalidCheckError
+from health.model.references import CheckReference
+from health.model.verdict import Health
 
 
 def check_surroundings(picture: Picture, reference: CheckReference, now: datetime) -> CheckSurroundings:

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from detector.picture.request_index import SeenRequest
-from health.references import CheckReference
+from health.model.references import CheckReference
 
 
 class Listener(Protocol):

@@ -15,15 +15,15 @@ from detector.picture.records import CheckRecord
 from detector.picture.request_index import RequestIndex, SeenRequest, seen
 from detector.picture.target_leases import concerned
 from detector.picture.target_store import TargetStore, place_of
-from health.check_kind import CheckKind
-from health.health_check import HealthCheck, InvalidCheckError
-from health.observation import Hold
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.remediation_request import RemediationRequest
-from health.surroundings import Surroundings
-from health.target import Target, TargetName
-from health.template_validity import TemplateKind, TemplateKinds
-from health.threshold import Allowance
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.surroundings import Surroundings
+from health.gate.template_validity import TemplateKind, TemplateKinds
+from health.gate.threshold import Allowance
+from health.kinds.check_kind import CheckKind
+from health.model.observation import Hold
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+from health.model.target import Target, TargetName
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
 from runtime.guard import Guard
 

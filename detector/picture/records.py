@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from health.check_kind import CheckKind
-from health.frozen import FrozenObject
-from health.health_check import HealthCheck, InvalidCheckError
-from health.object_metadata import ObjectMetadata
-from health.stored_status import entries, word
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.kinds.check_kind import CheckKind
+from health.model.stored_status import entries, word
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
 
 
 class CheckRecord(FrozenObject):

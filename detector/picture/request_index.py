@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from health.kinds import CHECK_KINDS
-from health.references import CheckReference, RequestReference
-from health.remediation_request import RemediationRequest
-from health.request_sight import RequestSight
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference, RequestReference
+from health.model.remediation_request import RemediationRequest
+from health.model.request_sight import RequestSight
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from detector.picture.picture import Picture
 from detector.picture.request_index import SeenRequest
 from detector.picture.target_leases import lease_of_its_node, own_lease
 from detector.picture.target_store import place_of
-from health.escalation import Plan
-from health.health_check import InvalidCheckError
-from health.lease_holder import holder_of, turn_holder_of
-from health.references import CheckReference, Step
-from health.target import Target
-from health.target_hold import Rival, TargetFacts
+from health.gate.admission import Rival, TargetFacts
+from health.gate.health_check import InvalidCheckError
+from health.kinds.lease_holder import holder_of, turn_holder_of
+from health.model.references import CheckReference, Step
+from health.model.target import Target
+from health.runbook.escalation import Plan
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid
 
 

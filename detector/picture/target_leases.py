@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from detector.picture.check_picture import CheckPicture
 from detector.picture.target_store import TargetStore, place_of
-from health.references import CheckReference
-from health.target import Target
+from health.model.references import CheckReference
+from health.model.target import Target
 from kube.lease import name_for, name_for_node, node_of
 
 

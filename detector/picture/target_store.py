@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from health.kinds import CHECK_KINDS
-from health.references import CheckReference, TargetReference
-from health.target import Target, TargetName, TargetPlace
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference, TargetReference
+from health.model.target import Target, TargetName, TargetPlace
 from kube.record import Key
 
 

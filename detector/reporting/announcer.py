@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from detector.reporting.pace import Pace
-from health.announcement import Announcement, Subject
-from health.kinds import CHECK_KINDS
-from health.references import CheckReference
+from health.kinds.registry import CHECK_KINDS
+from health.model.announcement import Announcement, Subject
+from health.model.references import CheckReference
 from kube.client import Client
 from kube.errors import KubernetesError, told_wait
 from kube.events import EventNote, Events, ObjectReference

@@ -8,15 +8,15 @@ from detector.picture.check_surroundings import check_surroundings
 from detector.picture.picture import Picture
 from detector.picture.target_facts import target_facts
 from detector.picture.target_store import place_of
-from health.back_off import BackOff
-from health.check_sight import CheckSight, TargetSight
-from health.escalation import Plan
-from health.health_check import HealthCheck, InvalidCheckError
-from health.references import CheckReference
-from health.storm import Storm
-from health.target import Target, TargetName
-from health.target_hold import target_hold
-from health.verdict import HEALTHY, Health
+from health.gate.admission import target_hold
+from health.gate.back_off import BackOff
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.storm import Storm
+from health.model.references import CheckReference
+from health.model.target import Target, TargetName
+from health.model.verdict import HEALTHY, Health
+from health.runbook.escalation import Plan
 
 
 @dataclass(frozen=True)

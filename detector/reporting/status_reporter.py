@@ -19,11 +19,11 @@ from detector.reporting.announcer import Announcer
 from detector.reporting.pace import Pace
 from detector.reporting.sighting import Sighting
 from detector.watching.sources import Sources
-from health.check_sight import CheckSight
-from health.kinds import CHECK_KINDS
-from health.references import CheckReference
-from health.request_change import RequestChange
-from health.verdict import Health
+from health.gate.check_sight import CheckSight
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference
+from health.model.request_sight import RequestChange
+from health.model.verdict import Health
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, told_wait
 from kube.resource import resource_of

@@ -4,8 +4,8 @@ import asyncio
 
 from detector.picture.request_index import SeenRequest
 from detector.reporting.status_reporter import Desk, StatusReporter
-from health.references import CheckReference
-from health.request_change import RequestChange
+from health.model.references import CheckReference
+from health.model.request_sight import RequestChange
 
 
 class StatusReporters:

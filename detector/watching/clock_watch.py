@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable
 from enum import Enum, auto
 
-from health.clock_skew import ClockReading, clock_hold, clock_warning
-from health.observation import Hold
+from health.gate.clock_skew import ClockReading, clock_hold, clock_warning
+from health.model.observation import Hold
 from kube.server_clock import ServerClock
 
 LOOK_AGAIN_SECONDS = 1.0

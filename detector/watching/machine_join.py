@@ -6,10 +6,9 @@ Two Machines may be linked to one Node: it counts for both.
 from collections import defaultdict
 
 from detector.picture.picture import Picture
-from health.node import Node
-from health.openshift.machine import KIND, Machine
-from health.openshift.machine_target import MachineTarget
-from health.target import TargetName
+from health.kinds.openshift.machine import KIND, Machine, MachineTarget
+from health.model.node import Node
+from health.model.target import TargetName
 from kube.record import Key
 
 

@@ -14,10 +14,10 @@ from detector.picture.picture import Picture
 from detector.watching.kind_watch import Kind, KindWatch, Subject
 from detector.watching.kind_watches import KindWatches
 from detector.watching.template_polling import EVERY, Naming, TemplatePolling
-from health.health_check import InvalidCheckError
-from health.references import CheckReference, TemplateReference
-from health.remediation_request import RemediationRequest
-from health.template_validity import Place, Template, TemplateKind
+from health.gate.health_check import InvalidCheckError
+from health.gate.template_validity import Place, Template, TemplateKind
+from health.model.references import CheckReference, TemplateReference
+from health.model.remediation_request import RemediationRequest
 from kube.discovery import Discovery
 from kube.record import Change, ChangeKind
 from kube.reflector_settings import PATIENT, ReflectorSettings

@@ -18,18 +18,17 @@ from detector.watching.machine_join import MachineJoin
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.source import Source, all_tried, by_name
 from detector.watching.surroundings_watch import SurroundingsWatch
-from health.check_kind import CheckKind
-from health.kinds import CHECK_KINDS
-from health.node import Node
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.machine import KIND as MACHINE
-from health.openshift.machine import Machine
-from health.references import CheckReference
-from health.surroundings import Surroundings
-from health.target import TargetName
-from health.template_validity import Template
-from health.upgrade import Upgrade, UpgradePhase
-from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
+from health.gate.surroundings import Surroundings
+from health.gate.template_validity import Template
+from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.machine import KIND as MACHINE
+from health.kinds.openshift.machine import Machine
+from health.kinds.registry import CHECK_KINDS
+from health.model.node import Node
+from health.model.references import CheckReference
+from health.model.target import TargetName
 from kube.lease import LeaseRecord
 from kube.record import Change, RecordT
 from kube.reflector import Reflector

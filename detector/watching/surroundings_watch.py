@@ -14,11 +14,18 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from detector.watching.source import Source, all_tried, by_name
-from health.global_stop import LeaseNamespace, Stop
-from health.machine_health_checks import MachineHealthCheck, machine_health_checks
-from health.surroundings import Surroundings
-from health.upgrade import NEVER_UPGRADED, SignallingObject, Upgrade, UpgradePhase, gravest, upgrade
-from health.upgrade_signal import UpgradeSignal
+from health.gate.global_stop import LeaseNamespace, Stop
+from health.gate.machine_health_checks import MachineHealthCheck, machine_health_checks
+from health.gate.surroundings import Surroundings
+from health.gate.upgrade import (
+    NEVER_UPGRADED,
+    SignallingObject,
+    Upgrade,
+    UpgradePhase,
+    UpgradeSignal,
+    gravest,
+    upgrade,
+)
 from kube.discovery import KindName
 from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings

@@ -14,8 +14,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from detector.watching.kind_watch import NOT_YET, Kind
-from health.references import CheckReference, TemplateReference
-from health.template_validity import Place, Template, TemplateKind
+from health.gate.template_validity import Place, Template, TemplateKind
+from health.model.references import CheckReference, TemplateReference
 from kube.decoding import Broken, Decoder
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Resource

@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Collection
 from typing import Protocol
 
-from health.nodehealthcheck.admission_review import (
+from health.gate.template_validity import Template
+from health.kinds.nodehealthcheck.admission_review import (
     Change,
     Facts,
     Operation,
@@ -19,9 +20,8 @@ from health.nodehealthcheck.admission_review import (
     doubtful_kinds,
     templates_of_steps,
 )
-from health.references import TemplateReference
-from health.remediation_request import is_one_of_several
-from health.template_validity import Template
+from health.model.references import TemplateReference
+from health.model.remediation_request import is_one_of_several
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, KubernetesError, NotFound

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from health.frozen import FrozenObject
-from health.nodehealthcheck.admission_review import Change, Operation
+from health.kinds.nodehealthcheck.admission_review import Change, Operation
+from objects.frozen import FrozenObject
 
 FORBIDDEN = 403
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from detector.webhook.admission_facts import AdmissionFacts, WatchedTemplates
 from detector.webhook.admission_review import AdmissionReview, answer
-from health.nodehealthcheck.admission_review import refusals
+from health.kinds.nodehealthcheck.admission_review import refusals
 from kube.errors import KubernetesError
 from runtime.connections import Connections
 from runtime.serving import serve

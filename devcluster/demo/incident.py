@@ -13,8 +13,8 @@ from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.demo.machine_cast import CHECKS
-from health.incident_result import IncidentResult
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.model.incident_result import IncidentResult
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.resource import MACHINES, NODE_HEALTH_CHECKS, NODES
 from workflows.messages import State
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from devcluster.demo.cast import CHECK, CONDITION_SECONDS, NAMESPACE
 from devcluster.simulation.resources import MACHINE_SETS, TEMPLATES
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.resource import resource_of
 
 MACHINES = 3

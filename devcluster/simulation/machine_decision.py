@@ -18,7 +18,7 @@ from devcluster.simulation.openshift_machine import (
     NodeReference,
     OpenShiftMachine,
 )
-from health.node import Node
+from health.model.node import Node
 
 
 @dataclass(frozen=True)

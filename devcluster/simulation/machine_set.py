@@ -24,7 +24,7 @@ from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from devcluster.simulation.termination import run_until_told_to_end
 from devcluster.simulation.work_queue import WorkQueue
-from health.node import Node
+from health.model.node import Node
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.reflector import Change, Reflector

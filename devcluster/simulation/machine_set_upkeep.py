@@ -10,7 +10,7 @@ from devcluster.simulation.machine_set_decision import Create, Delete, Nothing, 
 from devcluster.simulation.openshift_machine import OpenShiftMachine
 from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
-from health.node import Node
+from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound
 from kube.record import Key

@@ -25,7 +25,7 @@ from devcluster.simulation.machine_decision import (
 from devcluster.simulation.openshift_machine import DELETING, OpenShiftMachine
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINES
-from health.node import Node
+from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound
 from kube.record import Key

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from devcluster.simulation.openshift_machine import OpenShiftMachine
 from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
 from devcluster.simulation.resources import MACHINE_SETS
-from health.node import Node
+from health.model.node import Node
 from kube.record import Change, Key, key_of
 
 Tell = Callable[[Key], None]

@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.references import (
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.references import (
     Action,
     CheckReference,
     IncidentReference,
@@ -17,7 +17,7 @@ from health.references import (
     TargetReference,
     TemplateReference,
 )
-from health.verdict import Fact
+from health.model.verdict import Fact
 from kube.errors import NotFound
 from kube.resource import EVENTS, LEASES, MACHINES, NODES, Object, Resource, resource_of
 from tests.activities.world import (

@@ -2,8 +2,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
-from health.remediation_request import INCIDENT, MULTIPLE_TEMPLATES, NODE_NAME, TARGET_UID, TEMPLATE_NAME
+from health.model.observation import HoldReason
+from health.model.remediation_request import (
+    INCIDENT,
+    MULTIPLE_TEMPLATES,
+    NODE_NAME,
+    TARGET_UID,
+    TEMPLATE_NAME,
+)
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, NAMESPACE, TEMPLATES, World
 from workflows.contracts import ActResult

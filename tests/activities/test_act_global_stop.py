@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.global_stop import STOP
-from health.observation import HoldReason
+from health.gate.global_stop import STOP
+from health.model.observation import HoldReason
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import LEASES, NAMESPACES

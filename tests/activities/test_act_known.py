@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
-from health.references import RequestReference
-from health.remediation_request import TEMPLATE_NAME
+from health.model.observation import HoldReason
+from health.model.references import RequestReference
+from health.model.remediation_request import TEMPLATE_NAME
 from kube.resource import EVENTS, NODE_HEALTH_CHECKS
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, NAMESPACE, World

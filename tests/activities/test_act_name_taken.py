@@ -2,8 +2,8 @@
 
 import pytest
 
-from health.observation import HoldReason
-from health.remediation_request import TARGET_UID
+from health.model.observation import HoldReason
+from health.model.remediation_request import TARGET_UID
 from tests.activities.hands import Hands
 from tests.activities.world import FINALIZER, NAMESPACE, REQUESTS, World
 

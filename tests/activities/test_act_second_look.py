@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.observation import HoldReason
-from health.references import TargetReference
+from health.model.observation import HoldReason
+from health.model.references import TargetReference
 from kube.resource import NODE_HEALTH_CHECKS, NODES
 from tests.activities.hands import Hands
 from tests.activities.world import SINCE, World

@@ -9,7 +9,7 @@ from temporalio import activity, workflow
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from health.observation import HoldReason
+from health.model.observation import HoldReason
 from tests.activities.hands import Hands
 from tests.workflows.sights import FACT, STEP, incident_reference
 from workflows.calls import call

@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from health.observation import Hold, HoldReason
-from health.references import Action, CheckReference, IncidentReference, Step, TargetReference
-from health.verdict import Fact
+from health.model.observation import Hold, HoldReason
+from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
+from health.model.verdict import Fact
 from tests.samples_of_metrics import Series, scrape, series
 from worker.counting import Counting
 from worker.tally import Tally

@@ -12,10 +12,10 @@ from activities.live_requests import LiveRequests
 from activities.mark import Mark
 from activities.renew import Renew
 from activities.target_lease import TargetLeases
-from health.chores import ChoreFailure
-from health.moves import RequestMark
-from health.observation import HoldReason
-from health.references import RequestReference
+from health.model.moves import RequestMark
+from health.model.observation import HoldReason
+from health.model.references import RequestReference
+from health.runbook.chores import ChoreFailure
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable

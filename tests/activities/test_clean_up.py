@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.chores import OF_LEASE
-from health.node import CONFIRMED_HEALTHY
-from health.references import RequestReference
+from health.model.node import CONFIRMED_HEALTHY
+from health.model.references import RequestReference
+from health.runbook.chores import OF_LEASE
 from kube.resource import NODES
 from tests.activities.hands import Hands
 from tests.activities.world import DEMO, FINALIZER, NAMESPACE, World

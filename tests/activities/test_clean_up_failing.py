@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.chores import OF_CONFIRMATION
-from health.node import CONFIRMED_HEALTHY
-from health.references import RequestReference
+from health.model.node import CONFIRMED_HEALTHY
+from health.model.references import RequestReference
+from health.runbook.chores import OF_CONFIRMATION
 from kube.errors import Forbidden, Invalid, KubernetesError
 from kube.resource import NODES, Resource
 from kube.transport import Transport

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.transport import Transport
 from tests.activities.hands import Hands
 from tests.kube.api_server import Answer, ApiServer, refused, said

@@ -9,7 +9,7 @@ from activities.clean_up import CleanUp
 from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
 from devcluster.control_plane import ControlPlane
-from health.references import RequestReference
+from health.model.references import RequestReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.resource import NODES, Object, Resource

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from kube.resource import NODE_HEALTH_CHECKS
 from kube.transport import Transport
 from tests.activities.hands import Hands

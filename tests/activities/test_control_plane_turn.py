@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
+from health.model.observation import HoldReason
 from kube.lease import CONTROL_PLANE_TURN
 from kube.resource import LEASES
 from kube.transport import Transport

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
+from health.model.observation import HoldReason
 from kube.client import Client
 from kube.resource import MACHINES
 from kube.transport import Transport

@@ -8,7 +8,7 @@ import pytest
 from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
-from health.observation import HoldReason
+from health.model.observation import HoldReason
 from kube.client import Client
 from kube.transport import Transport
 from tests.activities.hands import Hands

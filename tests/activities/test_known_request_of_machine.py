@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.references import Step
+from health.model.references import Step
 from kube.resource import MACHINES
 from tests.activities.hands import Hands
 from tests.activities.machine_world import DELETE, MARK, MachineWorld

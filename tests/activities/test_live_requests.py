@@ -6,7 +6,7 @@ import pytest
 
 from activities.live_requests import LiveRequests
 from devcluster.control_plane import ControlPlane
-from health.references import RequestReference
+from health.model.references import RequestReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Conflict, Forbidden

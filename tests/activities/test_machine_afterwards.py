@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.node import CONFIRMED_HEALTHY
-from health.references import RequestReference
-from health.remediation_request import INCIDENT, TARGET_UID
+from health.model.node import CONFIRMED_HEALTHY
+from health.model.references import RequestReference
+from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.resource import NODES
 from tests.activities.hands import Hands
 from tests.activities.machine_world import MachineWorld

@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from health.moves import RequestMark, subject_of_mark
-from health.references import RequestReference
-from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
+from health.model.moves import RequestMark, subject_of_mark
+from health.model.references import RequestReference
+from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
 from kube.resource import Resource
 from tests.activities.dead_webhook import dead_webhook
 from tests.activities.hands import Hands

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.observation import HoldReason
+from health.model.observation import HoldReason
 from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.activities.hands import Hands

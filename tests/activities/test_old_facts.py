@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
-from health.references import Action
+from health.model.observation import HoldReason
+from health.model.references import Action
 from kube.resource import LEASES, NODES, Resource
 from kube.server_clock import ServerClock
 from kube.transport import Transport

@@ -2,9 +2,9 @@
 
 import pytest
 
-from health.observation import HoldReason
-from health.references import Step
-from health.remediation_request import INCIDENT, TARGET_UID
+from health.model.observation import HoldReason
+from health.model.references import Step
+from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.resource import NODES
 from tests.activities.hands import Hands
 from tests.activities.machine_world import MachineWorld

@@ -3,8 +3,8 @@
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.observation import HoldReason
-from health.references import Step, TemplateReference
+from health.model.observation import HoldReason
+from health.model.references import Step, TemplateReference
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, ServerFault, Unreachable
 from kube.transport import Transport
 from tests.activities.hands import Hands

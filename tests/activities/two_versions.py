@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from devcluster.polling import until
-from health.references import RequestReference
+from health.model.references import RequestReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KindUnknown, KubernetesError, NotFound

@@ -4,8 +4,8 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.lease_holder import holder_of
-from health.references import (
+from health.kinds.lease_holder import holder_of
+from health.model.references import (
     CheckReference,
     IncidentReference,
     RequestReference,
@@ -13,7 +13,7 @@ from health.references import (
     TargetReference,
     TemplateReference,
 )
-from health.verdict import Fact
+from health.model.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import CONTROL_PLANE_TURN, new_lease

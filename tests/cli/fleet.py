@@ -11,10 +11,10 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
-from health.moves import Phase
-from health.observation import Observation, TargetState
-from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
-from health.request_sight import RequestSight
+from health.model.moves import Phase
+from health.model.observation import Observation, TargetState
+from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.model.request_sight import RequestSight
 from tests.workflows.sandbox import workflow_runner
 from tests.workflows.sights import expired
 from workflows.contracts import (

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from cli.incident_sight import IncidentSight
-from health.memory import Memory
-from health.moves import Phase
-from health.observation import Observation
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.runbook.memory import Memory
 from tests.health.samples import INCIDENT, NOW
 from tests.health.steps import seen
 from workflows.messages import State

@@ -14,8 +14,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.asking import AT_ONCE, BUSY, NO_WORKER, Asking
 from cli.incident_sight import IncidentSight
 from cli.task_failure import TaskFailure
-from health.moves import Phase
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.model.moves import Phase
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State
 
 

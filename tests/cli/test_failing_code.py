@@ -14,7 +14,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from cli.doctor.temporal_look import temporal_findings
 from detector.dispatching.incident_calls import IncidentCalls
 from devcluster import programs
-from health.moves import Phase
+from health.model.moves import Phase
 from runtime import search_attributes
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.moves import Phase
+from health.model.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import FIRST, expired, healthy, held, waiting

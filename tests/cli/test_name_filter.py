@@ -4,7 +4,7 @@ import pytest
 
 from cli.name_filter import NameFilter, is_called
 from cli.naming import incident_name, is_named
-from health.references import TargetReference
+from health.model.references import TargetReference
 from tests.health.samples import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.orders import standing
-from health.moves import Phase
+from health.model.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.health.samples import NOW

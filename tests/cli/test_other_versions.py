@@ -5,8 +5,8 @@ from rich.console import Console
 from cli.incident_page import Page, incident_page
 from cli.incident_table import incident_table, summary
 from cli.incident_view import IncidentView
-from health.moves import Phase
-from health.observation import Hold
+from health.model.moves import Phase
+from health.model.observation import Hold
 from tests.cli.sights import REASON, sight, state
 from tests.health.samples import NOW
 from tests.health.steps import seen

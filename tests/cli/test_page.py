@@ -12,11 +12,11 @@ from cli.incident_view import IncidentView
 from cli.page_view import PageView
 from cli.possible_orders import PossibleOrders
 from cli.story import Episode
-from health.chores import Chore, ChoreNote
-from health.failing_acts import FailingActs
-from health.memory import Memory
-from health.moves import Outcome, Phase
-from health.observation import Hold, HoldReason, TargetState, failed
+from health.model.moves import Outcome, Phase
+from health.model.observation import Hold, HoldReason, TargetState, failed
+from health.runbook.chores import Chore, ChoreNote
+from health.runbook.failing_acts import FailingActs
+from health.runbook.memory import Memory
 from tests.cli.sights import CONDITION, REASON, sight, state
 from tests.health.samples import INCIDENT, NOW
 from tests.health.steps import (

@@ -1,8 +1,8 @@
 """`paramedic show` of one incident."""
 
 from detector.dispatching.incident_calls import IncidentCalls
-from health.moves import Phase
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.model.moves import Phase
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, healthy, held, waiting

@@ -9,9 +9,9 @@ from cli.column_widths import column_widths
 from cli.incident_sight import IncidentSight
 from cli.incident_table import incident_table
 from cli.printing import print_trimmed
-from health.memory import Memory
-from health.moves import Phase
-from health.observation import Hold, HoldReason
+from health.model.moves import Phase
+from health.model.observation import Hold, HoldReason
+from health.runbook.memory import Memory
 from tests.cli.sights import CONDITION, sight, state
 from tests.health.samples import NOW
 from tests.health.steps import ACTED, FIRST, request_of, seen

@@ -13,7 +13,7 @@ import pytest
 
 from cli.watching import head
 from devcluster.temporal import TemporalServer
-from health.moves import Phase
+from health.model.moves import Phase
 from tests.cli.command import PARAMEDIC, Command
 from tests.cli.fleet import Fleet
 from tests.workflows.sights import expired, held

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devcluster.control_plane import ControlPlane
-from health.health_check import InvalidCheckError
-from health.nodehealthcheck.check import NodeHealthCheck
+from health.gate.health_check import InvalidCheckError
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.errors import Invalid
 from kube.resource import NODE_HEALTH_CHECKS, Object
 from kube.transport import Transport

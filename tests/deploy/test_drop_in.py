@@ -13,8 +13,8 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
-from health.health_check import InvalidCheckError
-from health.nodehealthcheck.check import NodeHealthCheck
+from health.gate.health_check import InvalidCheckError
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.client import Client
 from kube.errors import Invalid, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NODE_HEALTH_CHECKS, Object, Resource

@@ -6,11 +6,11 @@ from typing import Any
 from detector.dispatching.open_incidents import OpenIncidents
 from detector.picture.picture import Picture
 from detector.picture.records import CheckRecord
-from health.node import Node
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.observation import Observation
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.remediation_request import (
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import (
     ATTEMPT,
     GREW_OLD,
     GREW_OLD_FLAG,
@@ -18,7 +18,7 @@ from health.remediation_request import (
     TARGET_UID,
     RemediationRequest,
 )
-from health.target import TargetName
+from health.model.target import TargetName
 from tests.health.samples import NOW, check_object, condition, node_object, stamp
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")

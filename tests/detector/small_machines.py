@@ -10,13 +10,13 @@ from detector.attempts.marked_targets import MarkedTargets
 from detector.picture.picture import Picture
 from detector.picture.records import CheckRecord
 from detector.watching.machine_join import MachineJoin
-from health.node import Node
-from health.observation import Observation
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.machine import EXTERNAL_REMEDIATION, Machine
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.remediation_request import RemediationRequest
-from health.target import TargetName
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
+from health.model.node import Node
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+from health.model.target import TargetName
 from kube.record import Key
 from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
 from tests.health.samples import NOW, condition, node_object, stamp

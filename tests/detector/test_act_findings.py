@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from detector.reporting.sighting import Sighting
-from health.back_off import NO_BACK_OFF
-from health.check_sight import TargetSight
-from health.node import Node
-from health.observation import Hold, HoldReason
-from health.references import IncidentReference, TargetReference
-from health.target import TargetName
+from health.gate.back_off import NO_BACK_OFF
+from health.gate.check_sight import TargetSight
+from health.model.node import Node
+from health.model.observation import Hold, HoldReason
+from health.model.references import IncidentReference, TargetReference
+from health.model.target import TargetName
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, condition, node_object
 

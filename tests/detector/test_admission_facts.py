@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from detector.webhook.admission_facts import AdmissionFacts
-from health.nodehealthcheck.admission_review import Change, Facts, Operation
-from health.remediation_request import MULTIPLE_TEMPLATES
-from health.template_validity import Template
+from health.gate.template_validity import Template
+from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation
+from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.errors import Forbidden
 from kube.transport import Transport
 from tests.health.samples import check_object

@@ -14,8 +14,8 @@ from detector.reporting.announcer import Announcer
 from detector.reporting.pace import Pace
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from health.announcement import Announcement, Severity
-from health.references import CheckReference
+from health.model.announcement import Announcement, Severity
+from health.model.references import CheckReference
 from kube.client import Client
 from kube.resource import EVENTS
 from kube.transport import Transport

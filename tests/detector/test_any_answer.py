@@ -18,12 +18,12 @@ from detector.dispatching.dispatch_queue import urgency
 from detector.picture.picture import Picture
 from detector.picture.records import CheckRecord
 from detector.reporting.sighting import Sighting
-from health.back_off import BackOff
-from health.node import Node
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.observation import Observation
-from health.remediation_request import RemediationRequest
-from health.target import TargetName
+from health.gate.back_off import BackOff
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.observation import Observation
+from health.model.remediation_request import RemediationRequest
+from health.model.target import TargetName
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
 from runtime.guard import Caught, Guard
 from tests.detector.small_cluster import CHECK, REQUEST_KIND

@@ -19,9 +19,9 @@ from detector.dispatching.incident_calls import IncidentCalls
 from detector.picture.picture import Picture
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer, temporal_server
-from health.back_off import EndedAttempt
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.target import TargetName
+from health.gate.back_off import EndedAttempt
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.target import TargetName
 from runtime import search_attributes
 from runtime.problems import Problems
 from tests.kube.eventually import eventually

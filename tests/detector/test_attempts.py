@@ -6,10 +6,10 @@ import pytest
 
 from detector.answers.glance import Glance, Sight
 from detector.attempts.attempts import Attempts
-from health.back_off import EndedAttempt
-from health.observation import HoldReason, Observation
-from health.references import IncidentReference, TargetReference
-from health.target import TargetName
+from health.gate.back_off import EndedAttempt
+from health.model.observation import HoldReason, Observation
+from health.model.references import IncidentReference, TargetReference
+from health.model.target import TargetName
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW
 

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from detector.answers.answering import Answering
 from detector.detector import Detector
-from health.observation import Observation
-from health.references import IncidentReference
+from health.model.observation import Observation
+from health.model.references import IncidentReference
 from kube.client import Client
 from kube.server_clock import ServerClock
 from kube.transport import Transport

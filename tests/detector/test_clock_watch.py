@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from detector.answers.glance import Glance, Sight
 from detector.metrics.clock_metrics import ClockMetrics
 from detector.watching.clock_watch import ClockWatch
-from health.observation import HoldReason, Observation, TargetState
-from health.references import IncidentReference, TargetReference
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import IncidentReference, TargetReference
 from kube.server_clock import ServerClock
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.samples_of_metrics import Series, scrape, series

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from detector.dispatching.dispatch_queue import DispatchQueue, Urgency
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from tests.health.samples import NOW
 
 SOON, LATER = (0.0, NOW), (0.0, NOW + timedelta(seconds=1))

@@ -11,8 +11,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.answers.glance import Glance, Sight
 from detector.dispatching.dispatch import CALLS_AT_ONCE, Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
-from health.observation import Observation
-from health.references import IncidentReference
+from health.model.observation import Observation
+from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import SmallCluster

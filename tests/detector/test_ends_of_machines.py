@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
-from health.references import Action
+from health.model.observation import HoldReason
+from health.model.references import Action
 from tests.detector.small_machines import SmallMachines
 from tests.health.openshift.samples import EXTERNAL
 from tests.health.samples import NOW

@@ -10,12 +10,12 @@ import pytest
 
 from detector.answers.failed_answer import ASK_AGAIN_SECONDS, never_failing
 from detector.picture.request_index import SeenRequest
-from health.node import Node
-from health.nodehealthcheck.check import NodeHealthCheck
-from health.observation import HoldReason, Observation, TargetState
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.surroundings import Surroundings
-from health.verdict import Verdict
+from health.gate.surroundings import Surroundings
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.node import Node
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.verdict import Verdict
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually

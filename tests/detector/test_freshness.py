@@ -20,8 +20,8 @@ from devcluster import assets, manifests
 from devcluster.control_plane import ControlPlane, start
 from devcluster.layout import lay_out
 from devcluster.supervisor import Supervisor
-from health.observation import HoldReason, Observation
-from health.references import IncidentReference
+from health.model.observation import HoldReason, Observation
+from health.model.references import IncidentReference
 from kube.backoff import Waits
 from kube.client import Client
 from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings

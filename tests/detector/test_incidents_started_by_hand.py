@@ -23,9 +23,9 @@ from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import MOST_ATTEMPTS, IncidentCalls
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
-from health.back_off import EndedAttempt
-from health.references import IncidentReference, TargetReference
-from health.target import TargetName
+from health.gate.back_off import EndedAttempt
+from health.model.references import IncidentReference, TargetReference
+from health.model.target import TargetName
 from objects.bounds import LATEST
 from runtime import search_attributes
 from runtime.problems import Problems

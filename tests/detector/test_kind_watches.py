@@ -10,7 +10,7 @@ import pytest
 from detector.watching.kind_watch import Kind, Subject
 from detector.watching.kind_watches import KindWatches
 from devcluster.control_plane import ControlPlane
-from health.template_validity import Template
+from health.gate.template_validity import Template
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.record import Change

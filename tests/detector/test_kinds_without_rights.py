@@ -9,9 +9,9 @@ import pytest
 
 from detector.picture.picture import Picture
 from detector.watching.sources import Scope, Sources
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.references import CheckReference
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.references import CheckReference
 from kube.resource import LEASES, MACHINES, NAMESPACES, NODE_HEALTH_CHECKS, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.references import IncidentReference, TargetReference
+from health.model.references import IncidentReference, TargetReference
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.metrics.live_metrics import LiveMetrics
-from health.observation import Hold, HoldReason, Observation, TargetState
+from health.model.observation import Hold, HoldReason, Observation, TargetState
 from tests.detector.small_cluster import SmallCluster
 from tests.samples_of_metrics import Series, named, scrape, series
 

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.observation import HoldReason, TargetState, is_news
-from health.references import Action
+from health.model.observation import HoldReason, TargetState
+from health.model.references import Action
+from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
 from tests.detector.small_machines import SmallMachines
 from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
@@ -349,4 +350,4 @@ def test_status_that_is_written_again_is_no_news(cluster: SmallMachines, phase: 
     cluster.machine("machine-1", node=node, created=LATELY, phase=phase)
     before = cluster.observe("machine-1")
     cluster.machine("machine-1", node=node, created=LATELY + MINUTE, phase=phase)
-    assert not is_news(before, cluster.observe("machine-1"))
+    assert not needs_wake_up(before, cluster.observe("machine-1"))

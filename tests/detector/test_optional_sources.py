@@ -11,9 +11,8 @@ from detector.answers.glance import Sight
 from detector.picture.picture import Picture
 from detector.watching.sources import Scope, Sources
 from detector.watching.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
-from health.references import CheckReference
-from health.upgrade import NEVER_UPGRADED, UpgradePhase
-from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
+from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
+from health.model.references import CheckReference
 from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport
 from runtime.problems import Problems

@@ -8,14 +8,15 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.glance import Glance, Sight
-from health.memory import Memory
-from health.moves import CleanUp, Move, Phase, phase_of
-from health.next_move import next_move
-from health.node import Node
-from health.observation import HoldReason, Observation, TargetState, is_news
-from health.references import IncidentReference, TargetReference
-from health.remediation_request import RemediationRequest
-from health.target import TargetName
+from health.model.moves import CleanUp, Move, Phase, phase_of
+from health.model.node import Node
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import IncidentReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+from health.model.target import TargetName
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from health.runbook.wake_up import needs_wake_up
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.detector.small_machines import CHECK as MACHINE_CHECK
 from tests.detector.small_machines import REQUEST_KIND, SmallMachines
@@ -61,7 +62,7 @@ def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_se
     assert "node-1" in told
     assert (gone.state, gone.is_replaced) == (TargetState.GONE, False)
     assert (now.state, now.is_replaced) == (TargetState.GONE, True)
-    assert is_news(gone, now)
+    assert needs_wake_up(gone, now)
     assert [one.uid for one in now.requests] == ["request-node-1"]
 
 
@@ -74,7 +75,7 @@ def test_another_of_its_name_that_the_check_does_not_select_changes_nothing(clus
 
     assert (now.state, now.is_replaced) == (TargetState.GONE, False)
     assert now.reason == "Node/node-1 is gone; another of its name is not selected"
-    assert not is_news(gone, now)
+    assert not needs_wake_up(gone, now)
 
 
 @pytest.mark.rule("decision 11/recreated")
@@ -93,7 +94,7 @@ def test_new_node_has_an_incident_of_its_own_that_waits_for_the_request_of_the_e
     cluster.delete_request("node-1")
     now = seen(cluster, OTHER)
     assert now.is_admitted
-    assert is_news(held, now)
+    assert needs_wake_up(held, now)
 
 
 @pytest.mark.rule("MHC A.2.3/3")

@@ -3,8 +3,8 @@
 import pytest
 
 from detector.picture.request_index import RequestIndex, seen
-from health.references import CheckReference
-from health.remediation_request import NODE_NAME, RemediationRequest
+from health.model.references import CheckReference
+from health.model.remediation_request import NODE_NAME, RemediationRequest
 from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster
 
 

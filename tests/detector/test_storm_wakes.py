@@ -13,11 +13,11 @@ from detector.answers.storms import Storms
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.picture.records import CheckRecord
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.nodehealthcheck.storm_conditions import storm_conditions
-from health.observation import HoldReason, Observation
-from health.references import IncidentReference
-from health.storm import Storm
+from health.gate.storm import Storm
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.model.observation import HoldReason, Observation
+from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK, SmallCluster

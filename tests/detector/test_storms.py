@@ -11,15 +11,15 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.picture.records import CheckRecord
-from health.machine_health_checks import MachineHealthChecks
-from health.nodehealthcheck.check import NodeHealthCheck
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.nodehealthcheck.storm_conditions import storm_conditions
-from health.observation import HoldReason
-from health.references import CheckReference
-from health.storm import Storm
-from health.surroundings import Surroundings
-from health.threshold import Allowance
+from health.gate.machine_health_checks import MachineHealthChecks
+from health.gate.storm import Storm
+from health.gate.surroundings import Surroundings
+from health.gate.threshold import Allowance
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.model.observation import HoldReason
+from health.model.references import CheckReference
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, check_object
 from tests.kube.eventually import eventually

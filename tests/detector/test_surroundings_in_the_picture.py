@@ -9,19 +9,19 @@ from detector.picture.check_surroundings import check_surroundings
 from detector.picture.picture import Picture
 from detector.picture.records import CheckRecord
 from detector.reporting.sighting import Sighting
-from health.back_off import NO_BACK_OFF, BackOff
-from health.global_stop import Stop
-from health.machine_health_checks import MachineHealthChecks
-from health.node import Node
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.nodehealthcheck.machine_health_check_conflict import CONFLICT
-from health.observation import HoldReason
-from health.references import CheckReference
-from health.surroundings import CALM, Surroundings
-from health.target import TargetName
-from health.template_validity import Template, TemplateKind
-from health.upgrade import Upgrade, UpgradePhase
-from health.verdict import Health
+from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.global_stop import Stop
+from health.gate.machine_health_checks import MachineHealthChecks
+from health.gate.surroundings import CALM, Surroundings
+from health.gate.template_validity import Template, TemplateKind
+from health.gate.upgrade import Upgrade, UpgradePhase
+from health.kinds.nodehealthcheck.disabled import CONFLICT
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.observation import HoldReason
+from health.model.references import CheckReference
+from health.model.target import TargetName
+from health.model.verdict import Health
 from tests.health.samples import NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")

@@ -9,8 +9,7 @@ import pytest
 
 from detector.watching.surroundings_watch import SurroundingsWatch
 from devcluster.control_plane import ControlPlane
-from health.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
-from health.upgrade_signal import UpgradeSignal
+from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
 from kube.client import Client
 from kube.resource import Object
 from kube.transport import Transport

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.glance import Glance, Sight
-from health.observation import Hold, HoldReason
-from health.references import IncidentReference, TargetReference
+from health.model.observation import Hold, HoldReason
+from health.model.references import IncidentReference, TargetReference
 from kube.lease import LeaseRecord
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, stamp

@@ -3,7 +3,7 @@
 import pytest
 
 from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
-from health.observation import Hold, HoldReason, Observation, TargetState
+from health.model.observation import Hold, HoldReason, Observation, TargetState
 from tests.health.samples import request_sight
 
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="too many")

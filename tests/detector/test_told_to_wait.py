@@ -17,8 +17,8 @@ from detector.reporting.pace import Pace
 from detector.reporting.sighting import Sighting
 from detector.reporting.status_reporter import Desk, StatusReporter
 from detector.watching.sources import Scope, Sources
-from health.announcement import Announcement, Severity
-from health.references import CheckReference
+from health.model.announcement import Announcement, Severity
+from health.model.references import CheckReference
 from kube.client import Client
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport

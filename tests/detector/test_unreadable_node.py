@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.glance import Glance, Sight
-from health.observation import HoldReason, Observation, TargetState
-from health.references import IncidentReference, TargetReference
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import IncidentReference, TargetReference
 from kube.record import Key
 from tests.detector.small_cluster import CHECK, SmallCluster
 

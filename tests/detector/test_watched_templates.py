@@ -15,10 +15,10 @@ from detector.webhook.admission_facts import AdmissionFacts
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
-from health.nodehealthcheck.admission_review import Change, Facts, Operation
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.references import CheckReference
-from health.remediation_request import MULTIPLE_TEMPLATES
+from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.references import CheckReference
+from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.resource import Object

@@ -14,7 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
-from health.remediation_request import RemediationRequest
+from health.model.remediation_request import RemediationRequest
 from kube.backoff import Waits
 from kube.client import Client
 from kube.reflector import Reflector

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from health.remediation_request import MULTIPLE_TEMPLATES, NODE_NAME, TEMPLATE_NAME, TIMED_OUT
+from health.model.remediation_request import MULTIPLE_TEMPLATES, NODE_NAME, TEMPLATE_NAME, TIMED_OUT
 from kube.record import ChangeKind
 from kube.resource import Object
 from tests.end_to_end.world import REQUESTS, TEMPLATES, World

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from health.node import EXCLUDE_LABEL
+from health.model.node import EXCLUDE_LABEL
 from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.world import World
 

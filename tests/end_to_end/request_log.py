@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from health.remediation_request import TEMPLATE_NAME, RemediationRequest
+from health.model.remediation_request import TEMPLATE_NAME, RemediationRequest
 from kube.record import Change, ChangeKind
 
 

@@ -10,9 +10,9 @@ from temporalio.client import Client as TemporalClient
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.polling import until
-from health.observation import Observation
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.remediation_request import MULTIPLE_TEMPLATES
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource

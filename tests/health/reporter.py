@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from health.announcement import Announcement, Severity
-from health.check_kind import CheckKind
-from health.check_sight import CheckSight
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.gate.check_sight import CheckSight
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.announcement import Announcement, Severity
 from tests.health.samples import NOW
 
 

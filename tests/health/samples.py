@@ -3,17 +3,17 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.check_sight import CheckSight, TargetSight
-from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
-from health.health_check import HealthCheck, InvalidCheckError
-from health.left_behind import LeftBehind
-from health.node import Node
-from health.nodehealthcheck.check import NodeHealthCheck
-from health.references import CheckReference, IncidentReference, RequestReference, TargetReference
-from health.request_sight import RequestSight
-from health.template_validity import not_found
-from health.threshold import Allowance
-from health.verdict import HEALTHY, Fact, Health, Verdict
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.template_validity import not_found
+from health.gate.threshold import Allowance
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.node import Node
+from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.model.request_sight import RequestSight
+from health.model.verdict import HEALTHY, Fact, Health, Verdict
+from health.runbook.chores import LeftBehind
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TEMPLATE = {

@@ -2,13 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from health.learning import learned
-from health.memory import Memory
-from health.moves import MarkRequests, Move
-from health.next_move import next_move
-from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import RequestReference, Step, TemplateReference
-from health.request_sight import RequestSight
+from health.model.moves import MarkRequests, Move
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import RequestReference, Step, TemplateReference
+from health.model.request_sight import RequestSight
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request_sight
 
 MINUTE = timedelta(minutes=1)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from health.act_finding import finding
-from health.learning import learned
-from health.memory import Memory
-from health.observation import Hold, HoldReason, Observation, TargetState, failed
-from health.references import Action, Step
+from health.gate.act_finding import finding
+from health.model.observation import Hold, HoldReason, Observation, TargetState, failed
+from health.model.references import Action, Step
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
 from tests.health.samples import NOW, request_sight
 
 SILENT = {HoldReason.FAILED, HoldReason.NOT_TRUE, HoldReason.STALE_FACTS, HoldReason.STOPPED}

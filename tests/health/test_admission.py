@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.admission import Question, admission, common_hold, stale_sight
-from health.check_problem import CheckProblem
-from health.check_surroundings import CheckSurroundings
-from health.global_stop import Stop
-from health.observation import Hold, HoldReason
-from health.target_hold import TargetFacts
+from health.gate.admission import Question, TargetFacts, admission, common_hold, stale_sight
+from health.gate.check_surroundings import CheckSurroundings
+from health.gate.global_stop import Stop
+from health.gate.surroundings import CheckProblem
+from health.model.observation import Hold, HoldReason
 from tests.health.samples import ALLOWED, BLOCKED
 
 GO = Question(check_hold=None, allowance=ALLOWED)

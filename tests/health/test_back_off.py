@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.back_off import BackOff, EndedAttempt, delay
-from health.observation import HoldReason
+from health.gate.back_off import BackOff, EndedAttempt, delay
+from health.model.observation import HoldReason
 from tests.health.samples import NOW
 
 LIMIT = timedelta(minutes=30)

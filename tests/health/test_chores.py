@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.chores import (
+from health.runbook.chores import (
     FIRST_RETRY,
     FORBIDDEN_GRACE,
     LONGEST_RETRY,
@@ -17,8 +17,8 @@ from health.chores import (
     put_off,
     retry_delay,
 )
-from health.memory import Memory
-from health.resting import seconds_until
+from health.runbook.memory import Memory
+from health.runbook.resting import seconds_until
 from tests.health.samples import NOW
 
 pytestmark = pytest.mark.rule("decision 47")

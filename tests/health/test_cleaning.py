@@ -4,13 +4,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
-from health.left_behind import AGAIN, LeftBehind
-from health.memory import Memory
-from health.moves import CleanUp, End, Phase, Rest
-from health.next_move import next_move
-from health.observation import Observation, TargetState
-from health.request_sight import RequestSight
+from health.model.moves import CleanUp, End, Phase, Rest
+from health.model.observation import Observation, TargetState
+from health.model.request_sight import RequestSight
+from health.runbook.chores import AGAIN, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
 from tests.health.samples import NOW
 from tests.health.steps import ACTED, FIRST, HOLD, SECOND, request_of, seen
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.clock_skew import HELD, STEADY, WARNED, ClockReading, clock_hold, clock_warning
-from health.observation import HoldReason
+from health.gate.clock_skew import HELD, STEADY, WARNED, ClockReading, clock_hold, clock_warning
+from health.model.observation import HoldReason
 
 HAIR = timedelta(microseconds=1)
 DURATIONS = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=400))

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from health.closing import closing
-from health.marks import OLD
-from health.memory import Memory
-from health.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew, RequestMark, Rest
-from health.observation import Observation, TargetState
-from health.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
-from health.request_sight import RequestSight
-from health.resting import LONGEST_REST
+from health.model.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew, RequestMark, Rest
+from health.model.observation import Observation, TargetState
+from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
+from health.model.request_sight import RequestSight
+from health.runbook.marks import OLD
+from health.runbook.memory import Memory
+from health.runbook.next_move import closing
+from health.runbook.resting import LONGEST_REST
 from tests.health.samples import NOW, request, request_sight, stamp
 from tests.health.steps import MINUTE
 from tests.health.steps import seen as anything_seen

@@ -4,13 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from health.learning import learned
-from health.left_behind import LeftBehind
-from health.memory import SEEN_AFTER, Memory
-from health.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
-from health.next_move import next_move
-from health.observation import Observation, TargetState, is_news
-from health.references import Action, Step
+from health.model.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
+from health.model.observation import Observation, TargetState
+from health.model.references import Action, Step
+from health.runbook.chores import LeftBehind
+from health.runbook.learning import learned
+from health.runbook.memory import SEEN_AFTER, Memory
+from health.runbook.next_move import next_move
+from health.runbook.wake_up import needs_wake_up
 from tests.health.samples import NOW, fact, request_sight
 
 LATER = NOW + timedelta(minutes=10)
@@ -113,8 +114,8 @@ def test_mark_that_the_reference_set_is_not_set_again() -> None:
 @pytest.mark.rule("decision 28")
 def test_mark_that_went_wakes_the_incident() -> None:
     told = seen(TargetState.EXPIRED, Action.MARK, MARKED)
-    assert is_news(told, seen(TargetState.EXPIRED, Action.MARK))
-    assert not is_news(seen(TargetState.EXPIRED, Action.MARK), told)
+    assert needs_wake_up(told, seen(TargetState.EXPIRED, Action.MARK))
+    assert not needs_wake_up(seen(TargetState.EXPIRED, Action.MARK), told)
 
 
 @pytest.mark.rule("decision 14")
@@ -132,7 +133,7 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
     words = "it is so; but it does not count as healthy yet"
     assert next_move(going, memory, NOW) == Rest(Phase.REMEDIATING, words, 600.0)
     fit = going.model_copy(update={"is_fit": True})
-    assert is_news(going, fit)
+    assert needs_wake_up(going, fit)
     assert next_move(fit, memory, NOW) == CleanUp("it is so")
 
 
@@ -166,5 +167,5 @@ def test_machine_that_was_marked_is_deleted_at_once_when_that_is_what_its_check_
     deleted = seen(TargetState.EXPIRED, Action.DELETE).model_copy(update={"is_marked": True})
     known = learned(learned(ORDERED, marked, NOW), deleted, NOW)
     assert known.lost == 0
-    assert is_news(marked, deleted)
+    assert needs_wake_up(marked, deleted)
     assert isinstance(next_move(deleted, known, NOW), Act)

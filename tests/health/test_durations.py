@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.durations import PATTERN, in_words, parse_duration, parse_signed_duration
+from objects.durations import PATTERN, in_words, parse_duration, parse_signed_duration
 
 ROUNDING = timedelta(microseconds=1)
 UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.escalation import Plan, lease_duration
-from health.references import RequestReference, Step
-from health.request_sight import RequestSight
+from health.model.references import RequestReference, Step
+from health.model.request_sight import RequestSight
+from health.runbook.escalation import Plan, lease_duration
 from tests.health.samples import NOW, check, escalation
 from tests.health.steps import CLASSIC, ESCALATION, FIRST, MINUTE, REBOOT, RESET, SECOND, THIRD, request_of
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.failing_acts import FailingActs, after_failure, lasts
-from health.memory import Memory
-from health.moves import Act, Phase, Rest
-from health.next_move import next_move
-from health.observation import Hold, HoldReason, failed
+from health.model.moves import Act, Phase, Rest
+from health.model.observation import Hold, HoldReason, failed
+from health.runbook.failing_acts import FailingActs, after_failure, lasts
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
 from tests.health.samples import NOW
 from tests.health.steps import seen
 

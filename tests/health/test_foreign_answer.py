@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.memory import Memory
-from health.moves import Act, Rest
-from health.next_move import next_move
-from health.observation import Hold, HoldReason, Observation, TargetState
-from health.open_enum import OTHER, label
-from health.references import Action
+from health.model.moves import Act, Rest
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Action
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from objects.frozen import OTHER, label
 from tests.health.samples import NOW, fact
 from tests.health.steps import seen
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from health.global_stop import STOP, Stop
-from health.observation import HoldReason
+from health.gate.global_stop import STOP, Stop
+from health.model.observation import HoldReason
 
 pytestmark = pytest.mark.rule("decision 42")
 

@@ -12,19 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from health.chores import Chore, ChoreFailure
-from health.failing_acts import after_failure
-from health.going_on import GoingOn, Resting, goes_on, overdue
-from health.learning import learned
-from health.left_behind import LeftBehind
-from health.memory import Memory
-from health.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest, subject_of_mark
-from health.next_move import next_move
-from health.observation import Observation, TargetState, failed
-from health.references import Action, Step
-from health.remediation_request import TIMED_OUT
-from health.request_sight import RequestSight
-from health.stopping import STOP_PATIENCE
+from health.model.moves import GiveBack, MarkRequests, Move, Phase, Renew, Rest, subject_of_mark
+from health.model.observation import Observation, TargetState, failed
+from health.model.references import Action, Step
+from health.model.remediation_request import TIMED_OUT
+from health.model.request_sight import RequestSight
+from health.runbook.chores import Chore, ChoreFailure, LeftBehind
+from health.runbook.failing_acts import after_failure
+from health.runbook.going_on import GoingOn, Resting, goes_on, overdue
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.healthy_delay import Delay
-from health.remediation_request import EVER, HEALTHY_DELAY, RemediationRequest
+from health.model.remediation_request import EVER, HEALTHY_DELAY, RemediationRequest
+from health.runbook.healthy_delay import Delay
 from tests.health.samples import NOW, request_sight
 
 A_MOMENT = timedelta(microseconds=1)

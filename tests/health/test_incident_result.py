@@ -5,8 +5,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.incident_result import MOST_RECORDS, OrderRecord, RequestRecord, ended, recorded
-from health.memory import Memory
+from health.model.incident_result import MOST_RECORDS, OrderRecord, RequestRecord, ended, recorded
+from health.runbook.memory import Memory
 from tests.health.samples import NOW, request_sight
 from tests.health.steps import FIRST, SECOND, request_of
 

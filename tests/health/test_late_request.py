@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.late_request import admitted_at, appeared, has_late_request
-from health.observation import Hold, HoldReason, Observation, TargetState
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.runbook.wake_up import admitted_at, appeared, has_late_request
 from tests.health.samples import NOW, fact, request_sight
 
 SECOND = timedelta(seconds=1)

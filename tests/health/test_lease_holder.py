@@ -2,8 +2,8 @@
 
 import pytest
 
-from health.lease_holder import holder_of, turn_holder_of
-from health.references import CheckReference
+from health.kinds.lease_holder import holder_of, turn_holder_of
+from health.model.references import CheckReference
 
 
 @pytest.mark.rule("NHC 1.8/holder", "decision 39")

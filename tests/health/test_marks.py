@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.marks import OLD, added, healthy, old, timed_out, unhealthy, with_marks
-from health.moves import RequestMark
-from health.remediation_request import (
+from health.model.moves import RequestMark
+from health.model.remediation_request import (
     EVER,
     GREW_OLD,
     GREW_OLD_FLAG,
@@ -18,7 +17,8 @@ from health.remediation_request import (
     TIMED_OUT,
     RemediationRequest,
 )
-from health.request_sight import RequestSight
+from health.model.request_sight import RequestSight
+from health.runbook.marks import OLD, added, healthy, old, timed_out, unhealthy, with_marks
 from tests.health.samples import NOW, request, request_sight, stamp
 
 A_MOMENT = timedelta(microseconds=1)

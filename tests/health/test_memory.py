@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.learning import learned
-from health.left_behind import LeftBehind
-from health.memory import Memory
-from health.moves import RequestMark
-from health.observation import Observation, TargetState
-from health.references import RequestReference, Step
-from health.remediation_request import TIMED_OUT
-from health.request_sight import RequestSight
+from health.model.moves import RequestMark
+from health.model.observation import Observation, TargetState
+from health.model.references import RequestReference, Step
+from health.model.remediation_request import TIMED_OUT
+from health.model.request_sight import RequestSight
+from health.runbook.chores import LeftBehind
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
 from tests.health.samples import NOW, hanging, stamp
 from tests.health.steps import (
     ACTED,

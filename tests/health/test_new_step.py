@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.memory import Memory
-from health.moves import Act, Phase, Rest
-from health.new_step import new_step
-from health.observation import Hold, HoldReason
-from health.resting import LONGEST_REST
+from health.model.moves import Act, Phase, Rest
+from health.model.observation import Hold, HoldReason
+from health.runbook.memory import Memory
+from health.runbook.remediating import new_step
+from health.runbook.resting import LONGEST_REST
 from tests.health.samples import NOW
 from tests.health.steps import MINUTE, seen
 

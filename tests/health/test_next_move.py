@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from health.escalation import lease_duration
-from health.learning import learned
-from health.memory import Memory
-from health.moves import Act, CleanUp, End, Move, Outcome, Phase, Renew, Rest, phase_of
-from health.next_move import next_move
-from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import Step, TemplateReference
-from health.request_sight import RequestSight
+from health.model.moves import Act, CleanUp, End, Move, Outcome, Phase, Renew, Rest, phase_of
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Step, TemplateReference
+from health.model.request_sight import RequestSight
+from health.runbook.escalation import lease_duration
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request, request_sight
 
 STEP = Step(

@@ -13,13 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from health.chores import LONGEST_RETRY, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure
-from health.escalation import Plan
-from health.learning import learned
-from health.left_behind import LeftBehind
-from health.marks import with_marks
-from health.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
-from health.moves import (
+from health.model.moves import (
     Act,
     CleanUp,
     End,
@@ -33,12 +27,17 @@ from health.moves import (
     Rest,
     subject_of_mark,
 )
-from health.next_move import next_move
-from health.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
-from health.references import Step
-from health.remediation_request import TIMED_OUT
-from health.request_sight import RequestSight
-from health.stopping import STOP_PATIENCE
+from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
+from health.model.references import Step
+from health.model.remediation_request import TIMED_OUT
+from health.model.request_sight import RequestSight
+from health.runbook.chores import LONGEST_RETRY, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
+from health.runbook.escalation import Plan
+from health.runbook.learning import learned
+from health.runbook.marks import with_marks
+from health.runbook.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
+from health.runbook.next_move import next_move
+from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW, fact, request_sight
 from tests.health.test_next_move import STEP
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from health.node import CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
+from health.model.node import CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
 from tests.health.samples import condition, node, node_object
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from health.observation import Hold, HoldReason, Observation, TargetState, is_news
-from health.references import Step, TemplateReference
-from health.remediation_request import EVER
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Step, TemplateReference
+from health.model.remediation_request import EVER
+from health.runbook.wake_up import needs_wake_up
 from tests.health.samples import NOW, fact, request_sight
 
 HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
@@ -221,7 +222,7 @@ def with_templates(observation: Observation, templates: str) -> Observation:
     ],
 )
 def test_news(told: Observation, now: Observation, expected: bool) -> None:  # noqa: FBT001  a column of the table
-    assert is_news(told, now) is expected
+    assert needs_wake_up(told, now) is expected
 
 
 @pytest.mark.parametrize("state", list(TargetState))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.escalation import Plan, lease_duration
-from health.overdue import overdue_at
-from health.references import Step
+from health.model.references import Step
+from health.runbook.escalation import Plan, lease_duration
+from health.runbook.remediating import overdue_at
 from tests.health.samples import NOW
 from tests.health.steps import CLASSIC, ESCALATION, FIRST, MINUTE, SECOND, THIRD, request_of
 

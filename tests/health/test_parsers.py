@@ -10,22 +10,25 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from detector.picture.records import CheckRecord
-from health.check_kind import CheckKind
-from health.check_sight import CheckSight, TargetSight
-from health.etcd_disruption import DisruptionBudget, GuardPod, objection
-from health.global_stop import LeaseNamespace, Stop
-from health.health_check import InvalidCheckError
-from health.kinds import CHECK_KINDS
-from health.machine_health_checks import MachineHealthCheck as AnyMachineHealthCheck
-from health.machine_health_checks import machine_health_checks
-from health.node import Node
-from health.nodehealthcheck.admission_review import Change, Facts, Operation, refusals
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.nodehealthcheck.storm_conditions import stored_storm, storm_conditions
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.machine import Machine
-from health.openshift.machine_target import MachineTarget
-from health.remediation_request import (
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
+from health.gate.global_stop import LeaseNamespace, Stop
+from health.gate.health_check import InvalidCheckError
+from health.gate.machine_health_checks import MachineHealthCheck as AnyMachineHealthCheck
+from health.gate.machine_health_checks import machine_health_checks
+from health.gate.storm import storm_hold
+from health.gate.surroundings import CALM, Surroundings
+from health.gate.template_validity import Template
+from health.gate.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation, refusals
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.machine import Machine, MachineTarget
+from health.kinds.registry import CHECK_KINDS
+from health.model.node import Node
+from health.model.remediation_request import (
     ATTEMPT,
     GREW_OLD,
     HEALTHY_DELAY,
@@ -36,14 +39,9 @@ from health.remediation_request import (
     TIMED_OUT,
     RemediationRequest,
 )
-from health.status_writers import ManagedFields, StatusWriters
-from health.storm import storm_hold
-from health.surroundings import CALM, Surroundings
-from health.target import Target
-from health.template_validity import Template
-from health.upgrade import SignallingObject, upgrade, upgrade_hold
-from health.upgrade_signal import CLUSTER_VERSION
-from health.verdict import HEALTHY
+from health.model.status_writers import ManagedFields, StatusWriters
+from health.model.target import Target
+from health.model.verdict import HEALTHY
 from tests.health import samples
 from tests.health.extremes import mutated
 from tests.health.openshift import samples as openshift

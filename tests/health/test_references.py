@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.references import CheckReference, IncidentReference, TargetReference, check_of
+from health.model.references import CheckReference, IncidentReference, TargetReference, check_of
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?", fullmatch=True)
 

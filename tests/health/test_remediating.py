@@ -2,9 +2,9 @@
 
 import pytest
 
-from health.learning import learned
-from health.moves import Act, MarkRequests, Phase, Renew, RequestMark, Rest
-from health.remediation_request import TIMED_OUT
+from health.model.moves import Act, MarkRequests, Phase, Renew, RequestMark, Rest
+from health.model.remediation_request import TIMED_OUT
+from health.runbook.learning import learned
 from tests.health.samples import NOW, stamp
 from tests.health.steps import (
     ACTED,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from health.learning import learned
-from health.marks import OLD
-from health.moves import GiveBack, Phase, Renew, Rest
-from health.observation import Hold, HoldReason, TargetState
-from health.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from health.model.moves import GiveBack, Phase, Renew, Rest
+from health.model.observation import Hold, HoldReason, TargetState
+from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from health.runbook.learning import learned
+from health.runbook.marks import OLD
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,

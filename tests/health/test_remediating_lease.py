@@ -2,11 +2,11 @@
 
 import pytest
 
-from health.chores import Chore, ChoreFailure
-from health.learning import learned
-from health.marks import OLD
-from health.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest, subject_of_mark
-from health.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
+from health.model.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest, subject_of_mark
+from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
+from health.runbook.chores import Chore, ChoreFailure
+from health.runbook.learning import learned
+from health.runbook.marks import OLD
 from tests.health.samples import NOW, stamp
 from tests.health.steps import (
     ACTED,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from health.learning import learned
-from health.left_behind import LeftBehind
-from health.moves import Act, CleanUp, Phase, Rest
-from health.observation import TargetState
-from health.request_sight import RequestSight
+from health.model.moves import Act, CleanUp, Phase, Rest
+from health.model.observation import TargetState
+from health.model.request_sight import RequestSight
+from health.runbook.chores import LeftBehind
+from health.runbook.learning import learned
 from tests.health.samples import NOW, hanging
 from tests.health.steps import (
     ACTED,

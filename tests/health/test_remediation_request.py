@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.object_metadata import OwnerReference
-from health.references import RequestReference, Step, TemplateReference
-from health.remediation_request import (
+from health.model.references import RequestReference, Step, TemplateReference
+from health.model.remediation_request import (
     CONTROL_PLANE_LABEL,
     MULTIPLE_TEMPLATES,
     NODE_NAME,
@@ -23,7 +22,8 @@ from health.remediation_request import (
     request_name,
     template_contents,
 )
-from health.remediation_request import INCIDENT as INCIDENT_ANNOTATION
+from health.model.remediation_request import INCIDENT as INCIDENT_ANNOTATION
+from objects.metadata import OwnerReference
 from tests.health.samples import INCIDENT, check, node
 
 ATTEMPT = Attempt(incident=INCIDENT, run_id="run-1")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.status_writers import ManagedFields, StatusWriter, StatusWriters
+from health.model.status_writers import ManagedFields, StatusWriter, StatusWriters
 from tests.health.samples import NOW, stamp
 
 OURS = frozenset({"paramedic-detector", "paramedic-worker"})

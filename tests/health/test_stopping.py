@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from health.chores import Chore, ChoreFailure
-from health.learning import learned
-from health.memory import Memory
-from health.moves import Act, MarkRequests, Move, Phase, Rest, subject_of_mark
-from health.next_move import next_move
-from health.remediation_request import GREW_OLD, TIMED_OUT
-from health.request_sight import RequestSight
-from health.stopping import STOP_PATIENCE
+from health.model.moves import Act, MarkRequests, Move, Phase, Rest, subject_of_mark
+from health.model.remediation_request import GREW_OLD, TIMED_OUT
+from health.model.request_sight import RequestSight
+from health.runbook.chores import Chore, ChoreFailure
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW
 from tests.health.steps import ACTED, FIRST, HOLD, MINUTE, SECOND, request_of, seen
 

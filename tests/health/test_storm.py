@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.nodehealthcheck.storm_conditions import stored_storm, storm_conditions
-from health.observation import HoldReason
-from health.storm import Storm, after, storm_hold
-from health.threshold import Allowance
+from health.gate.storm import Storm, after, storm_hold
+from health.gate.threshold import Allowance
+from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
+from health.model.observation import HoldReason
 from tests.health.samples import ALLOWED, BLOCKED, NOW
 
 COOLDOWN = timedelta(minutes=5)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from health.announcement import Severity
-from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
-from health.global_stop import Stop
-from health.nodehealthcheck.machine_health_check_conflict import CONFLICT
-from health.nodehealthcheck.status import status_patch
-from health.observation import Hold, HoldReason
+from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.global_stop import Stop
+from health.kinds.nodehealthcheck.disabled import CONFLICT
+from health.kinds.nodehealthcheck.status import status_patch
+from health.model.announcement import Severity
+from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
 from tests.health.samples import NO_SUCH_KIND, NOW, expired, request_sight, sight
 

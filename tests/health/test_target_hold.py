@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from health.observation import HoldReason
-from health.target_hold import NO_FACTS, Rival, target_hold
+from health.gate.admission import NO_FACTS, Rival, target_hold
+from health.model.observation import HoldReason
 
 # In the order of precedence: what objects, the reason that is given, and its words.
 OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [

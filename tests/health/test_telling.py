@@ -3,7 +3,7 @@
 import pytest
 from pydantic_core import to_json
 
-from health.telling import cut_to_bytes, told_first, told_last
+from health.runbook.telling import cut_to_bytes, told_first, told_last
 
 WORDS = "it is old; Reboot/a exists; held by a person: power; work"
 

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check_problem import CheckProblem
-from health.references import TemplateReference
-from health.remediation_request import MULTIPLE_TEMPLATES
-from health.surroundings import CALM
-from health.template_validity import Place, Template, TemplateKind, template_problem, version_of
+from health.gate.surroundings import CALM, CheckProblem
+from health.gate.template_validity import Place, Template, TemplateKind, template_problem, version_of
+from health.model.references import TemplateReference
+from health.model.remediation_request import MULTIPLE_TEMPLATES
 from tests.health.samples import check, escalation
 
 API = "example.com/v1"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.threshold import IntOrPercent, Threshold
+from health.gate.threshold import IntOrPercent, Threshold
 
 AMOUNTS = st.one_of(
     st.integers(0, 10_000).map(IntOrPercent.parse),

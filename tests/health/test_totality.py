@@ -10,17 +10,18 @@ from pydantic import ValidationError
 
 from detector.dispatching.dispatch_queue import urgency
 from detector.metrics.told_phase import told_hold, told_phase
-from health.going_on import Resting, goes_on, overdue
-from health.learning import learned
-from health.memory import Memory
-from health.moves import Move, Phase, RequestMark, Rest, phase_of
-from health.next_move import next_move
-from health.observation import Hold, HoldReason, Observation, TargetState, is_news
-from health.references import Action, Step
-from health.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
-from health.request_sight import RequestSight
-from health.resting import LONGEST_REST
-from health.verdict import Fact
+from health.model.moves import Move, Phase, RequestMark, Rest, phase_of
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Action, Step
+from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from health.model.request_sight import RequestSight
+from health.model.verdict import Fact
+from health.runbook.going_on import Resting, goes_on, overdue
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from health.runbook.resting import LONGEST_REST
+from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
 from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
 from tests.health.samples import request
@@ -136,7 +137,7 @@ def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
 
 @given(OBSERVATIONS, OBSERVATIONS)
 def test_any_two_answers_can_be_compared_queued_and_counted(one: Observation, other: Observation) -> None:
-    is_news(one, other)
+    needs_wake_up(one, other)
     assert sorted([urgency(one), urgency(other)])
     told_phase(one)
     told_hold(one)

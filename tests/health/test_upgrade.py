@@ -8,20 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.node import Node
-from health.observation import HoldReason
-from health.surroundings import CALM, Surroundings
-from health.upgrade import (
+from health.gate.surroundings import CALM, Surroundings
+from health.gate.upgrade import (
+    CLUSTER_VERSION,
     NEVER_UPGRADED,
     SignallingObject,
     Upgrade,
     UpgradePhase,
+    UpgradeSignal,
     gravest,
     upgrade,
     upgrade_hold,
 )
-from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
-from health.verdict import Health
+from health.model.node import Node
+from health.model.observation import HoldReason
+from health.model.verdict import Health
 from tests.health.samples import NOW, check, condition, node
 
 MINUTE = timedelta(minutes=1)

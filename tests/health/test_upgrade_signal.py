@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
+from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 
 pytestmark = pytest.mark.rule("decision 38")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.node import Node
-from health.verdict import HEALTHY, Health, UnhealthyCondition, has_match, verdict
+from health.model.node import Node
+from health.model.verdict import HEALTHY, Health, UnhealthyCondition, has_match, verdict
 from tests.health.samples import NOW, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/9")

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from runtime.settings import Settings, SettingsError
 from tests.forked import run
 from tests.runtime.test_process import BOTH, ended

@@ -1,6 +1,6 @@
 import pytest
 
-from health.upgrade_signal import CLUSTER_VERSION, UpgradeSignal
+from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 from runtime.address import Address
 from runtime.settings import Settings, SettingsError
 

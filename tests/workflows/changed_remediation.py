@@ -8,8 +8,8 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from health.incident_result import IncidentResult
-    from health.observation import Observation
+    from health.model.incident_result import IncidentResult
+    from health.model.observation import Observation
     from workflows.messages import WORKFLOW, RemediationInput
 
 from workflows.remediation import Remediation

@@ -14,12 +14,12 @@ from typing import Any
 
 from temporalio import activity
 
-from health.chores import OF_LEASE, ChoreFailure
-from health.marks import with_marks
-from health.observation import Hold, HoldReason, Observation
-from health.references import Action, RequestReference
-from health.request_sight import RequestSight
-from health.stopping import STOP_PATIENCE
+from health.model.observation import Hold, HoldReason, Observation
+from health.model.references import Action, RequestReference
+from health.model.request_sight import RequestSight
+from health.runbook.chores import OF_LEASE, ChoreFailure
+from health.runbook.marks import with_marks
+from health.runbook.remediating import STOP_PATIENCE
 from tests.workflows.sights import expired
 from workflows.contracts import (
     ACT,

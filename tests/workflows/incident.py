@@ -22,10 +22,10 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
-from health.incident_result import IncidentResult
-from health.memory import Memory
-from health.moves import Outcome, Phase
-from health.observation import Observation
+from health.model.incident_result import IncidentResult
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
+from health.runbook.memory import Memory
 from runtime import search_attributes
 from tests.outcome import result_of
 from tests.workflows.fake_cluster import FakeCluster

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from health.moves import Phase
-from health.observation import HoldReason
+from health.model.moves import Phase
+from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.settling import rests, settle
 from tests.workflows.sights import ESCALATION, escalating, expired, healthy, held, hold, unknown, waiting

@@ -7,9 +7,9 @@ incidents that began with the old one may still run.
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from health.memory import Memory
-from health.moves import Phase
-from health.observation import HoldReason
+from health.model.moves import Phase
+from health.model.observation import HoldReason
+from health.runbook.memory import Memory
 from tests.workflows import (
     scenarios_of_absence,
     scenarios_of_machines,

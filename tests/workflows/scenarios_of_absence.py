@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from health.moves import Phase
+from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.settling import rests

@@ -1,8 +1,8 @@
 """Stories of Machines: a step that deletes or marks them, a request that is kept until they are fit."""
 
-from health.moves import Phase
-from health.observation import Observation
-from health.references import Action, Step
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.model.references import Action, Step
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.settling import rests

@@ -1,6 +1,6 @@
 """Stories of what people order: `abort`, `hold`, `resume` and cancel."""
 
-from health.moves import Phase
+from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act, be_held, hang_on_a_finalizer, wait
 from tests.workflows.settling import rests

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from health.moves import Phase
-from health.observation import HoldReason
+from health.model.moves import Phase
+from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.settling import pass_until, rests

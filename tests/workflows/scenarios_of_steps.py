@@ -1,7 +1,7 @@
 """Stories of escalations: one step after the other, none left, begun anew."""
 
-from health.moves import Phase
-from health.observation import HoldReason
+from health.model.moves import Phase
+from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests

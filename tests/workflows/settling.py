@@ -3,7 +3,7 @@
 import asyncio
 from datetime import datetime, timedelta
 
-from health.moves import Phase
+from health.model.moves import Phase
 from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
 from workflows.messages import State
 

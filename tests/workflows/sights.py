@@ -2,9 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-from health.observation import Hold, HoldReason, Observation, TargetState
-from health.references import CheckReference, IncidentReference, Step, TargetReference, TemplateReference
-from health.verdict import Fact
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import (
+    CheckReference,
+    IncidentReference,
+    Step,
+    TargetReference,
+    TemplateReference,
+)
+from health.model.verdict import Fact
 
 FIVE_MINUTES = timedelta(minutes=5)
 FACT = Fact(condition="Ready", status="False", since=datetime(2025, 1, 1, tzinfo=UTC))

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.kube.eventually import eventually
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import HoldReason
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.settling import settle
 from tests.workflows.sights import expired, healthy

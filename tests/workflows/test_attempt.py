@@ -7,9 +7,9 @@ from temporalio.api.enums.v1 import EventType
 
 from detector.dispatching.incident_calls import IncidentCalls
 from devcluster.polling import until
-from health.back_off import EndedAttempt
-from health.moves import Outcome, Phase
-from health.target import TargetName
+from health.gate.back_off import EndedAttempt
+from health.model.moves import Outcome, Phase
+from health.model.target import TargetName
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, gone, healthy, released, waiting
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import pass_wakes, rests

@@ -1,6 +1,6 @@
 import pytest
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
 from tests.workflows.sights import expired, healthy, waiting

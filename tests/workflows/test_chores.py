@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from health.chores import FORBIDDEN_GRACE, LONGEST_RETRY, Chore
-from health.moves import Outcome, Phase
-from health.remediation_request import TIMED_OUT
-from health.stopping import STOP_PATIENCE
+from health.model.moves import Outcome, Phase
+from health.model.remediation_request import TIMED_OUT
+from health.runbook.chores import FORBIDDEN_GRACE, LONGEST_RETRY, Chore
+from health.runbook.remediating import STOP_PATIENCE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act, fail_steps, take_first_step
 from tests.workflows.settling import (

@@ -2,8 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import Observation
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import hang_on_a_finalizer
 from tests.workflows.sights import expired, gone, healthy, held, released, replaced, waiting

@@ -1,5 +1,5 @@
-from health.memory import Memory
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
+from health.runbook.memory import Memory
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, held
 from workflows.messages import AbortOrder, HoldOrder

@@ -6,10 +6,10 @@ from prometheus_client import CollectorRegistry
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from health.chores import Chore
-from health.kinds import CHECK_KINDS
-from health.moves import Outcome, Phase
-from health.observation import HoldReason
+from health.kinds.registry import CHECK_KINDS
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason
+from health.runbook.chores import Chore
 from tests.samples_of_metrics import Series, scrape, series
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, hold, waiting

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import Observation
-from health.references import Action, Step
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
+from health.model.references import Action, Step
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.settling import rests
 from tests.workflows.sights import escalating, expired, gone, healthy

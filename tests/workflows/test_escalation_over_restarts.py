@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests

@@ -7,8 +7,8 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from health.moves import Outcome, Phase
-from health.observation import Observation
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.settling import settle
 from tests.workflows.sights import expired, healthy, held, waiting

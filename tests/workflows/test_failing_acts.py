@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from health.chores import LONGEST_RETRY
-from health.moves import Phase
-from health.observation import Observation
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.runbook.chores import LONGEST_RETRY
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.settling import pass_until_it_rests_for_long, pass_wakes, rests, settle
 from tests.workflows.sights import expired

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.remediation_request import HEALTHY_DELAY
+from health.model.moves import Outcome, Phase
+from health.model.remediation_request import HEALTHY_DELAY
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act, take_first_step, wait
 from tests.workflows.settling import pass_until, rests, settle

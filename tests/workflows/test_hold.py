@@ -3,8 +3,8 @@ from itertools import pairwise
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import HoldReason, Observation
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason, Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import expired, healthy, held, hold, unknown
 

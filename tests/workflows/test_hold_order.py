@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, wait
 from tests.workflows.sights import FIVE_MINUTES, expired, healthy, waiting

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import HoldReason, Observation
-from health.timestamps import stamp
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason, Observation
+from objects.timestamps import stamp
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import fail_steps
 from tests.workflows.settling import pass_until, rests, settle

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import Observation
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.settling import rests

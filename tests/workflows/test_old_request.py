@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.moves import Phase
-from health.remediation_request import GREW_OLD, GREW_OLD_FLAG
+from health.model.moves import Phase
+from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.settling import pass_until, rests, settle
 from tests.workflows.sights import expired, recovered

@@ -1,8 +1,8 @@
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
-from health.memory import Memory
-from health.moves import Phase
+from health.model.moves import Phase
+from health.runbook.memory import Memory
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import held
 from workflows.messages import AbortOrder, ResumeOrder

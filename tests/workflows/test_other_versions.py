@@ -5,8 +5,8 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.worker import Worker
 
-from health.moves import Outcome, Phase
-from health.observation import Hold
+from health.model.moves import Outcome, Phase
+from health.model.observation import Hold
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.sights import STEP, expired, healthy, waiting
 from workflows.contracts import OBSERVE, ObserveInput, eyes_queue

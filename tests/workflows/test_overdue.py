@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.moves import Outcome, Phase
-from health.observation import HoldReason
-from health.remediation_request import TIMED_OUT
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason
+from health.model.remediation_request import TIMED_OUT
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act, take_first_step
 from tests.workflows.settling import pass_until, rests, settle

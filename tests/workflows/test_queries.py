@@ -16,10 +16,10 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
-from health.moves import Phase
-from health.observation import Observation
-from health.references import IncidentReference, RequestReference
-from health.request_sight import RequestSight
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.model.references import IncidentReference, RequestReference
+from health.model.request_sight import RequestSight
 from tests.workflows.sights import expired, incident_reference
 from worker.worker import POLLERS
 from workflows.contracts import (

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import rests, settle

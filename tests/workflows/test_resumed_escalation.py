@@ -6,8 +6,8 @@ import pytest
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from health.moves import Outcome, Phase
-from health.observation import HoldReason
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import rests, settle

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from pydantic_core import to_json
 
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import Bring, act, be_held, hang_on_a_finalizer, wait
 from tests.workflows.settling import settle

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.memory import Memory
-from health.moves import Outcome, Phase
+from health.model.moves import Outcome, Phase
+from health.runbook.memory import Memory
 from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
 from tests.workflows.phases import act
 from tests.workflows.settling import rests, settle

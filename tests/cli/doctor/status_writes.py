@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
 
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.resource import Object, resource_of
 from kube.transport import Transport

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from cli.doctor.needs import Need, Process, needs
-from health.kinds import CHECK_KINDS
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
 from runtime.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

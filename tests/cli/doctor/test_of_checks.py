@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from cli.doctor.of_checks import check_findings
-from health.check_kind import CheckKind
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from tests.health.openshift.samples import PAUSED
 from tests.health.openshift.samples import check_object as machine_check
 from tests.health.samples import check_object

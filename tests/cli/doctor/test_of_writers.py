@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from cli.doctor.of_writers import writer_finding
-from health.status_writers import StatusWriter
+from health.model.status_writers import StatusWriter
 from tests.health.samples import NOW
 
 STOP = "stop it, two controllers would remediate the same targets"

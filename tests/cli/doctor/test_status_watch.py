@@ -8,7 +8,7 @@ import pytest
 
 from cli.doctor.status_watch import StatusWatch
 from cli.doctor.stored_check import STORED_CHECKS
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.listing import Listed, Paging, list_all
 from kube.transport import Transport

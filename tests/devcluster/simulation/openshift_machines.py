@@ -5,7 +5,7 @@ from typing import Any
 
 from devcluster.simulation.openshift_machine import FINALIZER, OpenShiftMachine
 from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
-from health.node import Node
+from health.model.node import Node
 
 CREATED = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)
 SET_UID = "uid-of-the-set"

@@ -18,7 +18,7 @@ from devcluster.simulation.machine_decision import (
 )
 from devcluster.simulation.machine_drafts import link, machine_status, with_finalizer, without_finalizer
 from devcluster.simulation.openshift_machine import FINALIZER, NodeReference, OpenShiftMachine
-from health.node import Node
+from health.model.node import Node
 from tests.devcluster.simulation.openshift_machines import CREATED, machine, node_of
 
 MINUTE = timedelta(minutes=1)

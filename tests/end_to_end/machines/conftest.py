@@ -13,7 +13,7 @@ from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from health.kinds import CHECK_KINDS
+from health.kinds.registry import CHECK_KINDS
 from kube.client import Client
 from kube.errors import TooManyRequests
 from kube.resource import MACHINES

@@ -9,7 +9,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.errors import NotReadyError
 from devcluster.simulation.resources import MACHINE_SETS
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import NotFound
 from kube.resource import EVENTS, MACHINES, NAMESPACES, Object, Resource
 from kube.timestamps import timestamp

@@ -16,8 +16,8 @@ from devcluster.simulation.kubelet import Pace
 from devcluster.simulation.kubelets import simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
-from health.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
-from health.openshift.machine import EXTERNAL_REMEDIATION
+from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION
 from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.end_to_end.conftest import Paramedic

@@ -5,8 +5,8 @@ What holds of the others holds of these: what must be so afterwards follows from
 
 from pathlib import Path
 
-from health.node import CONFIRMED_HEALTHY
-from health.remediation_request import HEALTHY_DELAY
+from health.model.node import CONFIRMED_HEALTHY
+from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import Object, Resource
 from tests.end_to_end.escalation import reported
 from tests.end_to_end.other_kind import OtherKind

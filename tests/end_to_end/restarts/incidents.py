@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from health.node import EXCLUDE_LABEL
+from health.model.node import EXCLUDE_LABEL
 from kube.resource import NODES
 from tests.end_to_end.restarts.audit import created_requests
 from tests.end_to_end.restarts.course import Course

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.node import EXCLUDE_LABEL
+from health.model.node import EXCLUDE_LABEL
 from kube.resource import NODES
 from tests.end_to_end.restarts.crew import (
     Crew,

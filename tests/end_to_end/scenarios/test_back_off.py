@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.observation import HoldReason
+from health.model.observation import HoldReason
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import REQUESTS, World
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.node import EXCLUDE_LABEL
-from health.remediation_request import TEMPLATE_NAME
+from health.model.node import EXCLUDE_LABEL
+from health.model.remediation_request import TEMPLATE_NAME
 from tests.end_to_end.escalation import created
 from tests.end_to_end.world import World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.node import EXCLUDE_LABEL
+from health.model.node import EXCLUDE_LABEL
 from tests.end_to_end.escalation import Escalation, reported, timed_out
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.world import REQUESTS, TEMPLATES, World

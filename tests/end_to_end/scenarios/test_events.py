@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.remediation_request import INCIDENT
+from health.model.remediation_request import INCIDENT
 from kube.resource import EVENTS, NODE_HEALTH_CHECKS, Object
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import KIND, REQUESTS, World

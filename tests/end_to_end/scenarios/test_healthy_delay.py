@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from health.node import CONFIRMED_HEALTHY
-from health.remediation_request import HEALTHY_DELAY
+from health.model.node import CONFIRMED_HEALTHY
+from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import NODES, Object
 from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.world import REQUESTS, World

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.remediation_request import INCIDENT, NODE_NAME, TARGET_UID, TEMPLATE_NAME
+from health.model.remediation_request import INCIDENT, NODE_NAME, TARGET_UID, TEMPLATE_NAME
 from kube.resource import Object
 from tests.end_to_end.world import REQUESTS, World
 

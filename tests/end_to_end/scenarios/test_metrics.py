@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.remediation_request import GREW_OLD, GREW_OLD_FLAG
+from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import REQUESTS, World
 from tests.samples_of_metrics import Series, named, series

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from health.global_stop import STOP
+from health.gate.global_stop import STOP
 from kube.resource import NAMESPACES
 from tests.end_to_end.holds import until_held
 from tests.end_to_end.surroundings.openshift import OpenShift

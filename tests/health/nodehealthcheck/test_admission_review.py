@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from health.nodehealthcheck.admission_review import (
+from health.kinds.nodehealthcheck.admission_review import (
     SUPPORTED_TOPOLOGIES,
     Change,
     Facts,

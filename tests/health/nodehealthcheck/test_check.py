@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from health.health_check import InvalidCheckError
-from health.nodehealthcheck.check import NodeHealthCheck
-from health.observation import HoldReason
-from health.references import CheckReference, Step, TemplateReference
-from health.refused_field import LONGEST_PROBLEM
-from health.surroundings import CALM
-from health.verdict import Fact, Health, UnhealthyCondition
+from health.gate.health_check import LONGEST_PROBLEM, InvalidCheckError
+from health.gate.surroundings import CALM
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.observation import HoldReason
+from health.model.references import CheckReference, Step, TemplateReference
+from health.model.verdict import Fact, Health, UnhealthyCondition
 from tests.health.samples import (
     NOW,
     TEMPLATE,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from health.announcement import Severity
-from health.check_sight import CheckSight
-from health.nodehealthcheck.events import announcements
-from health.threshold import Allowance
+from health.gate.check_sight import CheckSight
+from health.gate.threshold import Allowance
+from health.kinds.nodehealthcheck.events import announcements
+from health.model.announcement import Severity
 from tests.health.reporter import Reporter
 from tests.health.samples import (
     BLOCKED,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from health.announcement import Severity
-from health.check_sight import CheckSight, TargetSight
-from health.observation import Hold, HoldReason
+from health.gate.check_sight import CheckSight, TargetSight
+from health.model.announcement import Severity
+from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
 from tests.health.samples import expired, sight
 

@@ -5,10 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.announcement import Severity
-from health.check_sight import CheckSight, TargetSight
-from health.request_change import RequestChange
-from health.request_sight import RequestSight
+from health.gate.check_sight import CheckSight, TargetSight
+from health.model.announcement import Severity
+from health.model.request_sight import RequestChange, RequestSight
 from tests.health.reporter import Reporter
 from tests.health.samples import INVALID, NOW, expired, recovered, request_sight, sight, waiting
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from health.announcement import Severity
-from health.observation import Hold, HoldReason
+from health.model.announcement import Severity
+from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
 from tests.health.samples import expired, sight
 

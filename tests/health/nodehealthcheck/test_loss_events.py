@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.announcement import Announcement, Severity, Subject
-from health.lost_request import LostRequest
-from health.nodehealthcheck.loss_events import request_lost
-from health.references import CheckReference, IncidentReference, TargetReference
+from health.gate.back_off import LostRequest
+from health.kinds.nodehealthcheck.kind import request_lost
+from health.model.announcement import Announcement, Severity, Subject
+from health.model.references import CheckReference, IncidentReference, TargetReference
 
 INCIDENT = IncidentReference(
     cluster="c",

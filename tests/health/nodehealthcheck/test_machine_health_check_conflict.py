@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from health.machine_health_checks import (
+from health.gate.machine_health_checks import (
     MachineHealthCheck,
     MachineHealthChecks,
     machine_health_checks,
 )
-from health.surroundings import CALM, Surroundings
-from health.verdict import Health
+from health.gate.surroundings import CALM, Surroundings
+from health.model.verdict import Health
 from tests.health.samples import NOW, check, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/4")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check_sight import CheckSight, TargetSight
-from health.check_surroundings import NOTHING_AROUND
-from health.nodehealthcheck.status import status_patch
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_surroundings import NOTHING_AROUND
+from health.kinds.nodehealthcheck.status import status_patch
 from tests.health.samples import (
     BLOCKED,
     INVALID,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from health.nodehealthcheck.storm_conditions import stored_storm, storm_conditions
-from health.storm import Storm
+from health.gate.storm import Storm
+from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from tests.health.samples import NOW
 
 BEGUN = NOW - timedelta(minutes=20)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from health.announcement import Severity
-from health.check_sight import CheckSight
-from health.nodehealthcheck.events import announcements
-from health.nodehealthcheck.status import status_patch
-from health.storm import Storm
+from health.gate.check_sight import CheckSight
+from health.gate.storm import Storm
+from health.kinds.nodehealthcheck.events import announcements
+from health.kinds.nodehealthcheck.status import status_patch
+from health.model.announcement import Severity
 from tests.health.samples import BLOCKED, INVALID, NOW, check, expired, sight
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING

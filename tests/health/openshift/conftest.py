@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from tests.health.openshift.samples import sight
 from tests.health.openshift.told import FORTY
 from tests.health.reporter import Reporter

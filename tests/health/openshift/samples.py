@@ -3,18 +3,17 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.check_sight import CheckSight, TargetSight
-from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
-from health.health_check import InvalidCheckError
-from health.node import Node
-from health.observation import Hold, HoldReason
-from health.openshift.check import MachineHealthCheck
-from health.openshift.machine import EXTERNAL_REMEDIATION, Machine
-from health.openshift.machine_target import MachineTarget
-from health.references import Action, Step, TemplateReference
-from health.template_validity import not_found
-from health.threshold import Allowance
-from health.verdict import HEALTHY, Fact, Health, Verdict
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.health_check import InvalidCheckError
+from health.gate.template_validity import not_found
+from health.gate.threshold import Allowance
+from health.kinds.openshift.check import MachineHealthCheck
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
+from health.model.node import Node
+from health.model.observation import Hold, HoldReason
+from health.model.references import Action, Step, TemplateReference
+from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from tests.health.samples import NOW, condition, node, stamp
 
 NAMESPACE = "openshift-machine-api"

@@ -5,12 +5,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.announcement import Announcement, Severity
-from health.lost_request import LostRequest
-from health.openshift.act_events import deleted, deletion_failed, marked, marking_failed, request_lost
-from health.openshift.machine_target import MachineTarget
-from health.references import CheckReference, IncidentReference, TargetReference
-from health.remediation_request import Attempt
+from health.gate.back_off import LostRequest
+from health.kinds.openshift.machine import MachineTarget
+from health.kinds.openshift.target_events import (
+    deleted,
+    deletion_failed,
+    marked,
+    marking_failed,
+    request_lost,
+)
+from health.model.announcement import Announcement, Severity
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import Attempt
 from tests.health.openshift.samples import NAMESPACE, machine
 
 TARGET = MachineTarget(machine())

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from health.health_check import HealthCheckOf, InvalidCheckError
-from health.observation import HoldReason
-from health.openshift.check import MachineHealthCheck
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.machine_target import MachineTarget
-from health.openshift.pause import PausedInvalidCheckError
-from health.references import CheckReference
-from health.surroundings import CALM, Surroundings
-from health.template_validity import Place, Template, TemplateKind
-from health.upgrade import Upgrade, UpgradePhase
-from health.verdict import Health
+from health.gate.health_check import HealthCheckOf, InvalidCheckError
+from health.gate.surroundings import CALM, Surroundings
+from health.gate.template_validity import Place, Template, TemplateKind
+from health.gate.upgrade import Upgrade, UpgradePhase
+from health.kinds.openshift.check import MachineHealthCheck
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.machine import MachineTarget
+from health.kinds.openshift.spec import PausedInvalidCheckError
+from health.model.observation import HoldReason
+from health.model.references import CheckReference
+from health.model.verdict import Health
 from tests.health.openshift.samples import (
     CREATED,
     DELETE,

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from health.check_sight import CheckSight
-from health.check_surroundings import CheckSurroundings
-from health.global_stop import Stop
-from health.openshift.events import announcements
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.status import status_patch
+from health.gate.check_sight import CheckSight
+from health.gate.check_surroundings import CheckSurroundings
+from health.gate.global_stop import Stop
+from health.kinds.openshift.events import announcements
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.status import status_patch
 from tests.health.openshift.samples import (
     INVALID,
     NO_CONTROLLER,

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from health.announcement import Severity, Subject
-from health.observation import Hold, HoldReason
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.verdict import Fact
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.announcement import Severity, Subject
+from health.model.observation import Hold, HoldReason
+from health.model.verdict import Fact
 from tests.health.openshift.samples import (
     NAMESPACE,
     NO_CONTROLLER,

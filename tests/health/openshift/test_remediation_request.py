@@ -4,10 +4,22 @@ from typing import Any
 
 import pytest
 
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-from health.openshift.remediation_request import new_request
-from health.references import CheckReference, IncidentReference, Step, TargetReference, TemplateReference
-from health.remediation_request import ATTEMPT, INCIDENT, Attempt, InvalidTemplateError, RemediationRequest
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.remediation_request import new_request
+from health.model.references import (
+    CheckReference,
+    IncidentReference,
+    Step,
+    TargetReference,
+    TemplateReference,
+)
+from health.model.remediation_request import (
+    ATTEMPT,
+    INCIDENT,
+    Attempt,
+    InvalidTemplateError,
+    RemediationRequest,
+)
 from tests.health.openshift.samples import NAMESPACE, machine
 from tests.health.samples import INCIDENT as INCIDENT_OF_NODE
 

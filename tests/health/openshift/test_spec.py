@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.openshift.check import MachineHealthCheck
-from health.openshift.spec import parse_node_startup_timeout
-from health.threshold import IntOrPercent
-from health.verdict import UnhealthyCondition
+from health.gate.threshold import IntOrPercent
+from health.kinds.openshift.check import MachineHealthCheck
+from health.kinds.openshift.spec import parse_node_startup_timeout
+from health.model.verdict import UnhealthyCondition
 from tests.health.openshift.samples import NOT_READY, TEMPLATE, check, check_object, refusal
 
 SECONDS_OF_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check_problem import CheckProblem
-from health.check_sight import CheckSight
-from health.check_surroundings import NOTHING_AROUND, CheckSurroundings
-from health.observation import Hold, HoldReason
-from health.openshift.check import NOT_CREATED
-from health.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
-from health.openshift.status import status_patch
-from health.template_validity import invalid
+from health.gate.check_sight import CheckSight
+from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.surroundings import CheckProblem
+from health.gate.template_validity import invalid
+from health.kinds.openshift.check import NOT_CREATED
+from health.kinds.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
+from health.kinds.openshift.status import status_patch
+from health.model.observation import Hold, HoldReason
 from tests.health.openshift.samples import (
     INVALID,
     NO_TEMPLATE,

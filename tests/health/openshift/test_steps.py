@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.openshift.check import MachineHealthCheck
-from health.openshift.machine_target import MachineTarget
-from health.references import Step
-from health.surroundings import CALM
-from health.verdict import Health
+from health.gate.surroundings import CALM
+from health.kinds.openshift.check import MachineHealthCheck
+from health.kinds.openshift.machine import MachineTarget
+from health.model.references import Step
+from health.model.verdict import Health
 from tests.health.openshift.samples import (
     DELETE,
     EXTERNAL,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.openshift.machine_target import MachineTarget
-from health.openshift.unhealthy import Rules, facts, still_states, verdict
-from health.verdict import HEALTHY, Fact, Health, UnhealthyCondition
-from health.verdict import verdict as verdict_on_node
+from health.kinds.openshift.machine import MachineTarget
+from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
+from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition
+from health.model.verdict import verdict as verdict_on_node
 from tests.health.openshift.samples import (
     CREATED,
     node_of,

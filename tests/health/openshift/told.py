@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from health.announcement import Severity
-from health.check_sight import CheckSight
-from health.check_surroundings import CheckSurroundings
-from health.global_stop import Stop
-from health.observation import Hold, HoldReason
+from health.gate.check_sight import CheckSight
+from health.gate.check_surroundings import CheckSurroundings
+from health.gate.global_stop import Stop
+from health.model.announcement import Severity
+from health.model.observation import Hold, HoldReason
 from tests.health.openshift.samples import (
     NAMESPACE,
     NO_CONTROLLER,

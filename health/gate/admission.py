@@ -1,0 +1,240 @@
+"""Admission: may this incident act now? One pure function of one picture, asked at the moment of acting.
+
+The rules stand in two tables, those of the check before those of its target; the first that objects wins.
+Admission consumes nothing: the threshold counts health, and a target that asks was already counted unhealthy.
+What acts, what status shows and what people are told come from here.
+
+TargetHold: why one target must be left alone now, whatever its check as a whole allows. Pure.
+
+The rules stand in a table, the first that objects wins (semantics 2.1/17, 2.4, decisions 11, 13, 21).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.threshold import Allowance
+from health.model.observation import Hold, HoldReason
+from objects.durations import in_words
+
+RIVAL_ASK_AGAIN_SECONDS = 60.0
+"""As the reference's requeue, where a rival's hold does not end by itself."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Somebody else who holds the target, or the control plane's turn."""
+
+    name: str
+    request: str = ""
+    """By this request; "" is by a Lease."""
+    seconds: float = RIVAL_ASK_AGAIN_SECONDS
+    """When that hold runs out by itself."""
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """What matters of one target, at one moment."""
+
+    is_excluded: bool = False
+    has_no_step: bool = False
+    """Whether its check has no step for it: nobody would replace it."""
+    earlier_request: str = ""
+    """A request for an earlier target of this name that still exists."""
+    lease_holder: Rival | None = None
+    """Who else holds the Lease of the target."""
+    requester: Rival | None = None
+    """Whose request for the target is in the way; whoever made it may hold the Lease too."""
+    turn: Rival | None = None
+    """Who has the control plane's turn, where the target is a node of it."""
+
+
+NO_FACTS = TargetFacts()
+
+
+def target_hold(facts: TargetFacts) -> Hold | None:
+    """Why nothing new may be done for the target; None if nothing of its own holds it."""
+    for rule in _RULES:
+        hold = rule(facts)
+        if hold is not None:
+            return hold
+    return None
+
+
+def _excluded(facts: TargetFacts) -> Hold | None:
+    if not facts.is_excluded:
+        return None
+    return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
+
+
+def _no_step(facts: TargetFacts) -> Hold | None:
+    if not facts.has_no_step:
+        return None
+    return Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it: nobody would replace it")
+
+
+def _earlier_request(facts: TargetFacts) -> Hold | None:
+    if not facts.earlier_request:
+        return None
+    message = f"{facts.earlier_request} of an earlier target of this name is still there"
+    return Hold(reason=HoldReason.EARLIER_REQUEST, message=message)
+
+
+def _taken(facts: TargetFacts) -> Hold | None:
+    holds = [rival for rival in (facts.requester, facts.lease_holder) if rival is not None]
+    if not holds:
+        return None
+    reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
+    return _hold_of(holds[0], reason, ", and ".join(map(_how, holds)))
+
+
+def _how(rival: Rival) -> str:
+    if rival.request:
+        return f"{rival.name} has the request {rival.request} for it"
+    return f"{rival.name} holds its Lease"
+
+
+def _turn(facts: TargetFacts) -> Hold | None:
+    if facts.turn is None:
+        return None
+    by = f", by the request {facts.turn.request}" if facts.turn.request else ""
+    message = f"one control-plane node at a time: {facts.turn.name} has the turn{by}"
+    return _hold_of(facts.turn, HoldReason.CONTROL_PLANE, message)
+
+
+def _hold_of(rival: Rival, reason: HoldReason, message: str) -> Hold:
+    return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, rival.seconds))
+
+
+_RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
+    _excluded,
+    _no_step,
+    _earlier_request,
+    _taken,
+    _turn,
+)
+
+
+STALE_ASK_AGAIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that an admission is decided by, at one moment."""
+
+    check_hold: Hold | None
+    """Why the check as a whole allows nothing."""
+    allowance: Allowance
+    unread_requests: str = ""
+    """Why it is not known which requests exist; then numbers and rivals are not known either."""
+    target: TargetFacts = NO_FACTS
+    storm: Hold | None = None
+    """Why a storm allows nothing yet."""
+    back_off: Hold | None = None
+    """Why a first request comes too soon after an earlier remediation of the target."""
+    around: CheckSurroundings = NOTHING_AROUND
+    unread_surroundings: str = ""
+    """Why it is not known well enough what is around all checks."""
+    unread_templates: str = ""
+    """Why it is not known whether the templates can be used."""
+
+
+_Rule = Callable[[Question], Hold | None]
+
+
+def stale_sight(age: timedelta | None, limit: timedelta) -> Hold | None:
+    """Why nothing can be said at all: the picture is older than `limit`, or (None) was never complete."""
+    if age is not None and age <= limit:
+        return None
+    message = (
+        "the cluster was not read completely yet"
+        if age is None
+        else f"the last sign of life of the API server is {in_words(age)} old"
+    )
+    return Hold(reason=HoldReason.STALE_SIGHT, message=message, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
+
+
+def admission(question: Question) -> Hold | None:
+    """Why not; None means: go."""
+    return common_hold(question) or _first(_OF_TARGET, question)
+
+
+def common_hold(question: Question) -> Hold | None:
+    """Why the check may act on none of its targets, whichever it is; it is told of the check alone."""
+    return _first(_OF_CHECK, question)
+
+
+def _first(rules: Iterable[_Rule], question: Question) -> Hold | None:
+    return next((hold for rule in rules if (hold := rule(question)) is not None), None)
+
+
+def _stopped(question: Question) -> Hold | None:
+    stop = question.around.stop
+    return None if stop is None else stop.hold
+
+
+def _disabled(question: Question) -> Hold | None:
+    problem = question.around.problem
+    return None if problem is None else problem.hold
+
+
+def _unread_surroundings(question: Question) -> Hold | None:
+    return _unread(HoldReason.SURROUNDINGS_UNREAD, question.unread_surroundings)
+
+
+def _unread_templates(question: Question) -> Hold | None:
+    return _unread(HoldReason.TEMPLATES_UNREAD, question.unread_templates)
+
+
+def _upgrading(question: Question) -> Hold | None:
+    return question.around.upgrade
+
+
+def _check(question: Question) -> Hold | None:
+    return question.check_hold
+
+
+def _unread_requests(question: Question) -> Hold | None:
+    return _unread(HoldReason.REQUESTS_UNREAD, question.unread_requests)
+
+
+def _unread(reason: HoldReason, why: str) -> Hold | None:
+    if not why:
+        return None
+    return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
+
+
+def _threshold(question: Question) -> Hold | None:
+    if question.allowance.allowed:
+        return None
+    return Hold(reason=HoldReason.THRESHOLD, message=question.allowance.words)
+
+
+def _storm(question: Question) -> Hold | None:
+    return question.storm
+
+
+def _target(question: Question) -> Hold | None:
+    return target_hold(question.target)
+
+
+def _back_off(question: Question) -> Hold | None:
+    return question.back_off
+
+
+_OF_CHECK: tuple[_Rule, ...] = (
+    _stopped,
+    _unread_surroundings,
+    _disabled,
+    _unread_templates,
+    _upgrading,
+    _check,
+    _unread_requests,
+    _threshold,
+    _storm,
+)
+_OF_TARGET: tuple[_Rule, ...] = (
+    _target,
+    _back_off,  # the last: who may skip it (`resume`) skips nothing else
+)

@@ -1,0 +1,38 @@
+"""CheckSurroundings: what is around one check at one moment, as status, Events and admission all see it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from health.gate.global_stop import Stop
+from health.gate.health_check import HealthCheck
+from health.gate.surroundings import CheckProblem, Surroundings
+from health.gate.template_validity import TemplateKinds
+from health.gate.upgrade import upgrade_hold
+from health.model.observation import Hold
+from health.model.target import Target
+
+
+@dataclass(frozen=True)
+class CheckSurroundings:
+    """What holds new requests of one check; the default is nothing."""
+
+    stop: Stop | None = None
+    problem: CheckProblem | None = None
+    """Why the check is disabled."""
+    upgrade: Hold | None = None
+
+    @classmethod
+    def of(
+        cls, check: HealthCheck, around: Surroundings, kinds: TemplateKinds, reconfigured: Sequence[Target]
+    ) -> Self:
+        """What it is for `check`, whose expired targets with another configuration to come are given."""
+        return cls(around.stop, check.problem(around, kinds), upgrade_hold(around.upgrade, reconfigured))
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything holds."""
+        return any((self.stop, self.problem, self.upgrade))
+
+
+NOTHING_AROUND = CheckSurroundings()

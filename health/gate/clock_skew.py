@@ -1,0 +1,75 @@
+"""ClockSkew: with a wrong clock nothing can be said of a deadline (decision 3).
+
+Deadlines are judged by the detector's clock, and begin with timestamps of the API server's side (decision
+41). So the two are compared: over 5 s is a warning, and over 30 s every answer that rests on time is a hold.
+What is healthy, gone or released does not rest on it, and is cleaned up as ever.
+
+A clock that was set back is a hold of its own, however right it is now: what was judged right before was
+judged by another time, and where something steps a clock once, a second step is likely. The hold ends when
+the clock has run for 30 s without another step, and an answer of the API server since then could be compared
+with it; from there on the skew alone counts. Nothing that was judged by the old time outlives that: what the
+detector tells is judged anew by each question, and an admission is acted on within seconds or not at all.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from health.model.observation import Hold, HoldReason
+from objects.durations import in_words
+
+WARNED = timedelta(seconds=5)
+HELD = timedelta(seconds=30)
+STEADY = timedelta(seconds=30)
+"""How long a clock that was set back has to run without another step."""
+ASK_AGAIN_SECONDS = 60.0
+"""All are woken when the clock is right again."""
+
+
+@dataclass(frozen=True)
+class ClockReading:
+    """The detector's clock beside the API server's, at one moment."""
+
+    skew: timedelta | None = None
+    """By how much it is ahead; negative where it is behind, None where the API server does not tell."""
+    age: timedelta | None = None
+    """How long ago the API server told its time last; None: never."""
+    set_back: timedelta = timedelta(0)
+    """By how much it was set back the last time."""
+    set_back_age: timedelta | None = None
+    """How long ago that was; None: never."""
+
+
+def clock_hold(reading: ClockReading) -> Hold | None:
+    """Why nothing that rests on time can be told; None where it can."""
+    message = _skewed(reading, HELD) or _set_back(reading)
+    if not message:
+        return None
+    return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def clock_warning(reading: ClockReading) -> str:
+    """What is wrong with the clock that holds nothing yet; "" where nothing is."""
+    return _skewed(reading, WARNED)
+
+
+def skew_in_words(skew: timedelta) -> str:
+    """`skew` for people: "40s ahead of the API server's"."""
+    return f"{in_words(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'} the API server's"
+
+
+def _skewed(reading: ClockReading, limit: timedelta) -> str:
+    if reading.skew is None or abs(reading.skew) <= limit:
+        return ""
+    return f"the detector's clock is {skew_in_words(reading.skew)}, more than {in_words(limit)}"
+
+
+def _set_back(reading: ClockReading) -> str:
+    if reading.set_back_age is None or _is_steady(reading, reading.set_back_age):
+        return ""
+    by, ago = in_words(reading.set_back), in_words(reading.set_back_age)
+    return f"the detector's clock was set back by {by}, {ago} ago, and has to run {in_words(STEADY)} steadily"
+
+
+def _is_steady(reading: ClockReading, set_back_age: timedelta) -> bool:
+    is_compared = reading.age is None or reading.age < set_back_age
+    return set_back_age >= STEADY and is_compared

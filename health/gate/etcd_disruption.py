@@ -1,0 +1,74 @@
+"""EtcdDisruption: whether etcd of an OpenShift cluster can spare a control-plane node (semantics 2.4/1).
+
+There must be exactly one PodDisruptionBudget for it. If that allows a disruption, the node can go. If not,
+the one that is disrupted already may be this very node: its guard Pod says so by not being ready.
+"""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from health.gate.selector import LabelSelector
+from objects.frozen import FrozenObject
+
+NAMESPACE = "openshift-etcd"
+QUORUM = "preventing control plane / etcd quorum loss"
+
+
+class _BudgetSpec(FrozenObject):
+    selector: LabelSelector = LabelSelector()
+
+
+class _BudgetStatus(FrozenObject):
+    disruptions_allowed: int = 0
+
+
+class DisruptionBudget(FrozenObject):
+    """A PodDisruptionBudget."""
+
+    spec: _BudgetSpec = _BudgetSpec()
+    status: _BudgetStatus = _BudgetStatus()
+
+
+class _PodMetadata(FrozenObject):
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class _PodSpec(FrozenObject):
+    node_name: str = ""
+
+
+class _PodCondition(FrozenObject):
+    type: str
+    status: str
+
+
+class _PodStatus(FrozenObject):
+    conditions: tuple[_PodCondition, ...] = ()
+
+
+class GuardPod(FrozenObject):
+    """A Pod of the namespace of etcd."""
+
+    metadata: _PodMetadata = _PodMetadata()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+    @property
+    def may_be_ready(self) -> bool:
+        """Whether it is ready, or nobody knows."""
+        ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "False")
+        return ready in ("True", "Unknown")
+
+
+def objection(node_name: str, budgets: Sequence[DisruptionBudget], pods: Sequence[GuardPod]) -> str:
+    """Why the node must stay; "" if it can go."""
+    if len(budgets) != 1:
+        return f"{QUORUM}: {len(budgets)} disruption budgets in {NAMESPACE}, where one is expected"
+    budget = budgets[0]
+    if budget.status.disruptions_allowed >= 1:
+        return ""
+    guards = [pod for pod in pods if budget.spec.selector.selects(pod.metadata.labels)]
+    if any(pod.spec.node_name == node_name and pod.may_be_ready for pod in guards):
+        return f"{QUORUM}: etcd allows no disruption now"
+    return ""

@@ -1,0 +1,129 @@
+"""HealthCheck: what each kind of check must answer, so that nothing outside its file asks for the kind.
+
+The first thing that is wrong with a check that a parser refused, as people are told: field and value.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from pydantic_core import ErrorDetails
+
+from health.gate.surroundings import CheckProblem, Surroundings
+from health.gate.template_validity import TemplateKinds
+from health.gate.threshold import Allowance
+from health.model.observation import Hold
+from health.model.references import CheckReference, Step
+from health.model.verdict import Fact, Verdict
+
+
+class InvalidCheckError(Exception):
+    """A health check cannot be read; it names field and value, and affects that check alone.
+
+    A `value` of None is not shown: the field is missing, or the problem says it all.
+    """
+
+    def __init__(self, field: str, value: object, problem: str) -> None:
+        self.field, self.value, self.problem = field, value, problem
+        found = "" if value is None else f" (found {value!r})"
+        super().__init__(f"{field}: {problem}{found}" if field else problem)
+
+
+Watched_contra = TypeVar("Watched_contra", contravariant=True)
+"""What targets of a kind of check are, as its rules see them."""
+
+
+class HealthCheckOf(Protocol[Watched_contra]):
+    """One parsed health check."""
+
+    @property
+    def reference(self) -> CheckReference:
+        """Its name."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of its spec."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that make requests, in order, whatever the target."""
+
+    @property
+    def counts_requests(self) -> bool:
+        """Whether a target counts as not healthy while a request for it exists."""
+
+    @property
+    def hold(self) -> Hold | None:
+        """Why the check as a whole allows nothing now, whatever its numbers."""
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its hold stops clean-up and marks too, and nothing at all is written (decision 7)."""
+
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        """How long its threshold must hold after a storm; None where it knows no storms."""
+
+    @property
+    def healthy_delay(self) -> timedelta:
+        """How long the requests of a target that is healthy again are kept; negative: until confirmed."""
+
+    def selects(self, target: Watched_contra) -> bool:
+        """Whether `target`, which is where its targets are, is one of them."""
+
+    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
+        """What around it keeps it as a whole from working."""
+
+    def is_fit(self, target: Watched_contra, around: Surroundings) -> bool:
+        """Whether `target` counts as healthy for the threshold, requests aside, at whatever time."""
+
+    def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:
+        """What a remediation of `target` does, in order."""
+
+    def under_way(self, target: Watched_contra) -> str:
+        """What was done to `target` already, and only its end is to be awaited; "" if nothing was."""
+
+    def is_unhealthy(self, target: Watched_contra, around: Surroundings) -> bool:
+        """Whether there should be an incident: the verdict is not healthy, at whatever time."""
+
+    def verdict(self, target: Watched_contra, now: datetime, around: Surroundings) -> Verdict:
+        """What it says of `target` at `now`, in these surroundings."""
+
+    def still_states(self, fact: Fact, target: Watched_contra) -> bool:
+        """Whether `fact` is true of `target` as it is, and still one that this check calls unhealthy."""
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """What its threshold says of these numbers."""
+
+
+HealthCheck: TypeAlias = HealthCheckOf[Any]
+"""A check of any kind: whoever holds one has its targets from where the kind says that they are."""
+
+
+LONGEST_PROBLEM = 500
+"""Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
+
+
+class SaysItsValueError(ValueError):
+    """A problem that names the value in its own words, so that it is not shown once more."""
+
+
+def problem_of(details: ErrorDetails) -> InvalidCheckError:
+    """One of the things that are wrong with a check, with field and value."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in details["loc"])
+    field = "".join(parts).lstrip(".")
+    problem = details["msg"].removeprefix("Value error, ")
+    if details["loc"][:2] == ("spec", "selector"):
+        problem = f"Invalid selector: {problem}"
+    return InvalidCheckError(_cut(field), _shown(details), _cut(problem))
+
+
+def _shown(details: ErrorDetails) -> str | float | None:
+    """The value, where that is one word or number, and was not said yet."""
+    value = details["input"]
+    if isinstance(details.get("ctx", {}).get("error"), SaysItsValueError):
+        return None
+    return _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_PROBLEM else f"{text[:LONGEST_PROBLEM]}…"

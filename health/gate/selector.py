@@ -1,0 +1,108 @@
+"""Label selectors, as metav1.LabelSelector means them.
+
+All of matchLabels and matchExpressions must hold. NotIn also selects objects without the key. This lives
+beside the parsers of the checks, not in `kube/`, because a selector that does not parse is the check's
+fault and must name its field.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from health.gate.health_check import SaysItsValueError
+from objects.frozen import FrozenObject
+
+_NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_PREFIX = 253
+
+
+class Operator(StrEnum):
+    """How an expression compares."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+def _label_key(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    if not _NAME.fullmatch(name) or (slash and not _is_prefix(prefix)):
+        raise SaysItsValueError(f"{key!r} is not a label key")
+    return key
+
+
+def _is_prefix(prefix: str) -> bool:
+    return len(prefix) <= _LONGEST_PREFIX and _PREFIX.fullmatch(prefix) is not None
+
+
+def _label_value(value: str) -> str:
+    if value and not _NAME.fullmatch(value):
+        raise SaysItsValueError(f"{value!r} is not a label value")
+    return value
+
+
+class Expression(FrozenObject):
+    """One line of matchExpressions."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    @field_validator("key")
+    @classmethod
+    def _key(cls, key: str) -> str:
+        return _label_key(key)
+
+    @field_validator("values")
+    @classmethod
+    def _values(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_label_value(value) for value in values)
+
+    @model_validator(mode="after")
+    def _values_fit_the_operator(self) -> Self:
+        wants_values = self.operator in (Operator.IN, Operator.NOT_IN)
+        if wants_values and not self.values:
+            raise ValueError(f"{self.operator} of {self.key} needs values")
+        if self.values and not wants_values:
+            raise ValueError(f"{self.operator} of {self.key} takes no values")
+        return self
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether `labels` satisfy this expression."""
+        match self.operator:
+            case Operator.IN:
+                return labels.get(self.key) in self.values
+            case Operator.NOT_IN:
+                return labels.get(self.key) not in self.values
+            case Operator.EXISTS:
+                return self.key in labels
+            case Operator.DOES_NOT_EXIST:
+                return self.key not in labels
+
+
+class LabelSelector(FrozenObject):
+    """A set of objects, by their labels; an empty selector selects all."""
+
+    match_labels: dict[str, str] = Field(default_factory=dict)
+    match_expressions: tuple[Expression, ...] = ()
+
+    @field_validator("match_labels")
+    @classmethod
+    def _labels(cls, labels: dict[str, str]) -> dict[str, str]:
+        return {_label_key(key): _label_value(value) for key, value in labels.items()}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return not self.match_labels and not self.match_expressions
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
+            expression.selects(labels) for expression in self.match_expressions
+        )

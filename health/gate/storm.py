@@ -1,0 +1,100 @@
+"""Storm: a threshold broke, and when it holds again new requests wait for a cooldown (semantics 2.3).
+
+    threshold  storm    cooldown          what follows
+    holds      none     -                 nothing: new requests are allowed                          (row 1)
+    broken     none     -                 the storm begins, if the threshold holds a target back     (row 2)
+    broken     active   any               a cooldown that runs is cleared                            (row 3)
+    holds      active   none              the cooldown begins                                        (row 4)
+    holds      active   not over          nothing                                                    (row 5)
+    holds      active   over              the storm ends; new requests are allowed at once           (row 6)
+    any        any      none in the spec  the storm is forgotten, with its conditions         (decision 20)
+
+What the table leaves open:
+- A storm begins only when a target whose deadline is over is held back: timers that run make numbers, but
+  nobody would be remediated yet, and the reference does not look before. A check that is held as a whole
+  (paused, disabled) holds its targets back by itself, so no storm begins there either.
+- Once it is active, the numbers alone decide, whoever is unhealthy: timers that run break the threshold too.
+- While nobody at all is unhealthy the threshold counts as held, even one that asks for more targets than
+  there are; so a storm ends also when all recover (decision 20).
+- The cooldown counts from the transition of its condition. Times are whole seconds, as conditions keep them,
+  so that a restart changes no decision; the cooldown lasts one more, or it could be up to one too short.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from health.gate.threshold import Allowance
+from health.model.observation import Hold, HoldReason
+from objects.durations import in_words
+from objects.timestamps import stamp
+
+PRECISION = timedelta(seconds=1)
+"""Of the times in conditions."""
+_HAIR_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Storm:
+    """The latest storm of a check, active or over; where there never was one stands None."""
+
+    is_active: bool
+    turned: datetime
+    """When it became active, or ended."""
+    is_cooling: bool
+    """Whether the cooldown runs; only in an active storm."""
+    cooldown_turned: datetime
+    """When the cooldown began to run, or stopped."""
+
+    def ends(self, cooldown: timedelta) -> datetime:
+        """When the storm is over, if the cooldown that runs is not cleared."""
+        return self.cooldown_turned + cooldown + PRECISION
+
+
+def after(
+    storm: Storm | None, allowance: Allowance, cooldown: timedelta | None, *, holds_back: bool, now: datetime
+) -> Storm | None:
+    """The storm at `now`; `holds_back`: the threshold keeps a target from being remediated."""
+    if cooldown is None:
+        return None
+    if storm is None or not storm.is_active:
+        return _begun(storm, now) if holds_back and not allowance.allowed else storm
+    if not allowance.allowed and allowance.healthy < allowance.total:
+        return _cleared(storm, now)
+    if not storm.is_cooling:
+        return replace(storm, is_cooling=True, cooldown_turned=_second(now))
+    if now < storm.ends(cooldown):
+        return storm
+    return Storm(is_active=False, turned=_second(now), is_cooling=False, cooldown_turned=_second(now))
+
+
+def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -> Hold | None:
+    """Why the storm allows nothing new; None where there is none."""
+    if storm is None or not storm.is_active or cooldown is None:
+        return None
+    since = f"storm recovery since {stamp(storm.turned)}"
+    if not storm.is_cooling:
+        message = f"{since}, until the threshold was held for {in_words(cooldown)}"
+        return Hold(reason=HoldReason.STORM, message=message)
+    ends = storm.ends(cooldown)
+    return Hold(
+        reason=HoldReason.STORM,
+        message=f"{since}, until {stamp(ends)} at the earliest",
+        ask_again_seconds=max(1.0, (ends - now).total_seconds() + _HAIR_SECONDS),
+    )
+
+
+def _begun(storm: Storm | None, now: datetime) -> Storm:
+    second = _second(now)
+    # A condition that says "not cooling down" already keeps its time.
+    cooldown_turned = second if storm is None else storm.cooldown_turned
+    return Storm(is_active=True, turned=second, is_cooling=False, cooldown_turned=cooldown_turned)
+
+
+def _cleared(storm: Storm, now: datetime) -> Storm:
+    if not storm.is_cooling:
+        return storm
+    return replace(storm, is_cooling=False, cooldown_turned=_second(now))
+
+
+def _second(now: datetime) -> datetime:
+    return now.replace(microsecond=0)

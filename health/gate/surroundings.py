@@ -1,0 +1,45 @@
+"""Surroundings: what the cluster around all checks says, at one moment.
+
+CheckProblem: why what is around a check keeps it as a whole from working, as its condition Disabled says.
+
+Status, Events and admission are made from this one value. It holds new requests and next steps; targets are
+still counted, and what exists is cleaned up and marked (decisions 7 and 17).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from health.gate.global_stop import Stop
+from health.gate.machine_health_checks import MachineHealthChecks
+from health.gate.upgrade import NEVER_UPGRADED, Upgrade
+from health.model.observation import Hold, HoldReason
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """One value for the whole cluster; the default is a cluster in which nothing is the matter."""
+
+    machine_health_checks: MachineHealthChecks = MachineHealthChecks.NONE
+    upgrade: Upgrade = NEVER_UPGRADED
+    stop: Stop | None = None
+
+    @property
+    def blind_until(self) -> datetime | None:
+        """The end of the last time in which conditions of targets told nothing."""
+        return self.upgrade.ended
+
+
+CALM = Surroundings()
+
+
+@dataclass(frozen=True)
+class CheckProblem:
+    """Reason and message of the condition."""
+
+    reason: str
+    message: str
+
+    @property
+    def hold(self) -> Hold:
+        """What it means for an incident of the check."""
+        return Hold(reason=HoldReason.DISABLED, message=f"{self.reason}: {self.message}")

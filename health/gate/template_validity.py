@@ -1,0 +1,187 @@
+"""Whether the templates of a check can be used (semantics 1.3, 2.1/5, decision 18).
+
+In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
+of that kind in the cluster says that its remediator can be asked several times for one node; of a kind that
+we may not list, every one that a check names.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple, Protocol
+
+from pydantic import BeforeValidator, Field
+
+from health.gate.surroundings import CheckProblem
+from health.model.references import TemplateReference
+from health.model.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_contents
+from objects.frozen import FrozenObject
+
+METAL3 = "Metal3RemediationTemplate"
+METAL3_NAMESPACE = "openshift-machine-api"
+_VERSION_LENGTH = 12
+
+
+class TemplateMetadata(FrozenObject):
+    """Identity and annotations of a template."""
+
+    name: str
+    namespace: str = ""
+    uid: str
+    resource_version: str = ""
+    generation: int = 0
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class Template(FrozenObject):
+    """A remediation template: what it would put into a request is left out, it is read anew for each."""
+
+    metadata: TemplateMetadata
+    has_contents: Annotated[bool, BeforeValidator(lambda spec: contents_of(spec) is not None)] = Field(
+        default=False, alias="spec"
+    )
+
+    @property
+    def supports_multiple(self) -> bool:
+        """Whether several requests may be made for one node."""
+        return MULTIPLE_TEMPLATES in self.metadata.annotations
+
+
+class Place(NamedTuple):
+    """Where a template lives."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True)
+class TemplateKind:
+    """What is known of the templates of one kind."""
+
+    templates: Mapping[Place, Template] = field(default_factory=dict)
+    unreadable: Mapping[Place, str] = field(default_factory=dict)
+    """Those that exist and cannot be read, with what is wrong."""
+    is_namespaced: bool = True
+    refusal: str = ""
+    """What the API server said where it does not serve the kind, or does not let us read it."""
+    request_refusal: str = ""
+    """The same of the kind of the requests that are made from them."""
+    refused: Mapping[Place, str] = field(default_factory=dict)
+    """Those that it does not let us read, with what it said."""
+    unread: frozenset[Place] = frozenset()
+    """Those that were never looked at yet."""
+
+    def place(self, template: TemplateReference) -> Place:
+        """Where a template of this kind lives; one that is not namespaced may be named with a namespace."""
+        return Place(template.namespace if self.is_namespaced else "", template.name)
+
+    def version(self, template: TemplateReference) -> str:
+        """Stands for what is known of one template; another one where it may lead to another request."""
+        place = self.place(template)
+        refusal = self.refusal or self.refused.get(place) or self.unreadable.get(place)
+        found = self.templates.get(place)
+        if refusal or found is None:
+            return refusal or ""
+        known = found.metadata
+        # A status that moves on is nothing new; where the kind counts no generations there is nothing better.
+        return f"{known.uid} {known.generation or known.resource_version} {found.supports_multiple}"
+
+
+class TemplateKinds(Protocol):
+    """What is known of all kinds."""
+
+    def __call__(self, api_version: str, kind: str) -> TemplateKind | None:
+        """What is known of this kind; None before anything is."""
+
+
+def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    """Why a NodeHealthCheck with these templates, in the order of its spec, cannot work; None if it can."""
+    for template in templates:
+        problem = unusable(template, kinds) or _requestless(template, kinds) or _misplaced_metal3(template)
+        if problem:
+            return problem
+    return _duplicate(templates, kinds)
+
+
+def unusable(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+    """Why a template by itself cannot be used; None if it can, or nobody knows yet."""
+    kind = kinds(template.api_version, template.kind)
+    return None if kind is None else _problem(template, kind)
+
+
+def request_refusal(template: TemplateReference, kinds: TemplateKinds) -> str:
+    """Why the API server does not let us read the kind of its requests; "" where it does."""
+    kind = kinds(template.api_version, template.kind)
+    return "" if kind is None else kind.request_refusal
+
+
+def not_found(why: str) -> CheckProblem:
+    """A template, or its kind, is not there."""
+    return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
+
+
+def invalid(why: str) -> CheckProblem:
+    """A template is there and cannot be used."""
+    return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
+
+
+def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | None:
+    if kind.refusal:
+        return not_found(kind.refusal)
+    if kind.is_namespaced and not template.namespace:
+        return not_found(f"{template} not found: its kind is namespaced, and the check names no namespace")
+    place = kind.place(template)
+    if place in kind.refused:
+        return not_found(kind.refused[place])
+    if place in kind.unreadable:
+        return invalid(f"{template} cannot be read: {kind.unreadable[place]}")
+    found = kind.templates.get(place)
+    if found is None:
+        return None if place in kind.unread else not_found(f"{template} not found")
+    return None if found.has_contents else invalid(without_contents(template))
+
+
+def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:
+    """Stands for what is known of these templates, in few characters; "" where nothing is."""
+    known = [(one, kinds(one.api_version, one.kind)) for one in templates]
+    versions = [kind.version(one) if kind else "" for one, kind in known]
+    if not any(versions):
+        return ""
+    return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:_VERSION_LENGTH]
+
+
+def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (semantics 2.1/5)."""
+    refusal = request_refusal(template, kinds)
+    return not_found(refusal) if refusal else None
+
+
+def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
+    if template.kind != METAL3 or template.namespace == METAL3_NAMESPACE:
+        return None
+    message = (
+        f"{METAL3} must be in the {METAL3_NAMESPACE} namespace. "
+        f"It is configured to be in namespace: {template.namespace}"
+    )
+    return CheckProblem("RemediationTemplateInvalid", message)
+
+
+def duplicate_kind(kind: str) -> str:
+    """What is wrong with two steps of a kind whose remediator takes one request a node (semantics 1.1)."""
+    unsupported = "Using multiple templates of same kind is not supported for this template"
+    return f"{unsupported}: duplicate template kind: {kind}"
+
+
+def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    names = [template.kind for template in templates]
+    for template in templates:
+        if names.count(template.kind) == 1:
+            continue
+        kind = kinds(template.api_version, template.kind)
+        if kind is not None and not _supports_multiple(kind):
+            return CheckProblem("RemediationTemplateInvalid", duplicate_kind(template.kind))
+    return None
+
+
+def _supports_multiple(kind: TemplateKind) -> bool:
+    return not kind.unreadable and all(template.supports_multiple for template in kind.templates.values())

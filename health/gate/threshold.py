@@ -1,0 +1,110 @@
+"""The threshold of a NodeHealthCheck: how many targets must be healthy before anything is done.
+
+Rounding is the reference's (semantics 2.2, decisions 4, 5 and 44): with T targets, minHealthy p% asks for
+ceil(p*T/100) healthy ones, maxUnhealthy p% for T - ceil(p*T/100); remediation is allowed at the threshold.
+An integer above T allows always. A string of digits is the number.
+"""
+
+import re
+from typing import Annotated, Self
+
+from pydantic import PlainValidator
+
+from objects.frozen import Frozen
+
+PATTERN = r"^((100|[0-9]{1,2})%|[0-9]+)$"
+LARGEST = 2**31 - 1
+"""The largest number that is not a string: Kubernetes keeps those in 32 bits."""
+
+_MOST_DIGITS = 18
+"""Python reads no number of more than 4300 digits, and the schema lets any through."""
+
+
+class IntOrPercent(Frozen):
+    """A number of targets, or a share of them in percent."""
+
+    value: int
+    is_percent: bool = False
+
+    @classmethod
+    def parse(cls, raw: object) -> Self:
+        """Read what a check spells as 3, "3" or "40%".
+
+        Raises:
+            ValueError: it is none of these, negative, above LARGEST, or above 100 percent.
+
+        """
+        if isinstance(raw, bool) or not isinstance(raw, int | str):
+            raise ValueError("must be a whole number or a percentage such as 40%")  # noqa: TRY004  pydantic wants ValueError
+        if isinstance(raw, int):
+            return cls(value=cls._in_range(raw))
+        if not re.fullmatch(PATTERN, raw):
+            raise ValueError("must be a whole number or a percentage from 0% to 100%")
+        return cls(value=_number(raw.removesuffix("%")), is_percent=raw.endswith("%"))
+
+    @staticmethod
+    def _in_range(number: int) -> int:
+        if number < 0:
+            raise ValueError("must not be negative")
+        if number > LARGEST:
+            raise ValueError("must fit into 32 bits")
+        return number
+
+    def of(self, total: int) -> int:
+        """The number of targets out of `total`; a share is rounded up."""
+        return -(-self.value * total // 100) if self.is_percent else self.value
+
+    def floor_of(self, total: int) -> int:
+        """The number of targets out of `total`; a share is rounded down."""
+        return self.value * total // 100 if self.is_percent else self.value
+
+    def __str__(self) -> str:
+        return f"{self.value}%" if self.is_percent else str(self.value)
+
+
+def _number(digits: str) -> int:
+    """The number; of one with more digits than anything is counted in, one as large: all is below it."""
+    significant = digits.lstrip("0") or "0"
+    return int(significant) if len(significant) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+
+Amount = Annotated[IntOrPercent, PlainValidator(IntOrPercent.parse)]
+
+
+class Allowance(Frozen):
+    """Whether a threshold allows remediation, with the numbers that decided."""
+
+    allowed: bool
+    total: int
+    healthy: int
+    required: int
+    """How many must be healthy; less than none where more may be unhealthy than there are."""
+
+    @property
+    def words(self) -> str:
+        """The decision with its numbers, for people."""
+        unhealthy, most = self.total - self.healthy, self.total - self.required
+        verb = "allowed" if self.allowed else "held"
+        limit = f"at most {most} allowed" if most >= 0 else f"at least {self.required} healthy required"
+        return f"{verb}: {unhealthy} of {self.total} unhealthy, {limit}"
+
+
+class Threshold(Frozen):
+    """Exactly one of the two amounts is set."""
+
+    min_healthy: IntOrPercent | None = None
+    max_unhealthy: IntOrPercent | None = None
+
+    def required(self, total: int) -> int:
+        """How many of `total` targets must be healthy."""
+        if self.min_healthy is not None:
+            return self.min_healthy.of(total)
+        if self.max_unhealthy is not None:
+            return max(0, total - self.max_unhealthy.of(total))
+        # Fail closed: a threshold that says nothing allows nothing but remediation of nobody.
+        return total
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """Whether remediation is allowed while `healthy` of `total` targets are healthy."""
+        required = self.required(total)
+        return Allowance(allowed=healthy >= required, total=total, healthy=healthy, required=required)

@@ -1,0 +1,200 @@
+"""Is the cluster being upgraded? What the signals of upgrades say, and the configuration of its nodes.
+
+Rule (semantics 2.1/10, decisions 36 to 38): an object whose condition has the status of a signal holds new
+remediations; so does a condition that is Unknown, an object that is unreadable, and where a signal is always
+given one that is missing. A kind that is not served signals nothing. At the end, the clocks of unhealthy
+targets restart. Beside that a check is held while the machine config operator changes the configuration of
+one of its expired targets.
+
+UpgradeSignal: which condition of which objects says that the cluster is being upgraded (decision 38).
+
+Written `apiVersion/kind/condition=status`, as in `config.openshift.io/v1/ClusterVersion/Progressing=True`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field
+
+from health.model.node import NodeCondition
+from health.model.observation import Hold, HoldReason
+from health.model.target import Target
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
+from objects.timestamps import stamp
+
+_FORM = re.compile(
+    r"(?P<api_version>(?:[a-z0-9][-a-z0-9.]*/)?v[a-z0-9]*)"
+    r"/(?P<kind>[A-Z][A-Za-z0-9]*)"
+    r"/(?P<condition>[A-Za-z0-9][-A-Za-z0-9_./]*)"
+    r"=(?P<status>True|False|Unknown)"
+)
+
+
+@dataclass(frozen=True)
+class UpgradeSignal:
+    """While the condition of an object has this status, the cluster is being upgraded."""
+
+    api_version: str
+    kind: str
+    condition: str
+    status: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The signal that is written so.
+
+        Raises:
+            ValueError: the text has another form.
+
+        """
+        found = _FORM.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is not apiVersion/kind/condition=status")
+        return cls(**found.groupdict())
+
+    @property
+    def is_always_given(self) -> bool:
+        """Whether there is an object with the condition wherever the kind is served.
+
+        OpenShift is never without one, so its absence says nothing (decision 36). Others may set the
+        condition at the first upgrade only.
+        """
+        return self.api_version.partition("/")[0] == "config.openshift.io" and self.kind == "ClusterVersion"
+
+    def __str__(self) -> str:
+        return f"{self.api_version}/{self.kind}/{self.condition}={self.status}"
+
+
+CLUSTER_VERSION = UpgradeSignal("config.openshift.io/v1", "ClusterVersion", "Progressing", "True")
+"""The upgrades of OpenShift."""
+
+
+UNKNOWN_ASK_AGAIN_SECONDS = 60.0
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class Conditions(FrozenObject):
+    """A part of a status with conditions."""
+
+    conditions: tuple[NodeCondition, ...] = ()
+
+
+class SignallingStatus(Conditions):
+    """The part of the status of an object that we read."""
+
+    v1beta2: Conditions = Field(default=Conditions(), alias="v1beta2")
+    """Where Cluster API's v1beta1 has the conditions that came later, RollingOut among them."""
+
+
+class SignallingObject(FrozenObject):
+    """An object, of whatever kind, whose conditions may tell of an upgrade."""
+
+    metadata: ObjectMetadata
+    status: SignallingStatus = SignallingStatus()
+
+    def condition(self, type_: str) -> NodeCondition | None:
+        """Its condition of a type."""
+        found = (*self.status.conditions, *self.status.v1beta2.conditions)
+        return next((one for one in found if one.type == type_), None)
+
+
+class UpgradePhase(StrEnum):
+    """Where the cluster stands."""
+
+    NEVER = "Never"
+    """Nothing here tells of upgrades."""
+    UNKNOWN = "Unknown"
+    UNDER_WAY = "UnderWay"
+    OVER = "Over"
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What is known of upgrades of the cluster."""
+
+    phase: UpgradePhase = UpgradePhase.NEVER
+    since: datetime | None = None
+    """The latest transition of the condition, while under way or over."""
+    why_unknown: str = ""
+    sign: str = ""
+    """What says that it is under way."""
+
+    @property
+    def ended(self) -> datetime | None:
+        """When the last one ended: clocks of targets count from there at the earliest."""
+        return self.since if self.phase is UpgradePhase.OVER else None
+
+
+NEVER_UPGRADED = Upgrade()
+_GRAVITY = (UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, UpgradePhase.UNDER_WAY)
+
+
+def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
+    """What all signals say together: the gravest, and of several such the latest."""
+    return max(of_signals, key=_rank, default=NEVER_UPGRADED)
+
+
+def _rank(known: Upgrade) -> tuple[int, datetime, str]:
+    return _GRAVITY.index(known.phase), known.since or _LONG_AGO, known.sign or known.why_unknown
+
+
+def upgrade(
+    signal: UpgradeSignal, found: Sequence[SignallingObject], *, unreadable: Iterable[str] = ()
+) -> Upgrade:
+    """What the objects say where their kind is served; `unreadable`: what is wrong with others."""
+    unknown = [_unknown(f"a {signal.kind} cannot be read: {problem}") for problem in unreadable]
+    if signal.is_always_given and not found and not unknown:
+        unknown = [_unknown(f"there is no {signal.kind}")]
+    return gravest([*unknown, *(_upgrade(signal, one) for one in found)])
+
+
+def _upgrade(signal: UpgradeSignal, found: SignallingObject) -> Upgrade:
+    condition = found.condition(signal.condition)
+    name = "/".join(part for part in (signal.kind, found.metadata.namespace, found.metadata.name) if part)
+    if condition is None and not signal.is_always_given:
+        return NEVER_UPGRADED
+    if condition is not None and condition.status == signal.status:
+        sign = f"{name}: {signal.condition}={signal.status}"
+        return Upgrade(UpgradePhase.UNDER_WAY, condition.last_transition_time, sign=sign)
+    if condition is None or condition.status not in ("True", "False"):
+        return _unknown(f"{name} does not say whether {signal.condition} is {signal.status}")
+    return Upgrade(UpgradePhase.OVER, condition.last_transition_time)
+
+
+def _unknown(why: str) -> Upgrade:
+    return Upgrade(UpgradePhase.UNKNOWN, why_unknown=why)
+
+
+def upgrade_hold(known: Upgrade, reconfigured: Sequence[Target]) -> Hold | None:
+    """Why a check is held, whose expired targets with another configuration to come are `reconfigured`."""
+    match known.phase:
+        case UpgradePhase.NEVER:
+            return None
+        case UpgradePhase.UNKNOWN:
+            message = f"nobody can say whether the cluster is being upgraded: {known.why_unknown}"
+            return Hold(
+                reason=HoldReason.UPGRADE_UNKNOWN,
+                message=message,
+                ask_again_seconds=UNKNOWN_ASK_AGAIN_SECONDS,
+            )
+        case UpgradePhase.UNDER_WAY:
+            since = f" since {stamp(known.since)}" if known.since else ""
+            message = f"the cluster is being upgraded{since}, says {known.sign}"
+            return Hold(reason=HoldReason.UPGRADING, message=message)
+        case UpgradePhase.OVER:
+            return _reconfiguration_hold(reconfigured)
+
+
+def _reconfiguration_hold(targets: Sequence[Target]) -> Hold | None:
+    if not targets:
+        return None
+    first = min(targets, key=lambda target: target.metadata.name)
+    others = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
+    wanted = first.configuration_to_come
+    message = f"the configuration of {first.metadata.name}{others} is being changed to {wanted}"
+    return Hold(reason=HoldReason.UPGRADING, message=message)

@@ -1,6 +1,0 @@
-"""The kinds of health check that Paramedic knows. A new kind is a folder of its own and a name here."""
-
-from health.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.openshift.kind import MACHINE_HEALTH_CHECK
-
-CHECK_KINDS = {kind.kind: kind for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)}

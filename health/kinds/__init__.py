@@ -1,0 +1,1 @@
+"""The kinds of health check: a folder each, and the registry."""

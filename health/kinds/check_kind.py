@@ -1,0 +1,43 @@
+"""CheckKind: what one kind of health check is to everything that handles all kinds alike."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from health.gate.back_off import LostRequest
+from health.gate.check_sight import CheckSight
+from health.gate.health_check import HealthCheck
+from health.model.announcement import Announcement
+from health.model.references import CheckReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+
+
+@dataclass(frozen=True)
+class CheckKind:
+    """Where the API server serves a kind of check, and how to read one."""
+
+    kind: str
+    api_version: str
+    plural: str
+    is_namespaced: bool
+    target_kind: str
+    parse: Callable[[Mapping[str, Any]], HealthCheck]
+    """Raises InvalidCheckError."""
+    status_patch: Callable[[CheckSight, Mapping[str, Any], datetime], dict[str, Any]]
+    """The merge patch that makes a stored status true; empty if it is."""
+    announcements: Callable[[CheckSight | None, CheckSight, Mapping[str, Any], datetime], list[Announcement]]
+    """What became so between two sights, given the stored status."""
+    request_lost: Callable[[LostRequest], Announcement]
+    """What is told where somebody deleted the request of a target; without a subject it is of the target."""
+    component: str
+    """Who the Events are from."""
+    owner_of: Callable[[RemediationRequest], CheckReference | None]
+    """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
+    is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
+    """Whether the reference made a request for that individual where it does not write down the check."""
+
+    @property
+    def resource_name(self) -> str:
+        """How people name the kind, as kubectl does: `nodehealthchecks.remediation.medik8s.io`."""
+        return f"{self.plural}.{self.api_version.partition('/')[0]}"

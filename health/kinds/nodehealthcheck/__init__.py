@@ -1,0 +1,1 @@
+"""NodeHealthCheck of remediation.medik8s.io."""

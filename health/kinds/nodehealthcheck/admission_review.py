@@ -1,0 +1,134 @@
+"""What is wrong with a NodeHealthCheck that is created, edited or deleted (semantics 1.1, webhook).
+
+All that is wrong is told at once, in the reference's words where it has some. What needs the cluster is asked
+beforehand: `doubtful_kinds` says what, `Facts` is the answer.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from health.gate.health_check import problem_of
+from health.gate.template_validity import duplicate_kind
+from health.kinds.nodehealthcheck.spec import Refused, Spec
+from health.model.references import TemplateReference
+from health.model.stored_status import entries
+
+SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})
+FROZEN_FIELDS = {
+    "selector": "selector",
+    "remediationTemplate": "remediation template",
+    "escalatingRemediations": "escalating remediations",
+}
+"""What may not change during a remediation, and what the reference calls it."""
+
+RawCheck = Mapping[str, Any]
+TemplateKind = tuple[str, str]
+"""apiVersion and kind."""
+
+
+class Operation(StrEnum):
+    """What somebody wants to do with a check."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the cluster says."""
+
+    single_template_kinds: frozenset[TemplateKind] = frozenset()
+    """Of the doubtful kinds, those whose templates may be used by one step only."""
+    control_plane_topology: str | None = None
+    """Of an OpenShift cluster; None elsewhere."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One operation on a check; `old` is {} where it is created, `new` where it is deleted."""
+
+    operation: Operation
+    new: RawCheck
+    old: RawCheck
+
+
+def doubtful_kinds(check: RawCheck) -> frozenset[TemplateKind]:
+    """The kinds of templates that more than one step of an escalation uses."""
+    templates = templates_of_steps(check)
+    names = [template.kind for template in templates]
+    return frozenset((one.api_version, one.kind) for one in templates if names.count(one.kind) > 1)
+
+
+def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
+    """The templates of the steps of an escalation; none of a check that is refused anyway."""
+    try:
+        spec = Spec.model_validate(_spec(check))
+    except ValidationError:
+        return ()
+    return tuple(step.remediation_template.reference for step in spec.escalating_remediations)
+
+
+def refusals(change: Change, facts: Facts) -> tuple[str, ...]:
+    """Why a change is refused; empty if it is taken."""
+    match change.operation:
+        case Operation.DELETE:
+            return tuple(_deletion_problems(change.old))
+        case Operation.UPDATE:
+            return (*_problems(change.new, facts), *_edit_problems(change))
+        case Operation.CREATE:
+            return tuple(_problems(change.new, facts))
+
+
+def _problems(check: RawCheck, facts: Facts) -> Iterator[str]:
+    yield from _spec_problems(check)
+    twice = {kind for _, kind in doubtful_kinds(check) & facts.single_template_kinds}
+    yield from map(duplicate_kind, sorted(twice))
+    if facts.control_plane_topology not in SUPPORTED_TOPOLOGIES | {None}:
+        yield "Unsupported control plane topology"
+
+
+def _spec_problems(check: RawCheck) -> Iterator[str]:
+    try:
+        Spec.model_validate(_spec(check))
+    except ValidationError as error:
+        for details in error.errors():
+            yield from _in_words(details)
+
+
+def _in_words(details: ErrorDetails) -> tuple[str, ...]:
+    cause = details.get("ctx", {}).get("error")
+    if isinstance(cause, Refused):
+        return cause.problems
+    problem = problem_of({**details, "loc": ("spec", *details["loc"])})
+    return (problem.problem if details["loc"][:1] == ("selector",) else str(problem),)
+
+
+def _edit_problems(change: Change) -> Iterator[str]:
+    if not _is_remediating(change.old):
+        return
+    new, old = _spec(change.new), _spec(change.old)
+    for field, name in FROZEN_FIELDS.items():
+        if (new.get(field) or None) != (old.get(field) or None):
+            yield f"{name} update prohibited due to running remediation"
+
+
+def _deletion_problems(check: RawCheck) -> Iterator[str]:
+    if _is_remediating(check):
+        yield "deletion prohibited due to running remediation"
+
+
+def _is_remediating(check: RawCheck) -> bool:
+    status = check.get("status")
+    nodes = entries(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
+    return any(node.get("remediations") for node in nodes)
+
+
+def _spec(check: RawCheck) -> RawCheck:
+    spec = check.get("spec")
+    return spec if isinstance(spec, Mapping) else {}

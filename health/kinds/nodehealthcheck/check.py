@@ -1,0 +1,154 @@
+"""NodeHealthCheck of remediation.medik8s.io: its parser, and its answers as a kind of check.
+
+What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from health.gate.health_check import problem_of
+from health.gate.surroundings import CheckProblem, Surroundings
+from health.gate.template_validity import TemplateKinds, template_problem
+from health.gate.threshold import Allowance, Threshold
+from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
+from health.kinds.nodehealthcheck.spec import Spec
+from health.model.node import Node
+from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference, Step, TemplateReference
+from health.model.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
+
+KIND = "NodeHealthCheck"
+API_VERSION = "remediation.medik8s.io/v1alpha1"
+
+
+class NodeHealthCheck(FrozenObject):
+    """One NodeHealthCheck; satisfies HealthCheckOf[Node]."""
+
+    metadata: ObjectMetadata
+    spec: Spec
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Self:
+        """The check that the API server's object says.
+
+        Raises:
+            InvalidCheckError: it does not parse; names the first bad field and its value.
+
+        """
+        try:
+            return cls.model_validate(raw)
+        except ValidationError as error:
+            raise problem_of(error.errors()[0]) from error
+
+    @property
+    def reference(self) -> CheckReference:
+        """Its name."""
+        return CheckReference(kind=KIND, name=self.metadata.name)
+
+    @property
+    def generation(self) -> int:
+        """The generation of its spec."""
+        return self.metadata.generation
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The one step of a classic remediation, or the escalation in its order."""
+        if self.spec.remediation_template is not None:
+            return (Step(template=self.spec.remediation_template.reference),)
+        return tuple(
+            Step(
+                template=step.remediation_template.reference,
+                timeout_seconds=step.timeout.total_seconds(),
+            )
+            for step in sorted(self.spec.escalating_remediations, key=lambda step: step.order)
+        )
+
+    @property
+    def hold(self) -> Hold | None:
+        """Pause requests."""
+        if self.spec.pause_requests:
+            return Hold(
+                reason=HoldReason.PAUSED,
+                message=f"paused by request: {', '.join(self.spec.pause_requests)}",
+            )
+        return None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Pause requests stop new requests alone."""
+        return False
+
+    @property
+    def healthy_delay(self) -> timedelta:
+        """spec.healthyDelay; none is zero."""
+        return self.spec.healthy_delay or timedelta()
+
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        """spec.stormCooldownDuration."""
+        return self.spec.storm_cooldown_duration
+
+    @property
+    def rules(self) -> tuple[UnhealthyCondition, ...]:
+        """Its unhealthy conditions."""
+        return tuple(
+            UnhealthyCondition(condition.type, condition.status, condition.duration)
+            for condition in self.spec.unhealthy_conditions
+        )
+
+    def selects(self, node: Node) -> bool:
+        """Whether `node` is one of its targets."""
+        return self.spec.selector.selects(node.metadata.labels)
+
+    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
+        """MachineHealthChecks that conflict, else the first template that cannot be used."""
+        return conflict(around.machine_health_checks) or template_problem(self._templates_as_listed, kinds)
+
+    @property
+    def counts_requests(self) -> bool:
+        """A node whose request still exists is not healthy yet (semantics 2.2)."""
+        return True
+
+    def is_fit(self, node: Node, around: Surroundings) -> bool:
+        """Whether no condition matches."""
+        return not self.is_unhealthy(node, around)
+
+    def steps_for(self, node: Node) -> tuple[Step, ...]:  # noqa: ARG002  the same for every node
+        """Its steps."""
+        return self.steps
+
+    def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all
+        """Nothing but requests."""
+        return ""
+
+    @property
+    def _templates_as_listed(self) -> tuple[TemplateReference, ...]:
+        if self.spec.remediation_template is not None:
+            return (self.spec.remediation_template.reference,)
+        return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
+
+    def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
+        """Whether a condition matches, expired or not."""
+        is_left = is_left_to_others(node, around.machine_health_checks)
+        return has_match(node, self.rules) and not is_left
+
+    def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
+        """What it says of `node` at `now`."""
+        if is_left_to_others(node, around.machine_health_checks):
+            return HEALTHY
+        return verdict(node, self.rules, now, around.blind_until)
+
+    def still_states(self, fact: Fact, node: Node) -> bool:
+        """Whether `node` still has that condition since then, and the check still calls it unhealthy."""
+        is_listed = any((rule.type, rule.status) == (fact.condition, fact.status) for rule in self.rules)
+        return is_listed and any(fact_of(condition, node) == fact for condition in node.status.conditions)
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """What its threshold says of these numbers."""
+        threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
+        return threshold.allowance(total=total, healthy=healthy)

@@ -1,0 +1,66 @@
+"""The condition Disabled of a NodeHealthCheck, and the reason in words (semantics 1.3).
+
+Whether MachineHealthChecks of OpenShift get in the way of NodeHealthChecks (semantics 2.1/4).
+
+The single one for the condition Terminating does not: Nodes that have a condition of that type, whatever its
+status, are left to it. Any other disables every NodeHealthCheck.
+"""
+
+from dataclasses import dataclass
+
+from health.gate.check_sight import CheckSight
+from health.gate.health_check import InvalidCheckError
+from health.gate.machine_health_checks import TERMINATING, MachineHealthChecks
+from health.gate.surroundings import CheckProblem
+from health.model.node import Node
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """Whether the check is disabled, and why."""
+
+    is_disabled: bool
+    reason: str
+    message: str
+
+    @property
+    def announcement(self) -> str:
+        """What the Event of its beginning says (semantics 1.5)."""
+        if self.reason == CONFLICT.reason:
+            return self.message
+        return f"Disabling NHC. Reason: {self.reason}, Message: {self.message}"
+
+
+ENABLED = Disabled(
+    is_disabled=False,
+    reason="NodeHealthCheckEnabled",
+    message="No issues found, NodeHealthCheck is enabled.",
+)
+
+
+def disabled(sight: CheckSight) -> Disabled:
+    """What keeps a check as a whole from working, if anything does."""
+    if isinstance(sight.check, InvalidCheckError):
+        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(sight.check))
+    problem = sight.around.problem
+    if problem is not None:
+        return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
+    return ENABLED
+
+
+CONFLICT = CheckProblem(
+    reason="ConflictingMachineHealthCheckDetected",
+    message="Custom MachineHealthCheck(s) detected, disabling NodeHealthCheck to avoid conflicts",
+)
+
+
+def conflict(found: MachineHealthChecks) -> CheckProblem | None:
+    """What disables every NodeHealthCheck."""
+    return CONFLICT if found is MachineHealthChecks.OTHERS else None
+
+
+def is_left_to_others(node: Node, found: MachineHealthChecks) -> bool:
+    """Whether `node` counts as healthy because a MachineHealthCheck looks after it."""
+    if found is not MachineHealthChecks.TERMINATING_ONLY:
+        return False
+    return any(condition.type == TERMINATING for condition in node.status.conditions)

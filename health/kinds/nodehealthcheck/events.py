@@ -1,0 +1,176 @@
+"""Events of a NodeHealthCheck: what became so between two sights, once per transition (decision 15).
+
+Texts are the reference's (semantics 1.5). Each note has a seed that is the same whenever the same transition
+is told again, for instance after a restart; so the API server refuses the second one. A Node that fails, and
+was seen not to, is told even if a failure of that seed was: its label came back, say. While the check holds
+all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its targets none
+(decision 6).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from health.gate.admission import Question, common_hold
+from health.gate.check_sight import CheckSight
+from health.gate.health_check import InvalidCheckError
+from health.gate.storm import storm_hold
+from health.kinds.nodehealthcheck.disabled import disabled
+from health.kinds.nodehealthcheck.status import stored_condition
+from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
+from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
+from health.model.announcement import Announcement, Severity
+from health.model.observation import HoldReason
+from health.model.stored_status import word
+
+PREFIX = "[remediation] "
+
+
+def announcements(
+    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
+) -> list[Announcement]:
+    """What to tell; `before` is None at the start, `stored` is the status before this one."""
+    switched = _switched(after, stored)
+    if isinstance(after.check, InvalidCheckError):
+        # Nothing is seen of its targets and requests, which is not to say that they are gone.
+        return [*switched]
+    if before is not None and isinstance(before.check, InvalidCheckError):
+        before = None
+    return [
+        *switched,
+        *_stopped(before, after),
+        *_upgrading(before, after),
+        *_paused(before, after),
+        *_blocked(before, after),
+        *_storm(before, after, stored, now),
+        *_detected(before, after, now),
+        *_of_targets(before, after, now),
+        *_of_requests(before, after, now),
+    ]
+
+
+def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announcement]:
+    why = disabled(after)
+    before = stored_condition(stored, "Disabled")
+    if before.get("status") == str(why.is_disabled) and (
+        not why.is_disabled or before.get("reason") == why.reason
+    ):
+        return
+    since = word(before, "lastTransitionTime")
+    if why.is_disabled:
+        yield _note(after, Severity.WARNING, "Disabled", why.announcement, why.announcement, since)
+        return
+    yield _note(after, Severity.NORMAL, "Enabled", why.message, since)
+
+
+def _stopped(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    stop = after.around.stop
+    if stop is not None and not (before and before.around.stop):
+        message = f"Postponing potential remediations: {stop.words}"
+        yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
+
+
+def _upgrading(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    hold = after.around.upgrade
+    known = before.around.upgrade if before else None
+    if hold is None or (known is not None and known.reason is hold.reason):
+        return
+    if hold.reason is HoldReason.UPGRADING:
+        message = "Postponing potential remediations because of ongoing cluster upgrade"
+        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, hold.message)
+        return
+    message = f"Postponing potential remediations: {hold.message}"
+    yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
+
+
+def _paused(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    if _is_paused(after) and not (before and _is_paused(before)):
+        message = "Postponing potential remediations because of pause requests"
+        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
+
+
+def _is_paused(sight: CheckSight) -> bool:
+    hold = getattr(sight.check, "hold", None)
+    return hold is not None and hold.reason is HoldReason.PAUSED
+
+
+def _generation(sight: CheckSight) -> str:
+    return str(getattr(sight.check, "generation", ""))
+
+
+def _blocked(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+    allowance = after.allowance
+    if allowance is None or not after.is_blocked or (before and before.is_blocked):
+        return
+    message = (
+        "Skipped remediation because the number of healthy nodes selected by the selector is "
+        f"{allowance.healthy} and should equal or exceed {allowance.required}"
+    )
+    facts = [target.verdict.fact for target in after.expired if target.verdict.fact is not None]
+    latest = max(facts, key=lambda fact: (fact.since, str(fact)))
+    yield _note(after, Severity.WARNING, "RemediationSkipped", message, "threshold", str(latest))
+
+
+def _storm(
+    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
+) -> Iterator[Announcement]:
+    for one in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
+        yield _note(after, one.severity, one.reason, one.message, one.seed)
+    if after.storm is not None and after.is_held_by_storm and not (before and before.is_held_by_storm):
+        message = "Storm recovery active: skipping creation of new remediations"
+        yield _note(
+            after, Severity.WARNING, "RemediationSkipped", message, "storm", f"{after.storm.cooldown_turned}"
+        )
+
+
+def _holds_all(sight: CheckSight, now: datetime) -> bool:
+    if sight.allowance is None or isinstance(sight.check, InvalidCheckError):
+        return True
+    storm = storm_hold(sight.storm, sight.check.storm_cooldown, now)
+    question = Question(
+        check_hold=sight.check.hold, allowance=sight.allowance, storm=storm, around=sight.around
+    )
+    return common_hold(question) is not None
+
+
+def _detected(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    if _holds_all(after, now):
+        return
+    known = {} if before is None or _holds_all(before, now) else {t.name: t for t in before.expired}
+    for target in after.expired:
+        fact = target.verdict.fact
+        if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
+            continue
+        if any(request.is_unsigned or request.created < fact.since for request in target.requests):
+            continue  # the reference told of it, or it failed again under a request for an earlier failure
+        message = (
+            f'Node matches unhealthy condition. Node "{target.name}", '
+            f'condition type "{fact.condition}", condition status "{fact.status}"'
+        )
+        note = _note(after, Severity.NORMAL, "DetectedUnhealthy", message, target.uid, str(fact))
+        is_new = before is not None and before.fact(target.name) is None
+        yield replace(note, again=now.isoformat() if is_new else "")
+
+
+def _of_targets(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    if _holds_all(after, now) or isinstance(after.check, InvalidCheckError):
+        return
+    known = {} if before is None or _holds_all(before, now) else before.targets
+    for target in after.expired:
+        for one in target_notes(after.check, known.get(target.name), target):
+            yield _note(after, one.severity, one.reason, one.message, *one.seed)
+
+
+def _of_requests(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+    for one in request_notes(before, after, now):
+        yield _note(after, one.severity, one.reason, one.message, one.uid)
+
+
+def _note(sight: CheckSight, severity: Severity, reason: str, message: str, *seed: str) -> Announcement:
+    return Announcement(
+        seed="\n".join((sight.uid, reason, *seed)),
+        severity=severity,
+        reason=reason,
+        message=f"{PREFIX}{message}",
+    )

@@ -1,0 +1,50 @@
+"""NodeHealthCheck as one of the kinds of health check.
+
+A request belongs to the check that owns it (semantics 2.4/4, decision 39). What is told of a request that
+somebody deleted has reason and words of a Node that waits without such a loss.
+"""
+
+from health.gate.back_off import LostRequest
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.check import API_VERSION, KIND, NodeHealthCheck
+from health.kinds.nodehealthcheck.events import PREFIX, announcements
+from health.kinds.nodehealthcheck.status import status_patch
+from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
+from health.model.announcement import Announcement, Severity, Subject
+from health.model.references import CheckReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+
+
+def request_lost(lost: LostRequest) -> Announcement:
+    """That its Node waits."""
+    check, node = lost.incident.check, lost.incident.target.name
+    message = f"{PREFIX}{skipped_because_of(lost.words, node)}"
+    subject = Subject(API_VERSION, KIND, check.namespace, check.name, lost.check_uid)
+    return Announcement(lost.seed, Severity.WARNING, SKIPPED, message, subject=subject)
+
+
+def owner_of(request: RemediationRequest) -> CheckReference | None:
+    """The check that owns it; None if none does."""
+    name = request.owner(KIND, API_VERSION)
+    return CheckReference(kind=KIND, name=name) if name else None
+
+
+def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001  as CheckKind
+    """Never: the reference makes its check an owner of each request."""
+    return False
+
+
+NODE_HEALTH_CHECK = CheckKind(
+    kind=KIND,
+    api_version=API_VERSION,
+    plural="nodehealthchecks",
+    is_namespaced=False,
+    target_kind="Node",
+    parse=NodeHealthCheck.parse,
+    status_patch=status_patch,
+    announcements=announcements,
+    request_lost=request_lost,
+    component="NodeHealthCheck",
+    owner_of=owner_of,
+    is_unsigned_for=is_unsigned_for,
+)

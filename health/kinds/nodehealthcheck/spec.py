@@ -1,0 +1,147 @@
+"""The spec of a NodeHealthCheck: its fields, their defaults, and what is refused.
+
+It accepts what the schema in deploy/crds accepts, and refuses the rest; the texts are those of the
+reference's webhook where it has one (semantics 1.1). An object stored before the schema had these rules is
+refused here in the same words.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Self
+
+from pydantic import (
+    StrictInt,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from health.gate.health_check import SaysItsValueError
+from health.gate.selector import LabelSelector
+from health.gate.template_field import Template, Text
+from health.gate.threshold import Amount
+from objects.durations import Duration, SignedDuration
+from objects.frozen import FrozenObject
+
+SHORTEST_STEP = timedelta(minutes=1)
+MACHINE_DELETION = "MachineDeletionRemediationTemplate"
+
+
+class Refused(SaysItsValueError):
+    """Something is refused in the reference's words, which name field and value by themselves."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+class Condition(FrozenObject):
+    """One entry of spec.unhealthyConditions."""
+
+    type: Text
+    status: Text
+    duration: Duration
+
+
+class Escalation(FrozenObject):
+    """One entry of spec.escalatingRemediations."""
+
+    remediation_template: Template
+    order: StrictInt
+    timeout: Duration
+
+    @field_validator("timeout", mode="wrap")
+    @classmethod
+    def _not_too_short(cls, text: object, parse: ValidatorFunctionWrapHandler) -> timedelta:
+        timeout: timedelta = parse(text)
+        if timeout < SHORTEST_STEP:
+            problem = "EscalatingRemediation Timeout must be at least one minute"
+            raise Refused(f"{problem}: found timeout {text}")
+        return timeout
+
+
+_DEFAULT_CONDITIONS = tuple(
+    Condition.model_validate({"type": "Ready", "status": status, "duration": "300s"})
+    for status in ("False", "Unknown")
+)
+
+
+class Spec(FrozenObject):
+    """spec of a NodeHealthCheck."""
+
+    selector: LabelSelector = LabelSelector()
+    unhealthy_conditions: tuple[Condition, ...] = _DEFAULT_CONDITIONS
+    min_healthy: Amount | None = None
+    max_unhealthy: Amount | None = None
+    storm_cooldown_duration: Duration | None = None
+    remediation_template: Template | None = None
+    escalating_remediations: tuple[Escalation, ...] = ()
+    pause_requests: tuple[str, ...] = ()
+    healthy_delay: SignedDuration | None = None
+
+    @field_validator("min_healthy", "max_unhealthy", mode="before")
+    @classmethod
+    def _not_negative(cls, raw: object, info: ValidationInfo) -> object:
+        if isinstance(raw, int) and raw < 0:
+            raise Refused(f"{to_camel(info.field_name or '')} must not be negative: {raw}")
+        return raw
+
+    @field_validator("unhealthy_conditions")
+    @classmethod
+    def _conditions_are_a_map(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        _refuse_twice([(condition.type, condition.status) for condition in conditions], "Duplicate value")
+        return conditions
+
+    @field_validator("escalating_remediations")
+    @classmethod
+    def _orders_are_unique(cls, steps: tuple[Escalation, ...]) -> tuple[Escalation, ...]:
+        problem = "EscalatingRemediation Order must be unique: found duplicate order"
+        _refuse_twice([step.order for step in steps], problem)
+        return steps
+
+    @model_validator(mode="after")
+    def _fields_fit_together(self) -> Self:
+        problems = (self._threshold_problem(), self._selector_problem(), self._template_problem())
+        found = [problem for problem in problems if problem]
+        if found:
+            raise Refused(*found)
+        return self
+
+    def _threshold_problem(self) -> str:
+        if self.min_healthy is not None and self.max_unhealthy is not None:
+            return "minHealthy and maxUnhealthy cannot be specified at the same time"
+        if self.min_healthy is None and self.max_unhealthy is None:
+            return "one of minHealthy and maxUnhealthy should be specified"
+        problem = f"maxUnhealthy can't be used with {MACHINE_DELETION}"
+        if self.max_unhealthy is None:
+            return ""
+        if self.remediation_template is not None and _deletes_machines(self.remediation_template):
+            return problem
+        if any(_deletes_machines(step.remediation_template) for step in self.escalating_remediations):
+            return f"{problem} escalating remediation"
+        return ""
+
+    def _selector_problem(self) -> str:
+        return "Selector is mandatory" if self.selector.is_empty else ""
+
+    def _template_problem(self) -> str:
+        if self.remediation_template is None and not self.escalating_remediations:
+            return "Either RemediationTemplate or at least one EscalatingRemediations must be set"
+        if self.remediation_template is not None and self.escalating_remediations:
+            return "RemediationTemplate and EscalatingRemediations usage is mutual exclusive"
+        return ""
+
+
+def _deletes_machines(template: Template) -> bool:
+    """Whether a remediation deletes the Machine under the Node."""
+    return template.kind.lower() == MACHINE_DELETION.lower()
+
+
+def _refuse_twice(keys: Sequence[object], problem: str) -> None:
+    seen: set[object] = set()
+    for key in keys:
+        if key in seen:
+            raise Refused(f"{problem} {key}")
+        seen.add(key)

@@ -1,0 +1,141 @@
+"""Status of a NodeHealthCheck (semantics 1.2 to 1.4), as a pure function of what is seen.
+
+Numbers are true in every phase (decision 17). Two sights that publish the same give the same status but for
+lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.kinds.nodehealthcheck.disabled import Disabled, disabled
+from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.model.request_sight import RequestSight
+from health.model.stored_status import condition, entries, word
+from health.model.verdict import Health
+from health.runbook.escalation import Plan, is_classic
+from objects.timestamps import stamp
+
+Status = Mapping[str, Any]
+
+MOST_NAMES = 5
+_LAST_UPDATE = "lastUpdateTime"
+_COUNT = "unhealthyNodeCount"
+
+
+def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+    """The merge patch that makes `stored` true; empty if it is."""
+    wanted = _status(sight, stored, now)
+    # inFlightRemediations is the reference's old field, which it clears too.
+    gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
+    patch = {key: value for key, value in wanted.items() if stored.get(key) != value}
+    patch |= dict.fromkeys(gone if sight.allowance is not None else ())
+    # The count follows from the other numbers. The reference's CRD drops it: missing alone is no reason to
+    # write, or it would be written for ever.
+    return patch | {_LAST_UPDATE: stamp(now)} if patch.keys() - {_COUNT} else {}
+
+
+def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+    why = disabled(sight)
+    conditions = [_condition(why, stored, now), *storm_conditions(sight.storm)]
+    if isinstance(sight.check, InvalidCheckError) or sight.allowance is None:
+        # Nobody can say what its numbers are: the old ones stay.
+        return {"conditions": conditions, **_phase(why, (), (), is_classic=True)}
+    published = [target for _, target in sorted(sight.targets.items()) if target.is_published]
+    remediating = any(target.requests for target in published)
+    paused = sight.check.spec.pause_requests if isinstance(sight.check, NodeHealthCheck) else ()
+    return {
+        "observedNodes": sight.allowance.total,
+        "healthyNodes": sight.allowance.healthy,
+        _COUNT: sight.allowance.total - sight.allowance.healthy,
+        "conditions": conditions,
+        **(
+            {"unhealthyNodes": [_node(sight.check, target, stored, now) for target in published]}
+            if published
+            else {}
+        ),
+        **_phase(why, paused, published if remediating else (), is_classic=is_classic(sight.check)),
+    }
+
+
+def _phase(
+    why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSight], *, is_classic: bool
+) -> dict[str, str]:
+    """The first rule that fits wins (semantics 1.4)."""
+    if why.is_disabled:
+        return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
+    if paused:
+        return {"phase": "Paused", "reason": f"NHC is paused: {','.join(paused)}"}
+    if remediating:
+        words = f"NHC is remediating {len(remediating)} nodes"
+        return {"phase": "Remediating", "reason": words + (_failed(remediating) if is_classic else "")}
+    return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
+
+
+def _failed(targets: Sequence[TargetSight]) -> str:
+    """Which remediators gave up on which nodes (decision 22); a few of them are enough to look closer."""
+    names = [t.name for t in targets if any(one.succeeded is False for one in t.requests)]
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"; failed so far: {', '.join(names[:MOST_NAMES])}{more}"
+
+
+def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
+    status = "True" if why.is_disabled else "False"
+    before = stored_condition(stored, "Disabled")
+    since = word(before, "lastTransitionTime") if before.get("status") == status else ""
+    return {
+        "type": "Disabled",
+        "status": status,
+        "reason": why.reason,
+        "message": why.message,
+        "lastTransitionTime": since or stamp(now),
+    }
+
+
+def _node(check: HealthCheck, target: TargetSight, stored: Status, now: datetime) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": target.name}
+    if target.requests:
+        plan = Plan(check.steps)
+        entry["remediations"] = [_remediation(one, plan.timed_out_at(one, now)) for one in target.requests]
+    # A target that is gone, or of another check by now, has a uid no more, and recovers no more.
+    if target.verdict.health is Health.HEALTHY and target.uid:
+        entry["conditionsHealthyTimestamp"] = _healthy_since(target.name, stored) or stamp(now)
+        if check.healthy_delay > timedelta() and any(one.healthy_since for one in target.requests):
+            entry["healthyDelayed"] = True
+    return entry
+
+
+def _remediation(request: RequestSight, timed_out: datetime | None) -> dict[str, Any]:
+    reference = request.reference
+    resource = {
+        "apiVersion": reference.api_version,
+        "kind": reference.kind,
+        "namespace": reference.namespace,
+        "name": reference.name,
+        "uid": reference.uid,
+    }
+    entry: dict[str, Any] = {
+        "resource": {key: value for key, value in resource.items() if value},
+        "started": stamp(request.created),
+    }
+    if timed_out is not None:
+        entry["timedOut"] = stamp(timed_out)
+    if reference.template:
+        entry["templateName"] = reference.template
+    return entry
+
+
+def _healthy_since(name: str, stored: Status) -> str:
+    """What is stored already: a later look must not move it."""
+    nodes = (one for one in entries(stored, "unhealthyNodes") if word(one, "name") == name)
+    return next((word(one, "conditionsHealthyTimestamp") for one in nodes), "")
+
+
+def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
+    """The condition of that type in a stored status, empty if there is none."""
+    return condition(stored, type_)

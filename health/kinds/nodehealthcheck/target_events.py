@@ -1,0 +1,158 @@
+"""Events of a NodeHealthCheck about one Node: why it is skipped, and what became of its requests.
+
+Texts are the reference's (semantics 1.5) where it has one; each is told once for each failure of the Node
+(decision 15), whether the detector sees what holds it or its latest act found that. What holds the check as a
+whole is told of the check alone.
+
+Events of a NodeHealthCheck about its requests: that one was made, and that one was deleted.
+
+Who made one tells of it: one that names no incident was told by the reference (decision 39). The reference
+tells of the deletions that it orders itself, when a Node has recovered or is no target any more (semantics
+1.5). No request says who deleted it. So one that goes while its Node was unhealthy all the time is told in
+words that are true whoever did it: somebody else, or we after an order.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.health_check import HealthCheck
+from health.model.announcement import Severity
+from health.model.observation import HoldReason
+from health.model.request_sight import RequestSight
+from health.runbook.escalation import is_classic
+
+SKIPPED = "RemediationSkipped"
+_SKIPPED: Mapping[str, str] = {
+    HoldReason.EXCLUDED: "Remediation skipped on node {name}: node has Exclude from Remediation label",
+    HoldReason.CONTROL_PLANE: (
+        "Skipping remediation of {name} for preventing control plane / etcd quorum loss, "
+        "going to retry in a minute"
+    ),
+    HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken: {why}",
+    # The reference says nothing of a request that is another's, or that.
+    HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
+}
+
+
+@dataclass(frozen=True)
+class TargetNote:
+    """What to tell of a Node; equal seeds are one Event."""
+
+    severity: Severity
+    reason: str
+    message: str
+    seed: tuple[str, ...]
+
+
+def skipped_because_of(back_off: object, node: str) -> str:
+    """That a Node waits for its next remediation; the reference has no back-off (decision 14)."""
+    return f"Skipped remediation of node: {node}, because of {back_off}"
+
+
+def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    """What became so of a Node that is unhealthy, or was just now."""
+    yield from _skipped(before, after)
+    yield from _backed_off(before, after)
+    yield from _mislabelled(before, after)
+    yield from _exhausted(check.reference.name, before, after)
+    if is_classic(check):
+        yield from _failed(before, after)
+
+
+def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    hold = after.held_by(_SKIPPED)
+    known = before.held_by(_SKIPPED) if before is not None else None
+    if hold is None or (known is not None and known.reason == hold.reason):
+        return
+    message = _SKIPPED[hold.reason].format(name=after.name, why=hold.message)
+    yield _note(after, SKIPPED, message, hold.reason)
+
+
+def _backed_off(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    back_off = after.new_back_off(before)
+    if back_off is not None:
+        seed = (HoldReason.BACK_OFF, str(after.earlier_attempts))
+        yield _note(after, SKIPPED, skipped_because_of(back_off, after.name), *seed)
+
+
+def _mislabelled(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    if not after.has_empty_exclusion or (before is not None and before.has_empty_exclusion):
+        return
+    message = (
+        f"Node {after.name} has exclude-from-remediation label with empty value, label will be ignored. "
+        "Set value to 'true' to exclude node from remediation"
+    )
+    yield _note(after, "InvalidNodeLabel", message)
+
+
+def _exhausted(check: str, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    if not after.is_exhausted or (before is not None and before.is_exhausted):
+        return
+    message = (
+        "Remediation timed out, and no template left to try. "
+        f"didn't find a template to use for NHC {check} and node {after.name}"
+    )
+    yield _note(after, "NoTemplateLeft", message, after.requests[-1].uid)
+
+
+def _failed(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+    """What the reference does not tell: a remediator that gave up (decision 22)."""
+    known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
+    for request in after.requests:
+        if request.succeeded is False and request.uid not in known:
+            kind, name = request.reference.kind, request.reference.name
+            message = f"Remediation of node {after.name} failed: {kind} {name} reports Succeeded=False"
+            yield _note(after, "RemediationFailed", message, request.uid)
+
+
+def _note(target: TargetSight, reason: str, message: str, *seed: str) -> TargetNote:
+    return TargetNote(Severity.WARNING, reason, message, (target.uid, str(target.verdict.fact), *seed))
+
+
+_YOUNG = timedelta(minutes=10)
+"""A request that is seen for the first time is told only if it is so recent that it may be untold."""
+
+
+@dataclass(frozen=True)
+class RequestNote:
+    """One Event; `uid` is that of the request, and one request has one Event of each reason."""
+
+    severity: Severity
+    reason: str
+    message: str
+    uid: str
+
+
+def request_notes(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[RequestNote]:
+    """What to tell; at the start (`before` is None) the requests that are there may be untold."""
+    for target in after.targets.values() if before is None else ():
+        for request in target.requests:
+            yield from _created(target.name, request, now)
+    for change in after.request_changes:
+        if change.made is not None:
+            yield from _created(change.target, change.made, now)
+        if change.deleted is not None:
+            stayed_unhealthy = _stayed_unhealthy(change.target, before, after)
+            yield _deleted(change.target, change.deleted, is_interrupted=stayed_unhealthy)
+
+
+def _created(target: str, request: RequestSight, now: datetime) -> Iterator[RequestNote]:
+    if not request.is_unsigned and now - request.created <= _YOUNG:
+        message = f"Created remediation object for node {target}"
+        yield RequestNote(Severity.NORMAL, "RemediationCreated", message, request.uid)
+
+
+def _deleted(target: str, request: RequestSight, *, is_interrupted: bool) -> RequestNote:
+    what = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
+    if is_interrupted:
+        message = f"Node {target} is still unhealthy, but its {what} was deleted"
+        return RequestNote(Severity.WARNING, "RemediationInterrupted", message, request.uid)
+    return RequestNote(Severity.NORMAL, "RemediationRemoved", f"Deleted {what}", request.uid)
+
+
+def _stayed_unhealthy(target: str, before: CheckSight | None, after: CheckSight) -> bool:
+    """Whether the same condition lasted all the time: one that fails anew may have recovered in between."""
+    fact = after.fact(target)
+    return before is not None and fact is not None and fact == before.fact(target)

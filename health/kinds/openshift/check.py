@@ -1,0 +1,173 @@
+"""MachineHealthCheck of machine.openshift.io: its parser, and its answers as a kind of check.
+
+What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from health.gate.health_check import problem_of
+from health.gate.surroundings import CheckProblem, Surroundings
+from health.gate.template_validity import TemplateKinds, request_refusal, unusable
+from health.gate.threshold import Allowance
+from health.kinds.openshift.machine import MachineTarget
+from health.kinds.openshift.spec import PausedInvalidCheckError, Spec, allowance, pause_hold
+from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
+from health.model.observation import Hold
+from health.model.references import Action, CheckReference, Step, TemplateReference
+from health.model.verdict import Fact, UnhealthyCondition, Verdict
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
+
+KIND = "MachineHealthCheck"
+API_VERSION = "machine.openshift.io/v1beta1"
+STRATEGY = "machine.openshift.io/remediation-strategy"
+EXTERNAL_BAREMETAL = "external-baremetal"
+NOT_CREATED = "RemediationRequestCreationFailed"
+"""What the reference tells of a request, with External before it; of a template it is unusable()."""
+_DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
+
+
+class MachineHealthCheck(FrozenObject):
+    """One MachineHealthCheck; satisfies HealthCheckOf[MachineTarget]."""
+
+    metadata: ObjectMetadata
+    spec: Spec = Spec()
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Self:
+        """The check that the API server's object says.
+
+        Raises:
+            InvalidCheckError: it does not parse; names the first bad field and its value.
+
+        """
+        try:
+            return cls.model_validate(raw)
+        except ValidationError as error:
+            problem = problem_of(error.errors()[0])
+            if not _is_paused(raw.get("metadata")):
+                raise problem from error
+            raise PausedInvalidCheckError(problem.field, problem.value, problem.problem) from error
+
+    @property
+    def reference(self) -> CheckReference:
+        """Its name."""
+        return CheckReference(kind=KIND, namespace=self.metadata.namespace, name=self.metadata.name)
+
+    @property
+    def generation(self) -> int:
+        """The generation of its spec; annotations, which pause it and set its strategy, do not move it."""
+        return self.metadata.generation
+
+    @property
+    def template(self) -> TemplateReference | None:
+        """The template of its requests, which is where the check is, whatever namespace it names (A.1)."""
+        if self.spec.remediation_template is None:
+            return None
+        named = self.spec.remediation_template.reference
+        return named.model_copy(update={"namespace": self.metadata.namespace})
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The one request, if it has a template."""
+        return () if self.template is None else (Step(template=self.template),)
+
+    @property
+    def counts_requests(self) -> bool:
+        """A Machine whose Node is healthy again counts as healthy while its request goes (A.2.4)."""
+        return False
+
+    @property
+    def hold(self) -> Hold | None:
+        """The annotation that pauses it."""
+        return pause_hold(self.metadata.annotations)
+
+    @property
+    def is_frozen(self) -> bool:
+        """A pause stops everything."""
+        return self.hold is not None
+
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        """It knows no storms."""
+        return None
+
+    @property
+    def healthy_delay(self) -> timedelta:
+        """None: requests of a healthy Machine are deleted at once (A.2.6)."""
+        return timedelta()
+
+    @property
+    def rules(self) -> Rules:
+        """What it calls unhealthy."""
+        conditions = tuple(
+            UnhealthyCondition(condition.type, condition.status, condition.timeout)
+            for condition in self.spec.unhealthy_conditions
+        )
+        return Rules(conditions, self.spec.node_startup_timeout)
+
+    def selects(self, target: MachineTarget) -> bool:
+        """Whether `target`, of its namespace, is one of its targets; without a selector all are (A.1)."""
+        return self.spec.selector.selects(target.metadata.labels)
+
+    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
+        """Why its template leads to no request; other checks are in nobody's way here."""
+        if self.template is None:
+            return None
+        refusal = request_refusal(self.template, kinds)
+        return unusable(self.template, kinds) or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
+
+    def is_fit(self, target: MachineTarget, around: Surroundings) -> bool:
+        """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (A.2.4)."""
+        if target.node is None or target.machine.is_going or target.machine.is_marked:
+            return False
+        return not self.is_unhealthy(target, around)
+
+    def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:
+        """The request, the mark or the deletion; none where nobody would make a new Machine (A.2.5)."""
+        if self.template is not None:
+            return self.steps
+        if self._marks(target):
+            return (_MARK,)
+        return () if target.machine.controller is None else (_DELETE,)
+
+    def _marks(self, target: MachineTarget) -> bool:
+        strategy = self.metadata.annotations.get(STRATEGY)
+        return strategy == EXTERNAL_BAREMETAL and not target.machine.has_failed
+
+    def under_way(self, target: MachineTarget) -> str:
+        """That it is being deleted, or is marked already, where that is what would be done to it."""
+        steps = self.steps_for(target)
+        if steps == (_DELETE,) and target.machine.is_going:
+            return f"{target.metadata.name} is being deleted"
+        if steps == (_MARK,) and target.machine.is_marked:
+            return f"{target.metadata.name} is marked for external remediation"
+        return ""
+
+    def is_unhealthy(self, target: MachineTarget, around: Surroundings) -> bool:  # noqa: ARG002
+        """Whether a row of `unhealthy` fits, expired or not."""
+        return bool(facts(target, self.rules))
+
+    def verdict(self, target: MachineTarget, now: datetime, around: Surroundings) -> Verdict:
+        """What it says of `target` at `now`."""
+        return verdict(target, self.rules, now, around.blind_until)
+
+    def still_states(self, fact: Fact, target: MachineTarget) -> bool:
+        """Whether that very fact is still among what makes `target` unhealthy."""
+        return still_states(fact, target, self.rules)
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """What its threshold says of these numbers."""
+        return allowance(self.spec.max_unhealthy, total=total, healthy=healthy)
+
+
+def _is_paused(metadata: object) -> bool:
+    """Whether a check that cannot be read is paused; metadata that cannot be read says nothing of it."""
+    try:
+        return pause_hold(ObjectMetadata.model_validate(metadata).annotations) is not None
+    except ValidationError:
+        return False

@@ -1,0 +1,98 @@
+"""The conditions of a MachineHealthCheck that are ours (A.1, decision 27), as they ought to be now.
+
+- `RemediationAllowed`: what the threshold says. Of a check that cannot be read it is False as well, with the
+  severity Error, the reason InvalidSpec, and field and value: nothing is remediated, and this is where people
+  and alerts look for why. The reference has no condition for it.
+- `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
+- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created: its
+  kind is not there, or the API server refused the latest one for a Machine that is unhealthy.
+
+What the API server refused is told by incidents. A detector that has just begun to lead keeps what is stored
+until all of those were heard that may tell so: a restart turns nothing True.
+
+A condition that is True says nothing else. The reference sets the last two to False, and loses them; the
+reasons are its own, but for a template that is there and cannot be used, which it tells nobody.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from health.gate.check_sight import CheckSight
+from health.gate.health_check import InvalidCheckError
+from health.gate.surroundings import CheckProblem
+from health.gate.threshold import Allowance, IntOrPercent
+from health.kinds.openshift.check import NOT_CREATED, MachineHealthCheck
+
+REMEDIATION_ALLOWED = "RemediationAllowed"
+TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
+REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
+TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
+INVALID_SPEC = "InvalidSpec"
+
+SAID = ("status", "severity", "reason", "message")
+"""What a condition says, beside its type."""
+
+Condition = dict[str, str]
+"""Without lastTransitionTime."""
+
+
+def conditions(sight: CheckSight, known_request: Mapping[str, Any]) -> Iterator[Condition]:
+    """All that are ours; `known_request` is what is stored of the last of them, empty if nothing is."""
+    if isinstance(sight.check, InvalidCheckError):
+        yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(sight.check))
+        return
+    if not isinstance(sight.check, MachineHealthCheck) or sight.allowance is None:
+        return
+    yield _remediation_allowed(sight.allowance, sight.check.spec.max_unhealthy)
+    if sight.check.template is not None:
+        yield _template_available(sight.around.problem)
+        yield _request_available(sight, known_request)
+
+
+def numbers(decided: Allowance, most: IntOrPercent) -> str:
+    """What decided, as the reference tells it."""
+    unhealthy = decided.total - decided.healthy
+    return f"(total: {decided.total}, unhealthy: {unhealthy}, maxUnhealthy: {most})"
+
+
+def _remediation_allowed(decided: Allowance, most: IntOrPercent) -> Condition:
+    if decided.allowed:
+        return _true(REMEDIATION_ALLOWED)
+    message = (
+        "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "
+        f"{numbers(decided, most)}"
+    )
+    return _false(REMEDIATION_ALLOWED, "Warning", TOO_MANY_UNHEALTHY, message)
+
+
+def _template_available(problem: CheckProblem | None) -> Condition:
+    if problem is None or problem.reason == NOT_CREATED:
+        return _true(TEMPLATE_AVAILABLE)
+    return _false(TEMPLATE_AVAILABLE, "Error", f"External{problem.reason}", problem.message)
+
+
+def _request_available(sight: CheckSight, known: Mapping[str, Any]) -> Condition:
+    error = _request_error(sight)
+    if error:
+        return _false(REQUEST_AVAILABLE, "Error", f"External{NOT_CREATED}", error)
+    may_be_untold = any(not target.is_heard and not target.requests for target in sight.expired)
+    if may_be_untold and known.get("status") == "False":
+        return {key: known[key] for key in ("type", *SAID) if known.get(key)}
+    return _true(REQUEST_AVAILABLE)
+
+
+def _request_error(sight: CheckSight) -> str:
+    """Why no request can be created, or one was not; of several the first by the name of the Machine."""
+    problem = sight.around.problem
+    if problem is not None and problem.reason == NOT_CREATED:
+        return problem.message
+    errors = (target.request_error for _, target in sorted(sight.targets.items()))
+    return next((error for error in errors if error), "")
+
+
+def _true(type_: str) -> Condition:
+    return {"type": type_, "status": "True"}
+
+
+def _false(type_: str, severity: str, reason: str, message: str) -> Condition:
+    return {"type": type_, "status": "False", "severity": severity, "reason": reason, "message": message}

@@ -1,0 +1,70 @@
+"""Status of a MachineHealthCheck (A.1), as a pure function of what is seen.
+
+Of a paused check nothing is written. Of one that cannot be read no number is left of those that were true
+once, and nothing is allowed.
+Conditions that are not ours stay as they are, where they are. A condition's lastTransitionTime moves when
+anything else in it does, as the reference has it, so an unchanged status is never written.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from health.gate.check_sight import CheckSight
+from health.gate.health_check import InvalidCheckError
+from health.kinds.openshift.conditions import (
+    REMEDIATION_ALLOWED,
+    REQUEST_AVAILABLE,
+    SAID,
+    TEMPLATE_AVAILABLE,
+    Condition,
+    conditions,
+)
+from health.kinds.openshift.spec import is_paused, remediations_allowed
+from health.model.stored_status import condition, entries, word
+from objects.timestamps import stamp
+
+Status = Mapping[str, Any]
+
+_OURS = frozenset({REMEDIATION_ALLOWED, TEMPLATE_AVAILABLE, REQUEST_AVAILABLE})
+
+
+def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+    """The merge patch that makes `stored` true; empty if it is."""
+    if is_paused(sight):
+        return {}
+    wanted = {**_numbers(sight, stored), "conditions": _conditions(sight, stored, now)}
+    return {key: value for key, value in wanted.items() if stored.get(key) != value}
+
+
+def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
+    """The condition of that type in a stored status, empty if there is none."""
+    return condition(stored, type_)
+
+
+def _numbers(sight: CheckSight, stored: Status) -> dict[str, int | None]:
+    """The numbers as a merge patch has them: None takes one out."""
+    if sight.allowance is None:
+        allowed = 0 if "remediationsAllowed" in stored else None
+        return {"expectedMachines": None, "currentHealthy": None, "remediationsAllowed": allowed}
+    return {
+        "expectedMachines": sight.allowance.total,
+        "currentHealthy": sight.allowance.healthy,
+        # Zero too: a merge patch that leaves it out would leave an older number.
+        "remediationsAllowed": remediations_allowed(sight.allowance),
+    }
+
+
+def _conditions(sight: CheckSight, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
+    ours = {one["type"]: one for one in conditions(sight, stored_condition(stored, REQUEST_AVAILABLE))}
+    # Of a check that cannot be read nobody knows whether it still has a template.
+    gone = set() if isinstance(sight.check, InvalidCheckError) else _OURS - set(ours)
+    kept = [one for one in entries(stored, "conditions") if word(one, "type") not in gone]
+    updated = [_updated(ours.pop(word(one, "type"), None), one, now) for one in kept]
+    return [*updated, *({**one, "lastTransitionTime": stamp(now)} for one in ours.values())]
+
+
+def _updated(wanted: Condition | None, stored: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
+    if wanted is None or all(wanted.get(key, "") == (stored.get(key) or "") for key in SAID):
+        return stored
+    return {**wanted, "lastTransitionTime": stamp(now)}

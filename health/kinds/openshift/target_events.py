@@ -1,0 +1,141 @@
+"""Events of a MachineHealthCheck about one Machine (A.1), once for each time that it fails.
+
+`DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
+what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. One
+that waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
+
+Words that several Events of a MachineHealthCheck share (A.1).
+
+Events about a Machine that was deleted or marked, or could not be, or that waits for back-off.
+
+Texts are the reference's (A.1) where it has one.
+
+The seed names the incident and its run: an attempt that is made again tells nothing twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from health.gate.back_off import LostRequest
+from health.gate.check_sight import TargetSight
+from health.kinds.openshift.machine import MachineTarget
+from health.model.announcement import Announcement, Severity
+from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference
+from health.model.remediation_request import Attempt
+
+_TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
+
+
+@dataclass(frozen=True)
+class MachineNote:
+    """What to tell of a Machine, always as Normal."""
+
+    reason: str
+    message: str
+    action: str
+    seed: str = ""
+    """Tells apart what may become so several times during one failure."""
+
+
+def machine_notes(
+    check: CheckReference, before: TargetSight | None, after: TargetSight
+) -> Iterator[MachineNote]:
+    """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
+    path = path_of(check, after.name, after.node_name)
+    if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
+        message = f"Machine {path} has unhealthy node {after.node_name}"
+        yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
+    if _is_skipped(after) and not (before and _is_skipped(before)):
+        message = f"Machine {path} has no controller owner, skipping remediation"
+        yield MachineNote("SkippedNoController", message, REMEDIATE)
+    for hold, seed in _restrictions(before, after):
+        yield MachineNote(RESTRICTED, restricted(path, hold), REMEDIATE, seed)
+
+
+def _restrictions(before: TargetSight | None, after: TargetSight) -> Iterator[tuple[Hold, str]]:
+    """What begins to hold this Machine alone, and which of several times it is."""
+    back_off = after.new_back_off(before)
+    if back_off is not None:
+        yield back_off, f"back-off {after.earlier_attempts}"
+    taken, known = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
+    if taken is not None and (known is None or known.reason is not taken.reason):
+        yield taken, taken.reason
+
+
+def _have_one_fact(before: TargetSight, after: TargetSight) -> bool:
+    return before.verdict.fact is not None and before.verdict.fact.same_as(after.verdict.fact)
+
+
+def _is_known(target: TargetSight) -> bool:
+    """Whether the reference told of it already, and made a request."""
+    return any(request.is_unsigned for request in target.requests)
+
+
+def _has_timer(target: TargetSight) -> bool:
+    """Whether a timer runs, or ran out."""
+    fact, deadline = target.verdict.fact, target.verdict.deadline
+    return fact is not None and deadline is not None and deadline > fact.since
+
+
+def _is_skipped(target: TargetSight) -> bool:
+    return target.hold is not None and target.hold.reason is HoldReason.NO_CONTROLLER
+
+
+REMEDIATE = "Remediate"
+"""What an Event about a remediation says was being done."""
+RESTRICTED = "RemediationRestricted"
+
+
+def path_of(check: CheckReference, machine: str, node: str) -> str:
+    """How the reference names a Machine: by its namespace, its check, and its node, there or not."""
+    return f"{check.namespace}/{check.name}/{machine}/{node}"
+
+
+def restricted(path: str, why: object) -> str:
+    """That one Machine is held; the reference tells that of a whole check only (decisions 13 and 14)."""
+    return f"Machine {path} remediation restricted: {why}"
+
+
+def deleted(attempt: Attempt, target: MachineTarget) -> Announcement:
+    """That its deletion was asked for."""
+    words = f"Machine {_named(attempt, target)} has been remediated by requesting to delete Machine object"
+    return _told(attempt, Severity.NORMAL, "MachineDeleted", words)
+
+
+def deletion_failed(attempt: Attempt, target: MachineTarget, why: str) -> Announcement:
+    """That the API server refused to delete it."""
+    words = f"Machine {_named(attempt, target)} remediation failed: unable to delete Machine object: {why}"
+    return _told(attempt, Severity.WARNING, "MachineDeletionFailed", words)
+
+
+def marked(attempt: Attempt, target: MachineTarget) -> Announcement:
+    """That it was marked for external remediation."""
+    words = _requesting(attempt, target)
+    return _told(attempt, Severity.NORMAL, "ExternalAnnotationAdded", words)
+
+
+def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Announcement:
+    """That the API server refused to mark it."""
+    words = f"{_requesting(attempt, target)} failed: {why}"
+    return _told(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
+
+
+def request_lost(lost: LostRequest) -> Announcement:
+    """That it waits, since somebody deleted its request."""
+    path = path_of(lost.incident.check, lost.incident.target.name, lost.node_name)
+    message = restricted(path, lost.words)
+    return Announcement(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)
+
+
+def _requesting(attempt: Attempt, target: MachineTarget) -> str:
+    return f"Requesting external remediation of node associated with machine {_named(attempt, target)}"
+
+
+def _named(attempt: Attempt, target: MachineTarget) -> str:
+    return path_of(attempt.incident.check, target.metadata.name, target.node_name)
+
+
+def _told(attempt: Attempt, severity: Severity, reason: str, message: str) -> Announcement:
+    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
+    return Announcement(seed, severity, reason, message, action=REMEDIATE)

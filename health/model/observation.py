@@ -1,0 +1,176 @@
+"""Observation: what the detector answers an incident: the target, the check, and "may I?", at one moment.
+
+These values travel through Temporal, so they are flat: no unions, seconds as numbers, a default for each
+field that comes later.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from pydantic import model_validator
+
+from health.model.foreign_answer import OTHER_VERSION, understood
+from health.model.references import Action, Step
+from health.model.request_sight import RequestSight
+from health.model.verdict import Fact
+from objects.frozen import Frozen, OpenEnum
+
+
+class TargetState(StrEnum):
+    """What the target of an incident is."""
+
+    HEALTHY = "Healthy"
+    WAITING = "Waiting"
+    EXPIRED = "Expired"
+    GONE = "Gone"
+    """It was deleted, or another individual of the same name took its place."""
+    RELEASED = "Released"
+    """The check no longer selects it, or the check itself was deleted."""
+    UNKNOWN = "Unknown"
+    """The detector cannot tell; its hold says why."""
+
+
+ENDED = frozenset({TargetState.HEALTHY, TargetState.GONE, TargetState.RELEASED})
+"""States in which an incident has nothing to do any more but to clean up."""
+
+
+class HoldReason(StrEnum):
+    """Why an incident may not act now."""
+
+    STALE_SIGHT = "StaleSight"
+    CLOCK_SKEW = "ClockSkew"
+    """The detector's clock is off, or was set back: nothing that rests on time can be told."""
+    NOT_HANDLED = "NotHandled"
+    """Checks of its kind are left to somebody else, by a setting."""
+    INVALID_CHECK = "InvalidCheck"
+    INVALID_TARGET = "InvalidTarget"
+    REQUESTS_UNREAD = "RequestsUnread"
+    TEMPLATES_UNREAD = "TemplatesUnread"
+    SURROUNDINGS_UNREAD = "SurroundingsUnread"
+    """It is not known whether something holds every check."""
+    STOPPED = "Stopped"
+    """A person stopped everything in the whole cluster."""
+    DISABLED = "Disabled"
+    """What is around the check keeps it as a whole from working, as its condition Disabled says."""
+    UPGRADING = "Upgrading"
+    UPGRADE_UNKNOWN = "UpgradeUnknown"
+    PAUSED = "Paused"
+    EXCLUDED = "Excluded"
+    THRESHOLD = "Threshold"
+    STORM = "Storm"
+    NO_CONTROLLER = "NoController"
+    """Nobody would replace the target if it was deleted."""
+    TAKEN = "Taken"
+    """Somebody else holds the Lease of the target."""
+    TAKEN_BY_REQUEST = "TakenByRequest"
+    """Nobody else holds its Lease, but another's request for it is there."""
+    CONTROL_PLANE = "ControlPlane"
+    """Another control-plane node has the turn, or etcd can't spare this one."""
+    EARLIER_REQUEST = "EarlierRequest"
+    STALE_FACTS = "StaleFacts"
+    """What admitted an act was seen too long before it."""
+    NOT_TRUE = "NotTrue"
+    """The second look before an act found something else than what was admitted."""
+    TEMPLATE = "Template"
+    REFUSED = "Refused"
+    BACK_OFF = "BackOff"
+    FAILED = "Failed"
+    """An attempt to act broke off (nobody knows whether its request exists), or the making of an answer."""
+    OTHER_VERSION = OTHER_VERSION
+    """The answer says what this version does not know."""
+
+
+class Hold(Frozen):
+    """A "no" with its reason, and when to ask again at the latest (a change wakes the incident earlier)."""
+
+    reason: OpenEnum[HoldReason]
+    """One that this version does not know holds like any other."""
+    message: str
+    ask_again_seconds: float = 30 * 60
+    request_error: str = ""
+    """What was answered to the creation of a request, if that is what failed (decision 27)."""
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"
+
+
+FAILED_ASK_AGAIN_SECONDS = 5.0
+
+
+def failed(problem: str, told_wait: timedelta = timedelta()) -> Hold:
+    """After an attempt that broke off: ask anew, what admitted it is old by then; no earlier than told."""
+    message = f"the attempt to act failed: {problem}"
+    again = max(FAILED_ASK_AGAIN_SECONDS, told_wait.total_seconds())
+    return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=again)
+
+
+class Observation(Frozen):
+    """The answer to `observe`."""
+
+    state: TargetState
+    reason: str
+    remaining_seconds: float = 0
+    """While waiting: how long until the deadline."""
+    fact: Fact | None = None
+    hold: Hold | None = None
+    """Why nothing may be done now; None is an admission."""
+    steps: tuple[Step, ...] = ()
+    under_way: str = ""
+    """What was done to the target already, by whomever, whose end is to be awaited; "" if nothing was."""
+    is_marked: bool = False
+    """Whether the target is marked for another controller, awaited or not."""
+    requests: tuple[RequestSight, ...] = ()
+    """The requests in the cluster that belong to this incident, those being deleted included."""
+    lease_acquired_at: datetime | None = None
+    """Since when this check holds the Lease of the target; None where it does not, as far as is seen."""
+    healthy_delay_seconds: float = 0
+    """How long the requests of a healthy target are kept; negative: until a person confirms."""
+    is_replaced: bool = False
+    """Of a target that is gone: whether the check selects another individual of its name."""
+    is_fit: bool = True
+    """Whether a target that is not unhealthy counts as healthy, too."""
+    is_confirmed: bool = False
+    """Whether a person confirmed that the target is healthy."""
+    earlier_attempts: int = 0
+    """Remediations of this target in a row before this incident."""
+    back_off_limit_seconds: float = 0
+    """The longest wait between two remediations in a row; 0: none."""
+    generation: int = 0
+    """The generation of the check that was judged by."""
+    replaced_by: str = ""
+    """Kind and name of what makes another target when this one is deleted; "" if nothing does."""
+    templates: str = ""
+    """Stands for what the templates of its steps say now; another one is another attempt's chance."""
+    seen_at: datetime | None = None
+    """When the detector saw all this, by the API server's clock."""
+    answered_at: datetime | None = None
+    """When it was answered, by Temporal's clock."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
+        if not isinstance(answer, dict):
+            return answer
+        return understood(answer, TargetState, Action, otherwise=TargetState.UNKNOWN)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the incident may act now."""
+        return self.state is TargetState.EXPIRED and self.hold is None
+
+    @property
+    def is_unhealthy(self) -> bool:
+        """Whether the check says so, expired or not."""
+        return self.state in (TargetState.WAITING, TargetState.EXPIRED)
+
+    def is_outdated(self, now: datetime, fresh: timedelta) -> bool:
+        """Whether an admission or a running timer was told too long ago to go by it (decision 4).
+
+        A worker may be down between an answer and the task that reads it. What else was seen stays true
+        until a look says otherwise.
+        """
+        if self.answered_at is None:
+            return False
+        is_timed = self.is_admitted or self.state is TargetState.WAITING
+        return is_timed and now - self.answered_at >= fresh

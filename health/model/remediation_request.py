@@ -1,0 +1,254 @@
+"""Remediation requests: the objects that external remediators act on, one per target and step.
+
+What a request contains is fixed by the reference (semantics/nodehealthcheck.md 2.4/3), since remediators read
+it. Beyond that ours carry the incident that made them, so that nothing of ours is ever without an owner: the
+detector starts the incident of a request that has none.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from health.model.node import Node
+from health.model.references import IncidentReference, RequestReference, Step, TemplateReference
+from health.model.request_sight import RequestSight
+from health.model.stored_status import entries, word
+from objects.bounds import EARLIEST
+from objects.frozen import Frozen, FrozenObject
+from objects.metadata import ObjectMetadata, OwnerReference
+from objects.timestamps import as_time
+
+NODE_NAME = "remediation.medik8s.io/node-name"
+TEMPLATE_NAME = "remediation.medik8s.io/template-name"
+TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
+HEALTHY_DELAY = "remediation.medik8s.io/healthy-delay"
+GREW_OLD = "nodehealthcheck.medik8s.io/old-remediation-cr-flag"
+GREW_OLD_FLAG = "flagon"
+MULTIPLE_TEMPLATES = "remediation.medik8s.io/multiple-templates-support"
+CONTROL_PLANE_LABEL = "remediation.medik8s.io/isControlPlaneNode"
+PART_OF = {"app.kubernetes.io/part-of": "node-healthcheck-controller"}
+INCIDENT = "paramedic.dev/incident"
+TARGET_UID = "paramedic.dev/target-uid"
+ATTEMPT = "paramedic.dev/attempt"
+"""Which remediation of its target in a row it is; left out of the first one (decision 14)."""
+
+EVER = EARLIEST
+"""Longer ago than any delay."""
+
+_LONGEST_NAME = 253
+_HASH_LENGTH = 10
+
+
+class InvalidTemplateError(Exception):
+    """A remediation template cannot be used; the message is the reference's."""
+
+
+class RequestCondition(FrozenObject):
+    """One condition of a request's status."""
+
+    type: str
+    status: str
+
+
+def _readable(conditions: object) -> object:
+    """Those that are conditions: a request that its remediator spoils must not vanish from sight."""
+    if isinstance(conditions, tuple):
+        return conditions
+    found = entries({"conditions": conditions}, "conditions")
+    return [one for one in found if word(one, "type") and word(one, "status")]
+
+
+class RequestStatus(FrozenObject):
+    """The part of a request's status that we read; its schema is the remediator's, and may be loose."""
+
+    conditions: Annotated[tuple[RequestCondition, ...], BeforeValidator(_readable)] = ()
+
+
+def _object(status: object) -> object:
+    return status if isinstance(status, Mapping | RequestStatus) else {}
+
+
+class RemediationRequest(FrozenObject):
+    """A request as the cluster shows it."""
+
+    metadata: ObjectMetadata
+    status: Annotated[RequestStatus, BeforeValidator(_object)] = RequestStatus()
+
+    @property
+    def target_name(self) -> str:
+        """The Node or Machine it is for."""
+        return self.metadata.annotations.get(NODE_NAME) or self.metadata.name
+
+    @property
+    def target_uid(self) -> str:
+        """The individual it is for; "" where the reference made it and did not say."""
+        return self.metadata.annotations.get(TARGET_UID, "")
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether no incident of ours made it (decision 39)."""
+        return not self.metadata.annotations.get(INCIDENT)
+
+    @property
+    def attempt(self) -> int:
+        """Which remediation of its target in a row it is; 1 where nothing readable says so."""
+        found = re.fullmatch(r"[1-9][0-9]{0,8}", self.metadata.annotations.get(ATTEMPT, ""), re.ASCII)
+        return int(found[0]) if found else 1
+
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether only a finalizer keeps it."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_marked_as_old(self) -> bool:
+        """Whether the 48 h alert was raised for it (semantics 1.6)."""
+        return self.metadata.annotations.get(GREW_OLD) == GREW_OLD_FLAG
+
+    def owner(self, kind: str, api_version: str) -> str:
+        """The name of the check of that kind that owns it, "" if none does (semantics 2.4/4: not by uid)."""
+        return next(
+            (
+                o.name
+                for o in self.metadata.owner_references
+                if (o.kind, o.api_version) == (kind, api_version)
+            ),
+            "",
+        )
+
+    def reference(self, api_version: str, kind: str) -> RequestReference:
+        """A reference to it; items of a list do not say their kind themselves."""
+        return RequestReference(
+            api_version=api_version,
+            kind=kind,
+            namespace=self.metadata.namespace,
+            name=self.metadata.name,
+            uid=self.metadata.uid,
+            template=self.metadata.annotations.get(TEMPLATE_NAME, ""),
+        )
+
+    def sight(self, api_version: str, kind: str) -> RequestSight:
+        """What there is to know of it."""
+        annotations = self.metadata.annotations
+        return RequestSight(
+            reference=self.reference(api_version, kind),
+            created=self.metadata.creation_timestamp,
+            is_being_deleted=self.is_being_deleted,
+            succeeded=self._condition("Succeeded"),
+            is_node_deletion_expected=self._condition("PermanentNodeDeletionExpected") is True,
+            timed_out_at=as_time(annotations.get(TIMED_OUT)),
+            healthy_since=_healthy_since(annotations.get(HEALTHY_DELAY)),
+            is_flagged_as_old=self.is_marked_as_old,
+            is_of_control_plane=CONTROL_PLANE_LABEL in self.metadata.labels,
+            is_unsigned=self.is_unsigned,
+        )
+
+    def _condition(self, type_: str) -> bool | None:
+        status = next((c.status for c in self.status.conditions if c.type == type_), "")
+        return {"True": True, "False": False}.get(status)
+
+
+def _healthy_since(text: str | None) -> datetime | None:
+    """Since when the target is healthy; a stamp that cannot be read keeps nothing (semantics 2.6)."""
+    return None if text is None else as_time(text) or EVER
+
+
+class Attempt(Frozen):
+    """Which attempt a request is: the incident and the workflow run."""
+
+    incident: IncidentReference
+    run_id: str
+    number: int = 1
+    """Which remediation of the target in a row it is."""
+
+
+def request_name(attempt: Attempt, template: Mapping[str, Any]) -> str:
+    """The target's name, or with a hash behind it where the template allows several requests for one target.
+
+    Never generated by the server: an attempt that is made again must meet its own request. The template tells
+    the steps apart, and not their numbers, which an edit of the check gives to others.
+    """
+    if not is_one_of_several(template):
+        return attempt.incident.target.name
+    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{template['metadata']['name']}"
+    suffix = hashlib.sha256(seed.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{_prefix(attempt)}{suffix}"
+
+
+def _names(attempt: Attempt, template: Mapping[str, Any]) -> dict[str, str]:
+    """The name, and beside one with a hash what the reference has it generated from (semantics 2.4/3)."""
+    name = {"name": request_name(attempt, template)}
+    return name | {"generateName": _prefix(attempt)} if is_one_of_several(template) else name
+
+
+def _prefix(attempt: Attempt) -> str:
+    # A name that is cut must not end in what may not stand before a hyphen.
+    return f"{attempt.incident.target.name[: _LONGEST_NAME - _HASH_LENGTH - 1].rstrip('.-')}-"
+
+
+def is_one_of_several(template: Mapping[str, Any]) -> bool:
+    """Whether the template allows several requests for one target."""
+    return MULTIPLE_TEMPLATES in (template["metadata"].get("annotations") or {})
+
+
+def contents_of(spec: object) -> Mapping[str, Any] | None:
+    """spec.template.spec, by the `spec` of a template; {} if it has none, None without a spec.template."""
+    template = spec.get("template") if isinstance(spec, dict) else None
+    contents = template.get("spec", {}) if isinstance(template, dict) else None
+    return contents if isinstance(contents, dict) else None
+
+
+def without_contents(template: TemplateReference) -> str:
+    """What is wrong with a template that has no spec.template, in the reference's words."""
+    return f"invalid template {template.namespace}/{template.name}, didn't find spec.template.spec"
+
+
+def template_contents(template: Mapping[str, Any], step: Step) -> Mapping[str, Any]:
+    """spec.template.spec of a template object.
+
+    Raises:
+        InvalidTemplateError: it is not there.
+
+    """
+    contents = contents_of(template.get("spec"))
+    if contents is None:
+        raise InvalidTemplateError(without_contents(step.template))
+    return contents
+
+
+def new_request(  # noqa: PLR0913  each is one of the live objects that the contents are made from
+    attempt: Attempt,
+    step: Step,
+    *,
+    template: Mapping[str, Any],
+    check: OwnerReference,
+    machine: OwnerReference | None,
+    node: Node,
+) -> dict[str, Any]:
+    """The request of `attempt`, to be created."""
+    owners = [{**check.model_dump(by_alias=True), "controller": False}]
+    if machine is not None:
+        owners.append(machine.model_dump(by_alias=True))
+    metadata = {
+        **_names(attempt, template),
+        "namespace": step.template.namespace,
+        "labels": PART_OF | ({CONTROL_PLANE_LABEL: ""} if node.is_control_plane else {}),
+        "annotations": {
+            NODE_NAME: node.metadata.name,
+            TEMPLATE_NAME: step.template.name,
+            INCIDENT: attempt.incident.workflow_id,
+            TARGET_UID: node.metadata.uid,
+        }
+        | ({ATTEMPT: str(attempt.number)} if attempt.number > 1 else {}),
+        "ownerReferences": owners,
+    }
+    return {
+        "apiVersion": step.template.api_version,
+        "kind": step.template.request_kind,
+        "metadata": metadata,
+        "spec": template_contents(template, step),
+    }

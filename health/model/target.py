@@ -1,0 +1,107 @@
+"""Target: what a check watches, with all that verdicts are made from: a Node, or a Machine with its Node.
+
+Nothing outside the rules of one kind of check asks which of the two it is.
+"""
+
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from health.model.references import TargetReference
+
+
+class TargetPlace(NamedTuple):
+    """Where the targets of a check are: all of one kind in one namespace ("" for those without any)."""
+
+    kind: str
+    namespace: str
+
+    def named(self, name: str) -> "TargetName":
+        """The target of that name in it."""
+        return TargetName(self.kind, self.namespace, name)
+
+
+class TargetName(NamedTuple):
+    """A target, whatever individual has the name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, target: TargetReference) -> "TargetName":
+        """The name of `target`."""
+        return cls(target.kind, target.namespace, target.name)
+
+
+def owner_name(namespace: str, owner: str) -> TargetName:
+    """The name of what replaces targets in `namespace`, by `Target.replaced_by`."""
+    kind, _, name = owner.partition("/")
+    return TargetName(kind, namespace, name)
+
+
+class Identity(Protocol):
+    """What the metadata of every target says."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; "" for a Node."""
+
+    @property
+    def uid(self) -> str:
+        """The individual."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Its labels, which selectors go by."""
+
+    @property
+    def creation_timestamp(self) -> datetime:
+        """Since when it is there."""
+
+    @property
+    def deletion_timestamp(self) -> datetime | None:
+        """Since when only finalizers keep it."""
+
+
+class Target(Protocol):
+    """One target, as it was seen last."""
+
+    @property
+    def metadata(self) -> Identity:
+        """Who it is."""
+
+    @property
+    def node_name(self) -> str:
+        """The Node that it is or is linked to, there or not; "" while there is none."""
+
+    @property
+    def replaced_by(self) -> str:
+        """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
+
+    @property
+    def is_control_plane(self) -> bool:
+        """Whether it is, or bears, a node of the control plane."""
+
+    @property
+    def is_excluded(self) -> bool:
+        """Whether a person excluded it."""
+
+    @property
+    def has_empty_exclusion(self) -> bool:
+        """Whether somebody meant to exclude it, and did not say so."""
+
+    @property
+    def is_confirmed_healthy(self) -> bool:
+        """Whether a person marked it as healthy."""
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether another controller is asked, by a mark on it, to remediate it."""
+
+    @property
+    def configuration_to_come(self) -> str:
+        """To which configuration somebody is changing it, which makes it unhealthy for a while; "": none."""

@@ -1,0 +1,143 @@
+"""Verdict: what a check says of one target now: healthy, waiting until a deadline, or expired.
+
+Rule (semantics 2.1/9): a condition of the same type and status as one of the check's matches. It is expired
+strictly after its lastTransitionTime plus the duration; the first expired match in the check's order counts.
+Without one, the match with the earliest deadline runs a timer. A type that the target lacks never matches.
+After a time in which conditions told nothing (an upgrade), clocks restart from its end (decision 37).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from health.model.node import Node, NodeCondition
+from objects.durations import in_words
+from objects.frozen import Frozen
+from objects.timestamps import stamp
+
+
+class Health(StrEnum):
+    """The three verdicts."""
+
+    HEALTHY = "Healthy"
+    WAITING = "Waiting"
+    EXPIRED = "Expired"
+
+
+class Fact(Frozen):
+    """What a verdict rests on: one condition, since when. An act compares facts, never ages."""
+
+    condition: str
+    status: str
+    since: datetime
+    is_moving: bool = False
+    """Whether `since` may grow while all stays as it is: the time is that of something else."""
+
+    @property
+    def identity(self) -> str:
+        """What tells it from other facts of its target."""
+        return f"{self.condition} is {self.status}" if self.is_moving else str(self)
+
+    def same_as(self, other: "Fact | None") -> bool:
+        """Whether both say the same, however far a time moved that moves by itself."""
+        if other is None or (self.condition, self.status) != (other.condition, other.status):
+            return False
+        return self.since == other.since or self.is_moving or other.is_moving
+
+    def __str__(self) -> str:
+        return f"{self.condition} is {self.status} since {stamp(self.since)}"
+
+
+@dataclass(frozen=True)
+class UnhealthyCondition:
+    """A condition that makes a target unhealthy once it lasted for `duration`."""
+
+    type: str
+    status: str
+    duration: timedelta
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict with its reason; `fact` and `deadline` are there unless the target is healthy."""
+
+    health: Health
+    reason: str
+    fact: Fact | None = None
+    deadline: datetime | None = None
+
+    def failed(self, now: datetime) -> datetime:
+        """Since when the target is unhealthy."""
+        return self.fact.since if self.fact else now
+
+
+HEALTHY = Verdict(Health.HEALTHY, "no unhealthy condition")
+
+
+def fact_of(condition: NodeCondition, node: Node) -> Fact:
+    """The fact that `condition` states; without a transition time it is as old as its Node."""
+    since = condition.last_transition_time or node.metadata.creation_timestamp
+    return Fact(condition=condition.type, status=condition.status, since=since)
+
+
+def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
+    """Whether a condition of `node` matches one of `rules`, expired or not."""
+    return bool(matches(node, rules))
+
+
+def verdict(
+    node: Node, rules: Sequence[UnhealthyCondition], now: datetime, blind_until: datetime | None = None
+) -> Verdict:
+    """The verdict of `rules` on `node` at `now`; what was so before `blind_until` counts from then."""
+    return judged(matches(node, rules, blind_until), now)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A fact that a rule calls unhealthy, and for how long it may be so."""
+
+    fact: Fact
+    duration: timedelta
+    blind_until: datetime | None = None
+
+    @property
+    def began(self) -> datetime:
+        """Since when it counts."""
+        return max(self.fact.since, self.blind_until or self.fact.since)
+
+    @property
+    def words(self) -> str:
+        """The fact for people, and since when it counts where that is later."""
+        is_delayed = self.began != self.fact.since
+        return f"{self.fact}, counted since {stamp(self.began)}" if is_delayed else str(self.fact)
+
+    @property
+    def deadline(self) -> datetime:
+        """The last moment at which it is not expired."""
+        return self.began + self.duration
+
+
+def judged(found: Sequence[Match], now: datetime) -> Verdict:
+    """The verdict at `now` on a target of which all these are true, in the order of the rules."""
+    if not found:
+        return HEALTHY
+    for match in found:
+        if now > match.deadline:
+            reason = f"{match.words}, longer than {in_words(match.duration)}"
+            return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
+    match = min(found, key=lambda match: match.deadline)
+    reason = f"{match.words}, waiting for {in_words(match.duration)}"
+    return Verdict(Health.WAITING, reason, match.fact, match.deadline)
+
+
+def matches(
+    node: Node, rules: Sequence[UnhealthyCondition], blind_until: datetime | None = None
+) -> list[Match]:
+    """The matches in the order of the rules; a Node has at most one condition of a type."""
+    return [
+        Match(fact_of(condition, node), rule.duration, blind_until)
+        for rule in rules
+        for condition in node.status.conditions
+        if (condition.type, condition.status) == (rule.type, rule.status)
+    ]

@@ -1,1 +1,0 @@
-"""The rules of MachineHealthCheck of OpenShift alone (semantics/machinehealthcheck-openshift.md)."""

@@ -1,0 +1,123 @@
+"""Escalation: which request is given time now, until when, and which step comes after it. Pure.
+
+Rule (semantics 2.4/2, 2.4/6, decisions 10, 18, 22): the steps are tried in their order, each once. A request
+is over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, or
+when it is marked as timed out; it is not deleted then. A step without a timeout (a classic remediation) fails
+by that mark alone. A request whose template the check no longer lists keeps running until it fails or is
+marked, and the next step is of the new list. With no step left the remediation is exhausted.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from health.model.references import RequestReference, Step, TemplateReference
+from health.model.request_sight import RequestSight
+from objects.bounds import bounded_seconds
+
+
+class Stepped(Protocol):
+    """What has steps."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What a remediation does, in order."""
+
+
+CLASSIC_LEASE = timedelta(minutes=10)
+"""How long a Lease is taken for where the step has no timeout (semantics 2.5)."""
+
+
+def lease_duration(step: Step) -> timedelta:
+    """How long the Lease of a target is taken for while `step` runs (semantics 2.5: D)."""
+    return timedelta(seconds=step.timeout_seconds) if step.timeout_seconds else CLASSIC_LEASE
+
+
+def is_classic(check: Stepped) -> bool:
+    """Whether a remediation is one step without a timeout, and no escalation."""
+    return all(step.timeout_seconds is None for step in check.steps)
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where a remediation stands."""
+
+    running: RequestSight | None
+    """The request that is given time now."""
+    until: datetime | None
+    """When that request is over; None: nothing but its remediator says so."""
+    over: tuple[RequestSight, ...]
+    next_step: int | None
+    """The step to be taken when none runs; None: no template is left."""
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether every step was tried, and failed."""
+        return self.running is None and self.next_step is None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a check, and what is known of earlier ones."""
+
+    steps: Sequence[Step]
+    spent: Sequence[TemplateReference] = ()
+    """Templates that were tried; the cluster may no longer show their requests."""
+
+    def course(self, requests: Iterable[RequestSight], now: datetime) -> Course:
+        """Where a remediation with these requests stands at `now`."""
+        by_age = sorted(requests, key=lambda request: request.created)
+        over = tuple(request for request in by_age if self.is_over(request, now))
+        running = next((request for request in reversed(by_age) if request not in over), None)
+        until = None if running is None else self.end_of(running)
+        return Course(running, until, over, self._next(over))
+
+    def latest(self, requests: Iterable[RequestSight]) -> RequestSight:
+        """The request that was made last; of two that were made in one second, that of the later step."""
+        numbers: dict[Step | None, int] = {step: number for number, step in enumerate(self.steps)}
+        return max(requests, key=lambda one: (one.created, numbers.get(self.step_of(one.reference), -1)))
+
+    def is_over(self, request: RequestSight, now: datetime) -> bool:
+        """Whether nothing is expected of `request` any more."""
+        if self.timed_out_at(request, now) is not None:
+            return True
+        step = self.step_of(request.reference)
+        may_fail = step is None or step.timeout_seconds is not None
+        return may_fail and request.succeeded is False
+
+    def timed_out_at(self, request: RequestSight, now: datetime) -> datetime | None:
+        """When its time was over; None while it is not. One that succeeded is not marked with it."""
+        end = self.end_of(request)
+        return request.timed_out_at or (end if end is not None and now > end else None)
+
+    def end_of(self, request: RequestSight) -> datetime | None:
+        """When its step times out; None for a step without a timeout, or that is no longer listed."""
+        step = self.step_of(request.reference)
+        if step is None or step.timeout_seconds is None:
+            return None
+        return request.created + timedelta(seconds=step.timeout_seconds)
+
+    def step_of(self, request: RequestReference) -> Step | None:
+        """The step that a request is of; None if the check no longer lists its template."""
+        return next((step for step in self.steps if _is_made_from(request, step.template)), None)
+
+    def time_before(self, step: Step) -> timedelta:
+        """The timeouts of all steps before `step`, together (semantics 2.5: P)."""
+        before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
+        return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
+
+    def _next(self, over: Sequence[RequestSight]) -> int | None:
+        for number, step in enumerate(self.steps):
+            is_spent = step.template in self.spent
+            if not is_spent and not any(_is_made_from(one.reference, step.template) for one in over):
+                return number
+        return None
+
+
+def _is_made_from(request: RequestReference, template: TemplateReference) -> bool:
+    """Whether it is a request of that template; one that does not name its template may be of any."""
+    is_kind = (request.api_version, request.kind) == (template.api_version, template.request_kind)
+    # A request of a kind without namespaces is in none, whatever the check says of its template.
+    is_there = request.namespace in ("", template.namespace)
+    return is_kind and is_there and request.template in ("", template.name)

@@ -1,0 +1,94 @@
+"""Marks: the annotations on remediation requests that are due, as remediators and the reference read them.
+
+Rules: a request that is over tells its remediator to stop, unless it succeeded (semantics 2.4/6, 2.5); one of
+a target that is healthy again says since when, while a healthyDelay keeps it, and no longer says it when the
+target failed again (2.6, decision 19); one that is older than 48 hours is flagged once (2.1/17, decision 23).
+What was written is remembered by the incident, since the detector's sight may be a moment older.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from health.model.moves import RequestMark
+from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
+from health.model.request_sight import RequestSight
+from health.runbook.resting import seconds_until
+from objects.timestamps import as_time, stamp
+
+OLD = timedelta(hours=48)
+CLOCK_SKEW = timedelta(minutes=1)
+"""How far a stamp may be ahead of our clock, by which it is judged."""
+
+
+def timed_out(request: RequestSight, now: datetime) -> RequestMark | None:
+    """Tell the remediator of a request that is over to stop."""
+    if request.timed_out_at is not None or request.succeeded:
+        return None
+    return RequestMark(request=request.reference, annotations={TIMED_OUT: stamp(now)})
+
+
+def healthy(request: RequestSight, now: datetime) -> RequestMark | None:
+    """Say since when the target is healthy; one far ahead would keep the request, and is written anew."""
+    if request.healthy_since is not None and request.healthy_since <= now + CLOCK_SKEW:
+        return None
+    return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
+
+
+def unhealthy(request: RequestSight) -> RequestMark | None:
+    """Take back that the target is healthy."""
+    if request.healthy_since is None:
+        return None
+    return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: None})
+
+
+def old(request: RequestSight, now: datetime) -> RequestMark | None:
+    """Flag a request that is older than 48 hours."""
+    if request.is_flagged_as_old or now < request.created + OLD:
+        return None
+    return RequestMark(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
+
+
+def seconds_until_old(request: RequestSight, now: datetime) -> float | None:
+    """How long until a request is to be flagged; None where it is, or should be by now."""
+    grows_old = request.created + OLD
+    return None if request.is_flagged_as_old or now >= grows_old else seconds_until(grows_old, now)
+
+
+def with_marks(requests: Iterable[RequestSight], marks: Iterable[RequestMark]) -> tuple[RequestSight, ...]:
+    """The requests as they are once `marks` were written."""
+    return tuple(_with_all(request, marks) for request in requests)
+
+
+def added(known: Iterable[RequestMark], new: Iterable[RequestMark]) -> tuple[RequestMark, ...]:
+    """All that was written so far, one mark for each request."""
+    merged = {mark.request.uid: mark for mark in known}
+    for mark in new:
+        before = merged.get(mark.request.uid)
+        annotations = {**(before.annotations if before else {}), **mark.annotations}
+        merged[mark.request.uid] = RequestMark(request=mark.request, annotations=annotations)
+    return tuple(merged.values())
+
+
+def _with_all(request: RequestSight, marks: Iterable[RequestMark]) -> RequestSight:
+    changes: dict[str, object] = {}
+    for mark in marks:
+        if mark.request.uid == request.uid:
+            changes |= dict(_fields(mark))
+    if changes.get("healthy_since") and _is_stamped_by_another(request):
+        del changes["healthy_since"]
+    return request.model_copy(update=changes) if changes else request
+
+
+def _is_stamped_by_another(request: RequestSight) -> bool:
+    """Whether its stamp is not ours: ours can be read, and is not older than the request."""
+    return request.healthy_since is not None and request.healthy_since < request.created
+
+
+def _fields(mark: RequestMark) -> Iterator[tuple[str, object]]:
+    for name, text in mark.annotations.items():
+        if name == TIMED_OUT:
+            yield "timed_out_at", as_time(text)
+        if name == HEALTHY_DELAY:
+            yield "healthy_since", as_time(text)
+        if name == GREW_OLD:
+            yield "is_flagged_as_old", text == GREW_OLD_FLAG

@@ -1,0 +1,227 @@
+"""NextMove: what an incident does next, as a pure function of what it sees and what it remembers.
+
+This is the runbook. It is asked again after every move and every look, so it holds from any state: after a
+restart, an edit of the check, a recovery in the middle, an abort. The first rule that fits wins:
+
+1. A target that is healthy, gone or released: keep its requests for the healthyDelay, clean up, then end;
+   one that the incident deleted is waited for until it is gone.
+2. Left alone by a person, or told to start over: clean up; left alone, wait for recovery or `resume`.
+3. The target was deleted or marked: `health.runbook.next_move`.
+4. A request exists or a step was tried: `health.runbook.remediating`.
+5. Held by a person: hold, whatever the timer and the detector say.
+6. The detector cannot tell: hold.
+7. A timer runs: wait for the deadline.
+8. Not admitted, or an attempt is to be awaited: hold. Else act.
+
+Orders of people add up: each ends when its own time is over, and `resume` ends them all.
+
+Closing: what an incident does when its target is healthy, gone or released.
+
+Requests of a healthy target are kept for the check's healthyDelay (semantics 2.6); those of a node whose end
+their remediator expects, until it reports success, or the check selects a node of that name again (2.1/12).
+That one is another individual, with an incident of its own (decision 11): it neither recovered, so that a
+healthyDelay would run, nor is remediated by these requests. Then everything goes, and the incident ends.
+
+Disrupted: what an incident does once its target was deleted or marked: it waits, and does nothing twice.
+
+A Machine that was deleted may hang on finalizers for an hour; what its Node says meanwhile changes nothing.
+A mark is for another controller, which takes it off in the end; until the detector sees it nothing is marked
+again, or a late sight would make a loop of that. A request is kept while its target is neither unhealthy nor
+fit, as a Machine is that has no Node, or that is going (A.2.6).
+
+Cleaning: how an incident removes what it made, and waits for what cannot go yet. Pure.
+
+Everything is deleted by itself: what hangs on a finalizer or fails keeps nothing else. While a request is
+there its remediator may be at work, so the Lease of the target stays until it runs out; it is not renewed for
+a target that nobody remediates any more (semantics 2.6). What remains is tried again when the detector sees
+other requests than before, each minute where a finalizer keeps it, and by its back-off where it failed.
+"""
+
+from datetime import datetime
+
+from health.model.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew, Rest
+from health.model.observation import ENDED, Observation, TargetState
+from health.model.references import Action
+from health.model.request_sight import RequestSight
+from health.runbook.chores import Chore
+from health.runbook.healthy_delay import Delay
+from health.runbook.marks import healthy, old, seconds_until_old
+from health.runbook.memory import SEEN_AFTER, Memory
+from health.runbook.remediating import new_step, remediating
+from health.runbook.resting import hold, rest, seconds_until
+
+
+def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
+    """The next move of an incident that sees `seen` and remembers `memory`.
+
+    No rest is longer than until a chore that failed is tried again.
+    """
+    move = _by_rule(seen, memory, now)
+    next_try = memory.next_try(now)
+    if not isinstance(move, Rest) or next_try is None:
+        return move
+    return rest(move.phase, move.details, move.seconds, seconds_until(next_try, now))
+
+
+def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
+    if seen.state in ENDED:
+        return closing(seen, memory, now)
+    if memory.left_alone:
+        return _leave_alone(seen, memory, now)
+    if memory.starts_over and (memory.owns_something or seen.requests):
+        return _start_over(seen, memory, now)
+    if is_disrupted(seen, memory):
+        return disrupted(seen, memory, now)
+    if seen.requests or memory.spent:
+        return remediating(seen, memory, now)
+    return _before_anything_was_done(seen, memory, now)
+
+
+def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
+    parts = (seen.reason, "starts over by order", memory.hold_in_words)
+    move = cleaning(seen, memory, now, "; ".join(part for part in parts if part))
+    if not isinstance(move, Rest) or not memory.held:
+        return move
+    return rest(move.phase, move.details, move.seconds, seconds_until(memory.held_until, now))
+
+
+def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:
+    if memory.held:
+        details = f"{seen.reason}; {memory.hold_in_words}"
+        return Rest(Phase.HELD, details, seconds_until(memory.held_until, now))
+    if seen.state is TargetState.UNKNOWN:
+        return hold(seen)
+    if seen.state is TargetState.WAITING:
+        return rest(Phase.WAITING, seen.reason, seen.remaining_seconds)
+    return new_step(0, seen, memory, now)
+
+
+def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
+    why = f"left alone: {memory.left_alone_reason}"
+    if memory.owns_something or seen.requests:
+        return cleaning(seen, memory, now, why)
+    return Rest(Phase.LEFT_ALONE, f"{seen.reason}; {why}", seconds_until(memory.left_alone_until, now))
+
+
+def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
+    """The next move of an incident with nothing to remediate any more."""
+    if not memory.left_alone:
+        if is_in_between(seen, memory):
+            return disrupted(seen, memory, now)
+        kept = _kept_by_delay(seen, now)
+        if kept:
+            return _delayed(seen, kept, memory, now)
+        if _is_end_of_node_expected(seen):
+            return rest(Phase.REMEDIATING, f"{seen.reason}; its remediator expects that, and is not done yet")
+    if memory.owns_something or seen.requests or seen.is_confirmed:
+        return cleaning(seen, memory, now, seen.reason)
+    return End(_outcome(seen.state, memory), seen.reason)
+
+
+def _kept_by_delay(seen: Observation, now: datetime) -> list[RequestSight]:
+    if seen.state is not TargetState.HEALTHY:
+        return []
+    delay = _delay(seen)
+    return [one for one in seen.requests if not one.is_being_deleted and delay.is_running(one, now)]
+
+
+def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: datetime) -> Move:
+    delay = _delay(seen)
+    details = f"{seen.reason}; {delay}"
+    news = () if delay.is_for_good else (healthy(one, now) for one in kept)
+    due = (*news, *(old(one, now) for one in kept))
+    marks = tuple(mark for mark in due if mark is not None and not memory.is_put_off(mark, now))
+    if marks:
+        return MarkRequests(marks, Phase.HEALTHY_DELAY, details)
+    renewal = seconds_until(memory.renew_at, now) if memory.may_hold_lease else None
+    if renewal == 0:
+        return Renew(Phase.HEALTHY_DELAY, details)
+    waits = [delay.remaining(one, now) for one in kept]
+    ends = [wait.total_seconds() for wait in waits if wait is not None]
+    ages = (seconds_until_old(one, now) for one in kept)
+    return rest(Phase.HEALTHY_DELAY, details, max(ends, default=None), renewal, *ages)
+
+
+def _delay(seen: Observation) -> Delay:
+    return Delay(seen.healthy_delay_seconds, seen.is_confirmed)
+
+
+def _is_end_of_node_expected(seen: Observation) -> bool:
+    if seen.state is not TargetState.GONE or seen.is_replaced:
+        return False
+    return any(one.is_node_deletion_expected and not one.succeeded for one in seen.requests)
+
+
+def _outcome(state: TargetState, memory: Memory) -> Outcome:
+    if state is TargetState.GONE:
+        return Outcome.REMEDIATED if memory.has_deleted else Outcome.GONE
+    if state is TargetState.RELEASED:
+        return Outcome.RELEASED
+    return Outcome.REMEDIATED if memory.has_acted and not memory.left_alone else Outcome.RECOVERED
+
+
+def is_disrupted(seen: Observation, memory: Memory) -> bool:
+    """Whether nothing is left to do to the target but to wait."""
+    return memory.has_deleted or bool(seen.under_way) or _is_mark_unseen(seen, memory)
+
+
+def _is_mark_unseen(seen: Observation, memory: Memory) -> bool:
+    marks = any(step.action is Action.MARK for step in seen.steps)
+    return memory.marked_at is not None and marks and not seen.under_way
+
+
+def is_in_between(seen: Observation, memory: Memory) -> bool:
+    """Whether a target that is not unhealthy is not yet as it ought to be."""
+    return seen.state is TargetState.HEALTHY and (
+        memory.has_deleted or bool(seen.requests and not seen.is_fit)
+    )
+
+
+def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
+    """Wait, and keep the Lease meanwhile."""
+    details = f"{seen.reason}; {_why(seen, memory)}"
+    patience = _patience(seen, memory, now)
+    if not memory.may_hold_lease:
+        return rest(Phase.REMEDIATING, details, patience)
+    renewal = seconds_until(memory.renew_at, now)
+    if not renewal:
+        return Renew(Phase.REMEDIATING, details)
+    return rest(Phase.REMEDIATING, details, renewal, patience)
+
+
+def _patience(seen: Observation, memory: Memory, now: datetime) -> float | None:
+    """How long the mark may still go unseen; None: it is seen, or there is none."""
+    if memory.marked_at is None or not _is_mark_unseen(seen, memory):
+        return None
+    return seconds_until(memory.marked_at + SEEN_AFTER, now)
+
+
+def _why(seen: Observation, memory: Memory) -> str:
+    if seen.under_way:
+        return seen.under_way
+    if memory.has_deleted:
+        return "it was deleted, and is not gone yet"
+    if _is_mark_unseen(seen, memory):
+        return "it was marked, and is not seen to be yet"
+    return "but it does not count as healthy yet"
+
+
+def cleaning(seen: Observation, memory: Memory, now: datetime, details: str) -> CleanUp | Rest:
+    """Clean up now, or wait until that is tried again."""
+    if _is_due(seen, memory, now):
+        return CleanUp(details)
+    words = "; ".join(part for part in (details, _hanging(memory)) if part)
+    return rest(Phase.CLEANING_UP, words, seconds_until(memory.clean_up_at, now))
+
+
+def _is_due(seen: Observation, memory: Memory, now: datetime) -> bool:
+    if memory.clean_up_at is None or now >= memory.clean_up_at:
+        return True
+    was_asked = seen.state is not TargetState.UNKNOWN or seen.hold is not None
+    return was_asked and memory.cleaned_up != tuple(sorted(one.uid for one in seen.requests))
+
+
+def _hanging(memory: Memory) -> str:
+    failed = {note.subject for note in memory.notes if note.chore is Chore.CLEAN_UP}
+    hanging = [str(one) for one in memory.requests if one.uid not in failed]
+    return f"{', '.join(hanging)} hangs on a finalizer" if hanging else ""
