@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_sight import IncidentSight
-from cli.task_failure import is_of_a_failing_task, read_task_failure
 from health.model.incident_result import IncidentResult
 from runtime.insisting import one_sentence
 from workflows.messages import State

@@ -2,6 +2,8 @@
 
 An option is written into the environment that the configuration is read from, so that it does exactly what
 its variable does.
+
+`paramedic setup`: register our search attributes in the Temporal namespace.
 """
 
 import importlib.metadata
@@ -17,8 +19,8 @@ from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.failing import CommandError, UnreachableError, UsageError, wrong_setting
-from cli.plain_words import PLAIN_DATA, plain
+from cli.failing import CommandError, UnreachableError, UsageError, carry_out, wrong_setting
+from cli.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
 from runtime.insisting import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
@@ -159,3 +161,17 @@ def _user_of_this_process() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a Pod
         return f"uid-{os.getuid()}"
+
+
+def setup(context: typer.Context) -> None:
+    """Prepare a Temporal namespace: register the search attributes of incidents. Safe to repeat."""
+    namespace, added = carry_out(_register(context))
+    typer.echo(f"namespace {namespace} is set up; added: {', '.join(added) or 'nothing, all were there'}")
+
+
+async def _register(context: typer.Context) -> tuple[str, tuple[str, ...]]:
+    async with any_namespace(context) as client:
+        try:
+            return client.namespace, await search_attributes.register(client, client.namespace)
+        except SearchAttributeConflict as error:
+            raise CommandError(str(error)) from error

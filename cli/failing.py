@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import typer
 from typer import TyperException
 
-from cli.plain_words import plain
+from cli.terminal import plain
 
 Result = TypeVar("Result")
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution
 
+from cli.choosing import NameFilter, quoted
 from cli.incident_sight import IncidentSight
-from cli.name_filter import NameFilter, quoted
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference
 from runtime import search_attributes

@@ -1,24 +1,80 @@
-"""IncidentPage: all that is known of one incident, for people."""
+"""RequestCourse: where a request stands among the steps of its check, and until when it has time.
+
+Retries: what an incident could not do so far and tries again, for people and scripts.
+
+IncidentPage: all that is known of one incident, for people.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Self
 
 from rich.table import Table
 from rich.text import Text
 
 from cli.ages import short
-from cli.console import phase_text
+from cli.history import Episode
 from cli.incident_sight import IncidentSight
-from cli.links import kubectl_lines
-from cli.possible_orders import PossibleOrders
-from cli.request_course import RequestCourse
-from cli.retries import retries
-from cli.story import Episode
+from cli.next_steps import PossibleOrders, kubectl_lines
+from cli.terminal import phase_text
 from health.model.moves import Phase
 from health.model.observation import Observation
+from health.model.request_sight import RequestSight
+from health.runbook.escalation import Plan
 from health.runbook.going_on import overdue
 from workflows.messages import State
+
+
+@dataclass(frozen=True)
+class RequestCourse:
+    """One request, as far as the detector knew its check when it was asked last."""
+
+    request: RequestSight
+    step: int | None
+    """Counted from 1; None: unknown, or the check no longer lists its template."""
+    steps: int | None
+    """Of how many; None: unknown, as of a target that is healthy again."""
+    times_out_at: datetime | None
+    """When its step times out, or did; None for a step without a timeout."""
+
+    @classmethod
+    def of(cls, request: RequestSight, state: State) -> Self:
+        """The course of one request of an incident."""
+        plan = Plan(state.observation.steps if state.observation else ())
+        step = plan.step_of(request.reference)
+        number = None if step is None else list(plan.steps).index(step) + 1
+        return cls(request, number, len(plan.steps) or None, plan.end_of(request))
+
+    @property
+    def place(self) -> str:
+        """Which step it is of, for people; "" where that is unknown."""
+        return f"step {self.step} of {self.steps}" if self.step else ""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """One thing that failed, up to now."""
+
+    what: str
+    """"act", or a chore: "delete Reboot/ns/node-1"."""
+    why: str
+    """The latest answer."""
+    failures: int
+    """In a row."""
+    since: datetime
+    """The first of them."""
+    next_try: datetime
+
+
+def retries(state: State) -> Iterator[Retry]:
+    """Its act first, then its chores by their next try."""
+    failing = state.memory.failing
+    if failing is not None and state.phase is Phase.HELD:
+        yield Retry("act", str(failing.hold), failing.count, failing.since, failing.next_act)
+    for note in sorted(state.memory.notes, key=lambda one: one.next_try):
+        yield Retry(note.what, note.reason, note.failures, note.since, note.next_try)
+
 
 SHOWN = 12
 """Episodes that are shown, the last ones."""

@@ -1,12 +1,16 @@
-"""IncidentView: one incident as `-o json` prints it. The fields are documented in docs/cli.md and stay."""
+"""IncidentView: one incident as `-o json` prints it. The fields are documented in docs/cli.md and stay.
+
+PageView: one incident as `paramedic show -o json` prints it.
+"""
 
 from datetime import datetime
 from typing import Self
 
+from cli.incident_page import Page, RequestCourse, retries
 from cli.incident_sight import IncidentSight
-from cli.request_course import RequestCourse
-from cli.retries import retries
+from cli.next_steps import PossibleOrders, kubectl_lines
 from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
@@ -149,3 +153,42 @@ def _left_alone(memory: Memory, now: datetime) -> OrderView | None:
 def _order(reason: str, until: datetime | None, now: datetime) -> OrderView:
     remaining = None if until is None else max(0.0, (until - now).total_seconds())
     return OrderView(reason=reason, until=until, remaining_seconds=remaining)
+
+
+class EpisodeView(Frozen):
+    """One thing that happened, `times` times in a row."""
+
+    at: datetime
+    what: str
+    details: str
+    times: int
+
+
+class PageView(IncidentView):
+    """All that is known of one incident."""
+
+    lease_renewed_at: datetime | None = None
+    """In the future: when it is renewed next."""
+    observation: Observation | None = None
+    history: tuple[EpisodeView, ...] = ()
+    ui_url: str = ""
+    kubectl: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
+    """Command lines of what a person can order now."""
+
+    @classmethod
+    def of_page(cls, page: Page) -> Self:
+        """The view of a page."""
+        state = page.sight.state
+        return cls(
+            **IncidentView.of(page.sight, page.now).model_dump(),
+            lease_renewed_at=state.memory.renew_at if state else None,
+            observation=state.observation if state else None,
+            history=tuple(
+                EpisodeView(at=one.when, what=one.what, details=one.words, times=one.times)
+                for one in page.story
+            ),
+            ui_url=page.ui_link,
+            kubectl=tuple(kubectl_lines(page.sight)),
+            orders=tuple(PossibleOrders(state, page.name, page.cluster).commands) if state else (),
+        )

@@ -12,14 +12,13 @@ from temporalio.client import Client
 from cli.asking import Asking
 from cli.choosing import at_least, filled, one_of, words
 from cli.connection import temporal
-from cli.console import console
 from cli.failing import carry_out
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_sight import IncidentSight
 from cli.incident_table import incident_table, summary
 from cli.incident_view import IncidentView
 from cli.naming import object_name
-from cli.printing import print_trimmed
+from cli.terminal import console, print_trimmed
 from cli.watching import Picture, watch
 from health.model.moves import Phase
 from objects.frozen import Frozen

@@ -7,15 +7,13 @@ from typing import NoReturn
 import typer
 from typer import TyperException
 
-from cli.connection import choose_temporal
-from cli.demo import demo
-from cli.dev import dev
+from cli.connection import choose_temporal, setup
+from cli.dev import demo, dev
 from cli.doctor.command import doctor
 from cli.failing import ExitCode, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
-from cli.setup import setup
 from cli.show import show
 from runtime.leaving import leave
 from runtime.utf8 import in_utf8

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import typer
 from temporalio.client import Client
 
+from cli.choosing import forms, with_kind
 from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_sight import IncidentSight
-from cli.name_filter import forms, with_kind
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, check_of
 

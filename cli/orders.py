@@ -20,14 +20,14 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.ages import OrderTime
 from cli.asking import NO_WORKER
 from cli.choosing import filled
 from cli.connection import temporal
 from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
+from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_sight import IncidentSight
 from cli.naming import NAME_HELP, find_open, incident_name
-from cli.order_time import OrderTime
-from cli.task_failure import is_of_a_failing_task, read_task_failure
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime.insisting import one_sentence

@@ -9,14 +9,13 @@ import typer
 from cli.asking import Asking
 from cli.choosing import filled, one_of, words
 from cli.connection import temporal
-from cli.console import console
 from cli.failing import carry_out
+from cli.history import read_story
 from cli.incident_page import Page, incident_page
-from cli.links import http_address, ui_link
+from cli.incident_view import PageView
 from cli.naming import NAME_HELP, find_any, incident_name
-from cli.page_view import PageView
-from cli.printing import print_trimmed
-from cli.story import read_story
+from cli.next_steps import http_address, ui_link
+from cli.terminal import console, print_trimmed
 
 
 class PageOutput(StrEnum):

@@ -1,4 +1,6 @@
-"""Watching: a picture that is drawn again every two seconds, until Ctrl-C, also while Temporal is away.
+"""Fitting: as much of a picture as a terminal has lines for, and how many more there are.
+
+Watching: a picture that is drawn again every two seconds, until Ctrl-C, also while Temporal is away.
 
 However it ends, the terminal has its cursor again.
 """
@@ -9,15 +11,38 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
+from rich.segment import Segment
 from rich.text import Text
 from temporalio.service import RPCError
 
-from cli.console import console
-from cli.fitting import Fitting
 from cli.output import end_unheard
+from cli.terminal import console
 from runtime.insisting import one_sentence
+
+HEADLINES = 1
+"""Lines that stand above it."""
+
+
+class Fitting:
+    """A picture below a headline."""
+
+    def __init__(self, picture: RenderableType) -> None:
+        """`picture` is drawn as it is where it fits."""
+        self._picture = picture
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Its lines; the last one that fits says how many do not."""
+        lines = console.render_lines(self._picture, options.update(height=None), pad=False)
+        room = console.height - HEADLINES
+        shown = lines if len(lines) <= room else lines[: max(room - 1, 0)]
+        for line in shown:
+            yield from line
+            yield Segment.line()
+        if len(shown) < len(lines):
+            yield Text(f"{len(lines) - len(shown)} more", style="dim")
+
 
 EVERY_SECONDS = 2.0
 TERMINATED = 128 + signal.SIGTERM

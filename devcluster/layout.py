@@ -1,11 +1,78 @@
-"""Which file of a dev directory is what, and which port serves what."""
+"""One `paramedic dev` per directory: two would write into each other's data.
 
-from collections.abc import Mapping
+Free loopback ports, remembered, so that a restart on the same directory is found at the same address.
+
+They come from below the range from which the kernel takes the ports of outgoing connections: a port
+from that range can be taken by any client in the moment in which its server is down.
+
+Which file of a dev directory is what, and which port serves what.
+
+What a directory that everything is kept in must be: there, or to be made, and written to.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.credentials import Credentials
-from devcluster.ports import allocate
+from devcluster.errors import InUseError, SettingsError
+from devcluster.files import write_json
+from devcluster.simulation.control_socket import CONTROL_SOCKET
+
+
+@contextmanager
+def exclusive(directory: Path) -> Iterator[None]:
+    """Hold `directory`, which is there; the kernel lets go of it however we end.
+
+    Raises InUseError when another process holds it.
+    """
+    with (directory / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InUseError(
+                f"{directory} is in use by another paramedic dev: end that, or choose another --dir"
+            ) from error
+        yield
+
+
+FIRST = 20_000
+COUNT = 12_000
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def allocate(file: Path, names: Iterable[str]) -> Mapping[str, int]:
+    """One free port per name: the one that `file` remembers, or a new one where that is taken."""
+    remembered: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+    for name in names:
+        if name not in remembered or not is_free(remembered[name]):
+            remembered[name] = _choose(taken=remembered.values())
+    write_json(file, remembered)
+    return remembered
+
+
+def _choose(taken: Iterable[int]) -> int:
+    while (port := FIRST + secrets.randbelow(COUNT)) in taken or not is_free(port):
+        pass
+    return port
+
 
 PORTS = ("etcd", "etcd-peers", "kube-apiserver", "temporal", "temporal-ui", "detector", "worker")
 
@@ -70,3 +137,31 @@ def lay_out(directory: Path) -> Layout:
     layout.credentials.create()
     layout.credentials.write_kubeconfigs(f"https://{layout.address('kube-apiserver')}")
     return layout
+
+
+LONGEST_SOCKET_PATH = 103
+"""Bytes: what macOS takes; Linux takes 107. A longer path is no address."""
+
+
+def prepare(directory: Path) -> None:
+    """Make `directory` if need be, and see that it can be used.
+
+    Raises SettingsError when it cannot.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return
+    except OSError as error:
+        raise SettingsError(f"--dir {directory} cannot be used: {error.strerror}") from error
+
+
+def require_room_for_socket(directory: Path) -> None:
+    """Raise SettingsError when the path is too long for the socket of the simulated kubelets."""
+    room = LONGEST_SOCKET_PATH - len(os.fsencode(f"/{CONTROL_SOCKET}"))
+    length = len(os.fsencode(directory.absolute()))
+    if length > room:
+        raise SettingsError(
+            f"--dir {directory} is too long for simulated nodes: "
+            f"their socket leaves room for {room} bytes, and its path has {length}"
+        )

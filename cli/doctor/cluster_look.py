@@ -1,4 +1,6 @@
-"""ClusterLook: asks one cluster for all that may be wrong with it.
+"""ClusterName: which cluster is meant by a configured name (`prod`), or by an identity (`prod-1a2b3c4d`).
+
+ClusterLook: asks one cluster for all that may be wrong with it.
 
 Each part is asked for by itself: what we may not see, or what fails, is a finding and hides nothing else.
 While the checks are watched, the other looks go on.
@@ -12,13 +14,17 @@ from datetime import timedelta
 from itertools import chain
 
 from cli.doctor.finding import Finding, problem, warning
-from cli.doctor.needs import Need, needs, needs_for_requests
-from cli.doctor.of_checks import check_findings, read
-from cli.doctor.of_clocks import detector_clock_findings, own_clock_findings
-from cli.doctor.of_leases import OF_REFERENCES, leader_findings, other_leader_findings, reference_findings
-from cli.doctor.rights import Rights
+from cli.doctor.of_checks import STORED_CHECKS, check_findings, read
+from cli.doctor.of_clocks import (
+    OF_REFERENCES,
+    detector_clock_findings,
+    leader_findings,
+    other_leader_findings,
+    own_clock_findings,
+    reference_findings,
+)
+from cli.doctor.rights import Need, Rights, needs, needs_for_requests
 from cli.doctor.status_watch import StatusWatch
-from cli.doctor.stored_check import STORED_CHECKS
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
 from health.kinds.check_kind import CheckKind
@@ -32,6 +38,22 @@ from kube.resource import LEASES, MACHINES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
+
+
+def identities(given: str, identity: str) -> tuple[str, ...]:
+    """What the cluster may be called by its processes, the likeliest first.
+
+    `identity` is that of processes that are configured with `given`: so a name that ends as it does is an
+    identity already, unless somebody has configured an identity as the name.
+    """
+    end = identity.removeprefix(given)
+    return (given, identity) if given.endswith(end) else (identity,)
+
+
+def configured_name(identity: str) -> str:
+    """The name that a process of this identity is configured with."""
+    return identity.rpartition("-")[0]
+
 
 OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""

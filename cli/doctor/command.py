@@ -8,10 +8,9 @@ import typer
 from rich.text import Text
 
 from cli.choosing import at_least, one_of, words
-from cli.console import console
 from cli.doctor.finding import Examined, Severity
 from cli.failing import ExitCode, carry_out, fail, wrong_setting
-from cli.plain_words import plain
+from cli.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 
-from cli.doctor.cluster_look import ClusterLook
-from cli.doctor.cluster_name import identities
+from cli.doctor.cluster_look import ClusterLook, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
 from cli.doctor.temporal_look import temporal_findings
 from cli.failing import UsageError

@@ -1,14 +1,21 @@
-"""What is wrong with one health check, by what the API server stores of it.
+"""StoredCheck: a health check as the API server holds it: all of it, and what it notes of its writers.
+
+What is wrong with one health check, by what the API server stores of it.
 
 It cannot be read, or it says itself that it does not work.
+
+What is said of somebody else who writes the status of a check that we handle.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from cli.doctor.finding import Finding, problem
-from cli.doctor.stored_check import name_of
+from pydantic import model_validator
+
+from cli.ages import short
+from cli.doctor.finding import Finding, problem, warning
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.check_kind import CheckKind
 from health.kinds.openshift.conditions import (
@@ -17,6 +24,43 @@ from health.kinds.openshift.conditions import (
     REQUEST_AVAILABLE,
     TEMPLATE_AVAILABLE,
 )
+from health.model.references import CheckReference
+from health.model.status_writers import ManagedFields, StatusWriter
+from kube.decoding import Decoder
+from kube.resource import Object
+from objects.frozen import Frozen, FrozenObject
+from objects.timestamps import stamp
+
+
+class StoredMetadata(FrozenObject):
+    """What identifies it, and who wrote it."""
+
+    name: str
+    namespace: str = ""
+    uid: str
+    resource_version: str
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+
+class StoredCheck(Frozen):
+    """One version of a check of any kind."""
+
+    metadata: StoredMetadata
+    body: Object
+    """All of it; it need not be a check that can be read."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_all(cls, stored: Any) -> Any:  # noqa: ANN401  whatever was stored
+        return {"metadata": stored.get("metadata"), "body": stored} if isinstance(stored, dict) else stored
+
+
+STORED_CHECKS = Decoder(StoredCheck)
+
+
+def name_of(kind: CheckKind, namespace: str, name: str) -> str:
+    """How a finding names a check: "MachineHealthCheck openshift-machine-api/workers"."""
+    return str(CheckReference(kind=kind.kind, namespace=namespace, name=name)).replace("/", " ", 1)
 
 
 @dataclass(frozen=True)
@@ -79,3 +123,23 @@ def _ailing(name: str, stored: Mapping[str, Any]) -> list[Finding]:
 def _shown(name: str, sign: _Sign, condition: Mapping[str, str]) -> Finding:
     why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
     return problem(sign.finding, f"{name} {sign.words}: {why}", "mend what it names; it is noticed by itself")
+
+
+_REASON = "StatusWrittenByAnother"
+_WHY = "two controllers would remediate the same targets"
+
+
+def writer_finding(name: str, writer: StatusWriter, watched: timedelta) -> Finding:
+    """Whether the status of the check `name` is still written, after it was watched for so long."""
+    who, last = repr(writer.manager), f"last at {stamp(writer.last)}"
+    if writer.is_over:
+        what = f"{who} wrote the status of {name} within the last hour ({last}), and we did since"
+        return warning(_REASON, what, f"make sure that it is stopped, {_WHY}")
+    when = f"{_seen(writer.seen, watched)}, {last}" if writer.seen else last
+    return warning(_REASON, f"{who} is still writing the status of {name} ({when})", f"stop it, {_WHY}")
+
+
+def _seen(times: int, watched: timedelta) -> str:
+    often = "once" if times == 1 else f"{times} times"
+    seconds = max(1, round(watched.total_seconds()))
+    return f"seen {often} in {short(timedelta(seconds=seconds))}"

@@ -11,8 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_writers import writer_finding
-from cli.doctor.stored_check import STORED_CHECKS, StoredCheck, name_of
+from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, name_of, writer_finding
 from health.kinds.check_kind import CheckKind
 from health.model.status_writers import StatusWriters
 from kube.decoding import Seen, WatchError

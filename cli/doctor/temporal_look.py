@@ -1,4 +1,7 @@
-"""A look at Temporal: whether it answers, has the namespace, is set up, has a worker; whose code fails."""
+"""Findings of incidents whose own code fails: how many, the first of them with why, and what to do.
+
+A look at Temporal: whether it answers, has the namespace, is set up, has a worker; whose code fails.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,15 +13,49 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.connection import silent_core
-from cli.doctor.cluster_name import configured_name
+from cli.doctor.cluster_look import configured_name
 from cli.doctor.finding import Finding, problem
-from cli.doctor.of_task_failures import task_failure_findings
-from runtime import search_attributes
+from cli.history import read_task_failure
+from runtime import search_attributes, task_failures
 from runtime.insisting import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable
 from workflows.contracts import hands_queue
+
+RPC_TIMEOUT = timedelta(seconds=10)
+NAMED = 3
+"""How many are told by their workflow id."""
+ADVICE = (
+    "roll the worker back, or forward to one that goes on with them; until then nothing is done for these "
+    "targets, and nothing is lost"
+)
+
+
+async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
+    """What is wrong with the code of the incidents of these clusters, as far as Temporal reports that.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    if not await task_failures.are_reported(client, RPC_TIMEOUT):
+        return []
+    query = task_failures.failing(clusters)
+    count = (await client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
+    listed = client.list_workflows(query, limit=NAMED, rpc_timeout=RPC_TIMEOUT)
+    named = [await _told(client, execution.id, execution.run_id) async for execution in listed]
+    if not named:
+        return []
+    more = f"; and {count - len(named)} more" if count > len(named) else ""
+    of = "1 incident" if count <= 1 else f"{count} incidents"
+    return [problem("CodeFails", f"the code of {of} fails: {'; '.join(named)}{more}", ADVICE)]
+
+
+async def _told(client: Client, workflow_id: str, run_id: str) -> str:
+    failure = await read_task_failure(client, workflow_id, run_id, RPC_TIMEOUT)
+    return f"{workflow_id} ({failure})" if failure else workflow_id
+
 
 POLLED_WITHIN = timedelta(minutes=2)
 """A poll takes a minute at most, and the server remembers those who polled for five."""

@@ -1,8 +1,8 @@
 """ActFindings: what held the latest act on each target, as only the act could see and its incident told.
 
 The disruption budget of etcd, a Lease taken a moment ago, what the API server answers to a request: no
-watch shows it (health/gate/act_finding.py). It is known of unhealthy targets alone, each the individual that it
-is; and who begins to lead knows nothing before the incidents have asked, which they do at once.
+watch shows it. It is known of unhealthy targets alone, each the individual that it is; and who begins to lead
+knows nothing before the incidents have asked, which they do at once.
 """
 
 from dataclasses import dataclass

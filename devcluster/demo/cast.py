@@ -1,9 +1,33 @@
-"""What the demo puts on the stage: one template and one NodeHealthCheck. Names and manifests."""
+"""What stands on the stage before a story begins: its objects are created, those of the other one taken away.
 
+Every function raises KubernetesError.
+
+What the demo puts on the stage: one template and one NodeHealthCheck. Names and manifests.
+
+What the scenario `machine` puts on the stage: a MachineSet and a MachineHealthCheck over its Machines.
+"""
+
+from contextlib import suppress
 from typing import Any
 
-from devcluster.simulation.resources import TEMPLATES
-from kube.resource import NODE_HEALTH_CHECKS
+from devcluster.simulation.resources import MACHINE_SETS, TEMPLATES
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from kube.client import Client
+from kube.errors import AlreadyExists, NotFound
+from kube.resource import NODE_HEALTH_CHECKS, Object, Resource, resource_of
+
+
+async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:
+    """Create an object; that of an earlier demo is gone on with."""
+    with suppress(AlreadyExists):
+        await client.create(resource, body, namespace)
+
+
+async def remove(client: Client, resource: Resource, name: str, namespace: str = "") -> None:
+    """Delete an object that an earlier demo may have left."""
+    with suppress(NotFound):
+        await client.delete(resource, name, namespace)
+
 
 NODES = 6
 CHECK = "demo"
@@ -45,3 +69,42 @@ def node_health_check() -> dict[str, Any]:
             },
         },
     }
+
+
+MACHINES = 3
+PROVISIONING_SECONDS = 2
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+LABELS = {"machine.openshift.io/cluster-api-machineset": CHECK}
+
+
+def machine_set() -> dict[str, Any]:
+    """Build what keeps the Machines, and replaces those that are deleted."""
+    template = {"metadata": {"labels": LABELS}, "spec": {}}
+    return {
+        "apiVersion": MACHINE_SETS.api_version,
+        "kind": MACHINE_SETS.kind,
+        "metadata": {"name": CHECK, "namespace": NAMESPACE},
+        "spec": {"replicas": MACHINES, "selector": {"matchLabels": LABELS}, "template": template},
+    }
+
+
+def machine_health_check() -> dict[str, Any]:
+    """Build the check: Machines whose nodes are not Ready for a few seconds, one of the three at a time."""
+    return {
+        "apiVersion": CHECKS.api_version,
+        "kind": CHECKS.kind,
+        "metadata": {"name": CHECK, "namespace": NAMESPACE},
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "maxUnhealthy": "40%",
+            "unhealthyConditions": [
+                {"type": "Ready", "status": status, "timeout": f"{CONDITION_SECONDS}s"}
+                for status in ("Unknown", "False")
+            ],
+        },
+    }
+
+
+def template_reference() -> dict[str, str]:
+    """Build what the check says to have a remediator asked, where it would delete a Machine."""
+    return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}

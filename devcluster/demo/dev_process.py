@@ -1,4 +1,7 @@
-"""The `paramedic dev` under the demo: a process of its own, which ends with ours however ours ends."""
+"""Why the demo ends before its story does: a signal, or nobody reads on.
+
+The `paramedic dev` under the demo: a process of its own, which ends with ours however ours ends.
+"""
 
 import asyncio
 import signal
@@ -9,11 +12,57 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from rich.console import Console
+
 from devcluster.bound import bind
 from devcluster.demo import dev_description
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
-from devcluster.demo.watching import seen
+from devcluster.demo.incident import seen
+
+INTERRUPTED = 130
+UNHEARD = 128 + signal.SIGPIPE
+
+
+class Ending:
+    """Told to end, or not yet; the first reason counts."""
+
+    def __init__(self) -> None:
+        """Nobody has said anything."""
+        self._told = asyncio.Event()
+        self.code = 0
+        """Exit code of the process, once it is told."""
+
+    def listen_to_signals(self) -> None:
+        """Let SIGINT and SIGTERM tell it; on the main thread only."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.tell, INTERRUPTED)
+
+    def tell(self, code: int) -> None:
+        """Say that it is to end, and with which exit code."""
+        if not self._told.is_set():
+            self.code = code
+            self._told.set()
+
+    async def told(self) -> None:
+        """Return when it is told."""
+        await self._told.wait()
+
+
+class PipeConsole(Console):
+    """A console whose reader may go away, as in `paramedic demo | head`; nothing is written from then on."""
+
+    def __init__(self, ending: Ending) -> None:
+        """Write to standard output."""
+        super().__init__(highlight=False)
+        self._ending = ending
+
+    def on_broken_pipe(self) -> None:
+        """Tell the demo to end, where rich would leave the process in the middle of it."""
+        self.quiet = True
+        self._ending.tell(UNHEARD)
+
 
 PATIENCE = timedelta(seconds=40)
 """It ends its own children one after the other."""

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from devcluster.demo import incident, narration
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
+from devcluster.demo.incident import seen
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.stage import Stage
-from devcluster.demo.watching import seen
 from devcluster.simulation.control_socket import ask
 
 

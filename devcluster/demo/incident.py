@@ -1,22 +1,51 @@
-"""The incident as Temporal shows it: does it run, what does it say, how did it end.
+"""Look again and again until something is there; how long is for the caller to bound.
+
+A look that fails is a look that saw nothing: servers of a young devcluster may not all answer yet.
+
+The incident as Temporal shows it: does it run, what does it say, how did it end.
 
 Every function that asks raises RPCError, and the one that queries WorkflowQueryFailedError too.
 """
 
-from datetime import datetime
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import TypeVar
 from urllib.parse import quote
 
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowQueryFailedError
+from temporalio.service import RPCError
 
-from devcluster.demo.cast import CHECK, NAMESPACE
+from devcluster.demo.cast import CHECK, CHECKS, NAMESPACE
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
-from devcluster.demo.machine_cast import CHECKS
+from devcluster.simulation.errors import ControlUnavailableError
 from health.model.incident_result import IncidentResult
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from kube.errors import KubernetesError
 from kube.resource import MACHINES, NODE_HEALTH_CHECKS, NODES
 from workflows.messages import State
+
+T = TypeVar("T")
+INTERVAL = timedelta(milliseconds=200)
+LOG = logging.getLogger(__name__)
+
+
+async def seen(look: Callable[[], Awaitable[T | None]]) -> T:
+    """Return the first thing that `look` sees."""
+    while (sight := await _look(look)) is None:  # noqa: ASYNC110  what we wait for is in other processes
+        await asyncio.sleep(INTERVAL.total_seconds())
+    return sight
+
+
+async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:
+    try:
+        return await look()
+    except (KubernetesError, RPCError, WorkflowQueryFailedError, ControlUnavailableError) as error:
+        LOG.debug("looking again: %s", error)
+        return None
 
 
 def workflow_id(cluster: str, target: NodeSeen | MachineSeen) -> str:

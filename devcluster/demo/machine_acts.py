@@ -8,9 +8,9 @@ import time
 from devcluster.demo import incident, machine_narration, narration
 from devcluster.demo.facts import MachineSeen
 from devcluster.demo.hanging import hang
+from devcluster.demo.incident import seen
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.stage import Stage
-from devcluster.demo.watching import seen
 
 
 async def play(stage: Stage, narrator: Narrator) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from devcluster.demo import acts, cast, machine_acts, machine_cast
+from devcluster.demo import acts, cast, machine_acts
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.settings import Scenario
 from devcluster.demo.stage import Stage
@@ -22,6 +22,6 @@ class Telling:
 TELLINGS: Mapping[Scenario, Telling] = {
     Scenario.NODE: Telling(("--simulate-nodes", str(cast.NODES)), acts.play),
     Scenario.MACHINE: Telling(
-        ("--machines", "--provisioning", str(machine_cast.PROVISIONING_SECONDS)), machine_acts.play
+        ("--machines", "--provisioning", str(cast.PROVISIONING_SECONDS)), machine_acts.play
     ),
 }

@@ -8,11 +8,10 @@ from pathlib import Path
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from devcluster.demo.cluster_sight import ClusterSight
+from devcluster.demo.cluster_sight import ClusterSight, MachineSight
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
-from devcluster.demo.machine_sight import MachineSight
 from devcluster.demo.settings import DemoSettings
 from devcluster.programs import kubectl
 from devcluster.simulation.control_socket import CONTROL_SOCKET, ask

@@ -5,10 +5,9 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from devcluster import directory
+from devcluster import layout
 from devcluster.demo import narration
-from devcluster.demo.dev_process import DevProcess, dev_process
-from devcluster.demo.ending import Ending, PipeConsole
+from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.scenarios import TELLINGS
@@ -29,8 +28,8 @@ async def run(settings: DemoSettings) -> int:
 
     Must run on the main thread: SIGINT and SIGTERM end it. Raises SettingsError.
     """
-    directory.prepare(settings.directory)
-    directory.require_room_for_socket(settings.directory)
+    layout.prepare(settings.directory)
+    layout.require_room_for_socket(settings.directory)
     ending = Ending()
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))

@@ -1,13 +1,37 @@
-"""The control socket: JSON lines over a unix socket, several on one connection, answered in order."""
+"""Arguments of the simulation's processes: values that cannot be used are refused by name.
 
+The control socket: JSON lines over a unix socket, several on one connection, answered in order.
+"""
+
+import argparse
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
+
+
+def count(text: str) -> int:
+    """Read a number of nodes; none is a number, as others may be added."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0, got {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> timedelta:
+    """Read a period in seconds, above 0."""
+    try:
+        period = timedelta(seconds=float(text))
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(f"must be seconds, got {text!r}") from error
+    if period <= timedelta():
+        raise argparse.ArgumentTypeError(f"must be above 0, got {text!r}")
+    return period
+
 
 CONTROL_SOCKET = "kubelets.sock"
 """Name of the control socket in the directory of a devcluster."""

@@ -14,7 +14,7 @@ from devcluster.simulation.control_socket import Answer
 from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.machine import Machine
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.requests import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
+from devcluster.simulation.remediator import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
 
 Kubelet = Callable[[Machine], Coroutine[Any, Any, None]]
 

@@ -1,11 +1,13 @@
-"""The machines and whether they run, kept in a file beside the control socket.
+"""Which Machine and which MachineSet a change in the cluster is for.
+
+The machines and whether they run, kept in a file beside the control socket.
 
 The file is to the simulated machines what their hardware is to real ones: a machine that hangs still
 hangs when the simulation is restarted, and one that ran has not been rebooted by that. Beside the fleet that
 a simulation begins with, machines are added and removed while it runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +17,45 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from devcluster.files import write
 from devcluster.simulation.errors import MachineRoomError
 from devcluster.simulation.machine import FIRST_ADDED, Machine, new_boot_id, node_name
+from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
+from devcluster.simulation.resources import MACHINE_SETS
+from health.model.node import Node
+from kube.record import Change, Key, key_of
+
+Tell = Callable[[Key], None]
+
+
+class MachineWatch:
+    """Hears of changes, and tells `machine` the key of a Machine and `machine_set` that of a set."""
+
+    def __init__(self, machine: Tell, machine_set: Tell) -> None:
+        self._tell_machine = machine
+        self._tell_machine_set = machine_set
+        self._by_node: dict[str, OpenShiftMachine] = {}
+
+    def machine_set_changed(self, change: Change[OpenShiftMachineSet]) -> None:
+        """A set came, changed or went."""
+        self._tell_machine_set(change.key)
+
+    def machine_changed(self, change: Change[OpenShiftMachine]) -> None:
+        """A Machine came, changed or went; what it was says whose it was."""
+        if change.old is not None:
+            self._by_node.pop(change.old.node_name, None)
+            self._tell(change.old)
+        if change.new is not None:
+            self._by_node[change.new.node_name] = change.new
+            self._tell(change.new)
+
+    def node_changed(self, change: Change[Node]) -> None:
+        """A Node came, changed or went; of a simulated machine that was not added it is nobody's."""
+        if machine := self._by_node.get(change.key.name):
+            self._tell(machine)
+
+    def _tell(self, machine: OpenShiftMachine) -> None:
+        self._tell_machine(key_of(machine))
+        owner = machine.controller
+        if owner is not None and owner.kind == MACHINE_SETS.kind:
+            self._tell_machine_set(Key(machine.metadata.namespace, owner.name))
 
 
 class Kept(BaseModel):

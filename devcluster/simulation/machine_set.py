@@ -14,12 +14,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
-from devcluster.simulation.arguments import seconds
+from devcluster.simulation.control_socket import seconds
+from devcluster.simulation.machine_room import MachineWatch
 from devcluster.simulation.machine_set_upkeep import MachineSetUpkeep
 from devcluster.simulation.machine_upkeep import MachineUpkeep
-from devcluster.simulation.machine_watch import MachineWatch
-from devcluster.simulation.openshift_machine import OpenShiftMachine
-from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
+from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from devcluster.simulation.termination import run_until_told_to_end

@@ -7,8 +7,12 @@ it replaced, so that a set never has more Machines than it wants.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from devcluster.simulation.openshift_machine import RUNNING, OpenShiftMachine
-from devcluster.simulation.openshift_machine_set import MachineSetStatus, OpenShiftMachineSet
+from devcluster.simulation.openshift_machine import (
+    RUNNING,
+    MachineSetStatus,
+    OpenShiftMachine,
+    OpenShiftMachineSet,
+)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ Each step begins with a fresh list of the Machines: by one that is behind, too m
 
 import random
 
-from devcluster.simulation import machine_drafts
+from devcluster.simulation import machine_upkeep
 from devcluster.simulation.machine_set_decision import Create, Delete, Nothing, Report, Step, next_step
-from devcluster.simulation.openshift_machine import OpenShiftMachine
-from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
+from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
 from kube.client import Client
@@ -53,14 +52,14 @@ class MachineSetUpkeep:
         match step:
             case Create(count=count):
                 for _ in range(count):
-                    machine = machine_drafts.new_machine(machine_set, _suffix())
+                    machine = machine_upkeep.new_machine(machine_set, _suffix())
                     await self._client.create(MACHINES, machine, at.namespace)
             case Delete(machines=machines):
                 for surplus in machines:
                     of = surplus.metadata
                     await self._client.delete(MACHINES, of.name, of.namespace, uid=of.uid)
             case Report(status=status):
-                patch = machine_drafts.machine_set_status(machine_set, status)
+                patch = machine_upkeep.machine_set_status(machine_set, status)
                 await self._client.merge_patch(MACHINE_SETS, at.name, patch, at.namespace, "status")
             case Nothing():
                 return

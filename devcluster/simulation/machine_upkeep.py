@@ -1,4 +1,9 @@
-"""Looks after one Machine: read, decide, do one step, and again, until there is nothing left to do for now.
+"""What the stand-in for OpenShift's machine API writes. Pure: time and names are arguments.
+
+Patches of Machines and MachineSets apply only to the version that was read. Those of Nodes apply to any
+version of the Node that was read, because its kubelet writes all the time.
+
+Looks after one Machine: read, decide, do one step, and again, until there is nothing left to do for now.
 
 Each step begins with a fresh read and what it does may be done twice, so a controller that was killed goes on
 wherever it was. As with a real provider, a Machine whose finalizer somebody else removes leaves its hardware
@@ -8,8 +13,7 @@ behind.
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from devcluster.simulation import machine_drafts
-from devcluster.simulation.machine_decision import (
+from devcluster.simulation.machine import (
     AddFinalizer,
     DeleteNode,
     LetGo,
@@ -21,15 +25,91 @@ from devcluster.simulation.machine_decision import (
     SwitchOn,
     Wait,
     next_step,
+    provider_id,
 )
-from devcluster.simulation.openshift_machine import DELETING, OpenShiftMachine
+from devcluster.simulation.openshift_machine import (
+    DELETING,
+    FINALIZER,
+    NODE_ANNOTATION,
+    MachineSetStatus,
+    OpenShiftMachine,
+    OpenShiftMachineSet,
+)
 from devcluster.simulation.power_switch import PowerSwitch
-from devcluster.simulation.resources import MACHINES
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound
+from kube.metadata import Metadata
 from kube.record import Key
 from kube.resource import NODES, Object
+from kube.timestamps import timestamp
+
+
+def new_machine(machine_set: OpenShiftMachineSet, suffix: str) -> Object:
+    """Build a Machine of a set."""
+    owner, template = machine_set.metadata, machine_set.spec.template
+    reference = {
+        "apiVersion": MACHINE_SETS.api_version,
+        "kind": MACHINE_SETS.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    metadata = {
+        "name": f"{owner.name}-{suffix}",
+        "namespace": owner.namespace,
+        "labels": template.metadata.labels,
+        "annotations": template.metadata.annotations,
+        "finalizers": [FINALIZER],
+        "ownerReferences": [reference],
+    }
+    return {
+        "apiVersion": MACHINES.api_version,
+        "kind": MACHINES.kind,
+        "metadata": metadata,
+        "spec": template.spec,
+    }
+
+
+def with_finalizer(machine: OpenShiftMachine) -> Object:
+    """Add our finalizer to those of others."""
+    return _of_version(machine.metadata, finalizers=[*machine.metadata.finalizers, FINALIZER])
+
+
+def without_finalizer(machine: OpenShiftMachine) -> Object:
+    """Remove our finalizer and leave those of others."""
+    others = [finalizer for finalizer in machine.metadata.finalizers if finalizer != FINALIZER]
+    return _of_version(machine.metadata, finalizers=others)
+
+
+def with_provider_id(machine: OpenShiftMachine) -> Object:
+    """Note what the provider calls the hardware of a Machine."""
+    return {**_of_version(machine.metadata), "spec": {"providerID": provider_id(machine.node_name)}}
+
+
+def machine_status(machine: OpenShiftMachine, report: Report, now: datetime) -> Object:
+    """Say how far a Machine is."""
+    status: Object = {"phase": report.phase, "lastUpdated": timestamp(now)}
+    if report.node is not None:
+        status["nodeRef"] = {"kind": "Node", "name": report.node.name, "uid": report.node.uid}
+    return {**_of_version(machine.metadata), "status": status}
+
+
+def link(machine: OpenShiftMachine, node_uid: str) -> Object:
+    """Note on a Node which Machine it is."""
+    annotations, labels = {NODE_ANNOTATION: machine.full_name}, machine.spec.metadata.labels
+    return {"metadata": {"uid": node_uid, "annotations": annotations, "labels": labels}}
+
+
+def machine_set_status(machine_set: OpenShiftMachineSet, status: MachineSetStatus) -> Object:
+    """Say how many Machines a set has."""
+    return {**_of_version(machine_set.metadata), "status": status.model_dump(by_alias=True)}
+
+
+def _of_version(metadata: Metadata, **changes: object) -> Object:
+    return {"metadata": {"resourceVersion": metadata.resource_version, **changes}}
 
 
 class MachineUpkeep:
@@ -58,14 +138,14 @@ class MachineUpkeep:
     async def _do(self, step: Step, machine: OpenShiftMachine) -> None:
         match step:
             case AddFinalizer():
-                await self._patch(machine, machine_drafts.with_finalizer(machine))
+                await self._patch(machine, with_finalizer(machine))
             case SwitchOn():
                 await self._switch.add(machine.node_name)
-                await self._patch(machine, machine_drafts.with_provider_id(machine))
+                await self._patch(machine, with_provider_id(machine))
             case Report():
                 await self._report(machine, step)
             case LinkNode(uid=uid):
-                await self._client.merge_patch(NODES, machine.node_name, machine_drafts.link(machine, uid))
+                await self._client.merge_patch(NODES, machine.node_name, link(machine, uid))
             case SwitchOff():
                 await self._switch.remove(machine.node_name)
                 await self._report(machine, Report(DELETING))
@@ -73,10 +153,10 @@ class MachineUpkeep:
                 with suppress(NotFound):
                     await self._client.delete(NODES, machine.node_name, uid=uid)
             case LetGo():
-                await self._patch(machine, machine_drafts.without_finalizer(machine))
+                await self._patch(machine, without_finalizer(machine))
 
     async def _report(self, machine: OpenShiftMachine, report: Report) -> None:
-        status = machine_drafts.machine_status(machine, report, datetime.now(UTC))
+        status = machine_status(machine, report, datetime.now(UTC))
         await self._patch(machine, status, "status")
 
     async def _patch(self, machine: OpenShiftMachine, body: Object, subresource: str = "") -> None:

@@ -1,14 +1,159 @@
-"""What a kubelet asks of the API server: its Node, the status of it, its Lease."""
+"""The Lease by which a kubelet says that it lives, in namespace kube-node-lease.
 
-from datetime import datetime
+What a kubelet writes about its Node. Pure: time is an argument.
+
+A kubelet owns four conditions and nothing else on the list: it says True or False anew with each report,
+and moves `lastTransitionTime` only when the status differs from the one the Node shows. So a kubelet that
+comes back after the node-lifecycle controller wrote Unknown gets a new transition, and one that merely
+reports again does not.
+
+What a kubelet asks of the API server: its Node, the status of it, its Lease.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
-from devcluster.simulation import node_lease, node_status
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import Machine, provider_id
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import LEASES, NAMESPACES, NODES, Object
+from kube.timestamps import micro_time, timestamp
 from kube.transport import Transport
+
+NAMESPACE = "kube-node-lease"
+DURATION = timedelta(seconds=40)
+
+
+def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
+    """Build the Lease of a node; it goes with its Node."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": node_name,
+            "namespace": NAMESPACE,
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": node_uid}],
+        },
+        "spec": {
+            "holderIdentity": node_name,
+            "leaseDurationSeconds": int(DURATION.total_seconds()),
+            "renewTime": micro_time(now),
+        },
+    }
+
+
+def renewal(now: datetime) -> dict[str, Any]:
+    """Build the merge patch that renews a Lease."""
+    return {"spec": {"renewTime": micro_time(now)}}
+
+
+KUBELET_VERSION = "v1.36.3"
+PODS = "110"
+RESOURCES = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": PODS}
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a healthy kubelet says in one condition."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+HEALTHY = (
+    Opinion(
+        "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"
+    ),
+    Opinion("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    Opinion("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    Opinion("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def node(machine: Machine, now: datetime) -> dict[str, Any]:
+    """Build the Node with which a kubelet registers itself."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": machine.name, "labels": labels(machine)},
+        "spec": {"providerID": provider_id(machine.name)},
+        "status": status(machine, (), now),
+    }
+
+
+def labels(machine: Machine) -> dict[str, str]:
+    """Labels a kubelet gives its Node when it registers."""
+    return {
+        "kubernetes.io/hostname": machine.name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "node-role.kubernetes.io/worker": "",
+    }
+
+
+def status(machine: Machine, shown: Sequence[Mapping[str, Any]], now: datetime) -> dict[str, Any]:
+    """Build a full report of a healthy kubelet; `shown` are the conditions the Node has now."""
+    return {
+        "capacity": RESOURCES,
+        "allocatable": RESOURCES,
+        "addresses": [
+            {"type": "InternalIP", "address": machine.address},
+            {"type": "Hostname", "address": machine.name},
+        ],
+        "nodeInfo": node_info(machine),
+        "conditions": conditions(shown, now),
+    }
+
+
+def node_info(machine: Machine) -> dict[str, str]:
+    """What the machine runs, and since which boot."""
+    return {
+        "architecture": "amd64",
+        "bootID": machine.boot_id,
+        "containerRuntimeVersion": "simulated://1.0.0",
+        "kernelVersion": "6.12.0-simulated",
+        "kubeProxyVersion": "",
+        "kubeletVersion": KUBELET_VERSION,
+        "machineID": machine.hardware_id.replace("-", ""),
+        "operatingSystem": "linux",
+        "osImage": "Simulated Linux",
+        "systemUUID": machine.hardware_id,
+    }
+
+
+def conditions(shown: Sequence[Mapping[str, Any]], now: datetime) -> list[dict[str, str]]:
+    """Build the four conditions of a kubelet, with transitions only where the status differs from `shown`."""
+    before = {condition["type"]: condition for condition in shown}
+    return [_condition(opinion, before.get(opinion.type), now) for opinion in HEALTHY]
+
+
+def is_due(node: Mapping[str, Any], machine: Machine, now: datetime, report_period: timedelta) -> bool:
+    """Tell whether the kubelet has to report: something it owns differs, or the last report is old."""
+    shown = node.get("status", {})
+    if shown.get("nodeInfo", {}).get("bootID") != machine.boot_id:
+        return True
+    before = {condition["type"]: condition for condition in shown.get("conditions", ())}
+    if any(before.get(opinion.type, {}).get("status") != opinion.status for opinion in HEALTHY):
+        return True
+    heartbeat = datetime.fromisoformat(before["Ready"]["lastHeartbeatTime"])
+    return now - heartbeat >= report_period
+
+
+def _condition(opinion: Opinion, before: Mapping[str, Any] | None, now: datetime) -> dict[str, str]:
+    unchanged = before is not None and before["status"] == opinion.status
+    return {
+        "type": opinion.type,
+        "status": opinion.status,
+        "reason": opinion.reason,
+        "message": opinion.message,
+        "lastHeartbeatTime": timestamp(now),
+        "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else timestamp(now),
+    }
+
 
 FIELD_MANAGER = "kubelet"
 
@@ -22,7 +167,7 @@ class NodeApi:
 
     async def ensure_lease_namespace(self) -> None:
         """Create the namespace of the Leases, as kube-apiserver does some seconds after its start."""
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": node_lease.NAMESPACE}}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         try:
             await self._client.create(NAMESPACES, body)
         except AlreadyExists:
@@ -31,7 +176,7 @@ class NodeApi:
     async def register(self, machine: Machine, now: datetime) -> None:
         """Create the Node; one that is there is gone on with."""
         try:
-            await self._client.create(NODES, node_status.node(machine, now))
+            await self._client.create(NODES, node(machine, now))
         except AlreadyExists:
             return
 
@@ -49,14 +194,14 @@ class NodeApi:
             "PATCH",
             NODES.path(name=machine.name, subresource="status"),
             query=[("fieldManager", FIELD_MANAGER)],
-            body=_bound_to(node, node_status.status(machine, shown, now)),
+            body=_bound_to(node, status(machine, shown, now)),
             content_type="application/strategic-merge-patch+json",
         )
 
     async def renew_lease(self, name: str, now: datetime) -> bool:
         """Renew the Lease of that node; False if there is none."""
         try:
-            await self._client.merge_patch(LEASES, name, node_lease.renewal(now), node_lease.NAMESPACE)
+            await self._client.merge_patch(LEASES, name, renewal(now), NAMESPACE)
         except NotFound:
             return False
         return True
@@ -64,9 +209,9 @@ class NodeApi:
     async def create_lease(self, node: Object, now: datetime) -> None:
         """Create the Lease of a Node."""
         metadata = node["metadata"]
-        lease = node_lease.lease(metadata["name"], metadata["uid"], now)
+        renewed = lease(metadata["name"], metadata["uid"], now)
         try:
-            await self._client.create(LEASES, lease, node_lease.NAMESPACE)
+            await self._client.create(LEASES, renewed, NAMESPACE)
         except AlreadyExists:
             return
 

@@ -1,19 +1,193 @@
-"""Carries out one request: read, decide, do one step, and again, until there is nothing left to do.
+"""A PowerCycleRemediation as the demo remediator reads it, and the conditions that it writes back.
+
+What the demo remediator does next about one request. Pure: looked at again after every step.
+
+The boot ID from before the power cycle is kept in the request's status. A node with another one has been
+power-cycled, by whoever and however often we were restarted meanwhile.
+
+The status that the demo remediator writes for each step. Pure: time is an argument.
+
+Carries out one request: read, decide, do one step, and again, until there is nothing left to do.
 
 Each step begins with a fresh read, so a remediator that was killed goes on wherever it was.
 """
 
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import Field
 
 from devcluster.simulation.openshift_machine import OpenShiftMachine
 from devcluster.simulation.power_switch import PowerSwitch
-from devcluster.simulation.remediation_decision import Nothing, Step, SwitchOffAndOn, next_step
-from devcluster.simulation.remediation_request import RemediationRequest
-from devcluster.simulation.remediation_status import status_patch
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import NotFound
+from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.record import Key
+from kube.timestamps import timestamp
+
+NODE_NAME = "remediation.medik8s.io/node-name"
+TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
+
+ConditionStatus = Literal["True", "False", "Unknown"]
+
+
+class Condition(PartialModel):
+    """A metav1.Condition."""
+
+    type: str
+    status: ConditionStatus
+    reason: str
+    message: str
+    last_transition_time: str
+
+
+class Spec(PartialModel):
+    """What is asked for."""
+
+    power_off_seconds: int = 2
+
+
+class Status(PartialModel):
+    """How far the work is."""
+
+    boot_id_before: str | None = Field(default=None, alias="bootIDBefore")
+    conditions: tuple[Condition, ...] = ()
+
+
+class RemediationRequest(PartialModel):
+    """A PowerCycleRemediation."""
+
+    metadata: Metadata
+    spec: Spec = Spec()
+    status: Status = Status()
+
+    @property
+    def machine(self) -> OwnerReference | None:
+        """The Machine that the request is for, if it is for one: an owner of it."""
+        kind = (MACHINES.api_version, MACHINES.kind)
+        return next((o for o in self.metadata.owner_references if (o.api_version, o.kind) == kind), None)
+
+    def node(self, of_machine: str = "") -> str:
+        """Name of the node to power-cycle.
+
+        The node of its Machine, if that has one; else the annotation, else the name of the request.
+        """
+        return of_machine or self.metadata.annotations.get(NODE_NAME, self.metadata.name)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is to be done: finished either way, being deleted, or told to stop."""
+        finished = any(c.type == "Succeeded" and c.status != "Unknown" for c in self.status.conditions)
+        stopped = self.metadata.deletion_timestamp is not None or TIMED_OUT in self.metadata.annotations
+        return finished or stopped
+
+
+def moved(shown: Sequence[Condition], said: Condition) -> Condition:
+    """Return `said` with the transition time that is `shown`, if its status has not changed."""
+    before = next((condition for condition in shown if condition.type == said.type), None)
+    if before is None or before.status != said.status:
+        return said
+    return said.model_copy(update={"last_transition_time": before.last_transition_time})
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The request is done, is being deleted, or somebody asked to stop."""
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Note the boot ID and say that work is under way."""
+
+    boot_id: str
+
+
+@dataclass(frozen=True)
+class SwitchOffAndOn:
+    """Power-cycle the node."""
+
+    power_off: timedelta
+
+
+@dataclass(frozen=True)
+class Succeed:
+    """Say that the node has another boot ID now."""
+
+    boot_id: str
+
+
+@dataclass(frozen=True)
+class Fail:
+    """Say why there is nothing to power-cycle."""
+
+    reason: str
+    message: str
+
+
+Step = Nothing | Begin | SwitchOffAndOn | Succeed | Fail
+
+
+def next_step(request: RemediationRequest, node: str, boot_ids: Mapping[str, str]) -> Step:
+    """Decide from the request, the node that it is for, and the boot ID that each node has now."""
+    if request.is_over:
+        return Nothing()
+    boot_id = boot_ids.get(node)
+    if boot_id is None:
+        return Fail("NodeNotFound", f"There is no simulated node {node}.")
+    before = request.status.boot_id_before
+    if before is None:
+        return Begin(boot_id)
+    if before != boot_id:
+        return Succeed(boot_id)
+    return SwitchOffAndOn(timedelta(seconds=request.spec.power_off_seconds))
+
+
+@dataclass(frozen=True)
+class _Said:
+    processing: ConditionStatus
+    succeeded: ConditionStatus
+    reason: str
+    message: str
+
+
+def status_patch(
+    request: RemediationRequest, node: str, step: Begin | Succeed | Fail, now: datetime
+) -> dict[str, Any]:
+    """Build the merge patch of the status; it applies only to the version of the request that was read."""
+    said = _said(node, step)
+    said_now = (
+        _condition("Processing", said.processing, said, now),
+        _condition("Succeeded", said.succeeded, said, now),
+    )
+    shown = request.status.conditions
+    conditions = [moved(shown, c).model_dump(by_alias=True) for c in said_now]
+    status: dict[str, Any] = {"conditions": conditions}
+    if isinstance(step, Begin):
+        status["bootIDBefore"] = step.boot_id
+    return {"metadata": {"resourceVersion": request.metadata.resource_version}, "status": status}
+
+
+def _said(node: str, step: Begin | Succeed | Fail) -> _Said:
+    match step:
+        case Begin():
+            return _Said("True", "Unknown", "PowerCycling", f"Switching {node} off and on.")
+        case Succeed(boot_id=boot_id):
+            return _Said("False", "True", "PowerCycled", f"{node} runs again, with boot ID {boot_id}.")
+        case Fail(reason=reason, message=message):
+            return _Said("False", "False", reason, message)
+
+
+def _condition(type_: str, status: ConditionStatus, said: _Said, now: datetime) -> Condition:
+    return Condition(
+        type=type_,
+        status=status,
+        reason=said.reason,
+        message=said.message,
+        last_transition_time=timestamp(now),
+    )
 
 
 class Remediation:

@@ -1,18 +1,50 @@
-"""One task for each object that there is something to do about, at most one at a time.
+"""Requests to servers that may be away: made again, ever more slowly, until they succeed.
+
+One task for each object that there is something to do about, at most one at a time.
 
 Work that fails is taken up again, ever more slowly. An object that changes while it is worked on is looked at
 once more when that is done, and so is one whose work says that there will be more to do after a while.
 """
 
 import asyncio
+import logging
+import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
+from typing import TypeVar
 
 from devcluster.simulation.errors import SimulationError
-from devcluster.simulation.insistence import insist
 from kube.errors import KubernetesError
 from kube.record import Key
+
+LOG = logging.getLogger(__name__)
+FIRST_DELAY = timedelta(seconds=0.2)
+LONGEST_DELAY = timedelta(seconds=7)
+"""What a kubelet waits at most between two attempts to renew its Lease."""
+
+T = TypeVar("T")
+
+
+async def insist(
+    who: str,
+    work: Callable[[], Awaitable[T]],
+    *passing: type[Exception],
+    longest: timedelta = LONGEST_DELAY,
+) -> T:
+    """Return what `work` returns once it raises none of the `passing` errors any more.
+
+    Only the first failure of a row is logged as a warning: a thousand kubelets may fail at once.
+    """
+    delay, level = FIRST_DELAY, logging.WARNING
+    while True:
+        try:
+            return await work()
+        except passing as error:
+            LOG.log(level, "%s: tries again until it succeeds: %s", who, error)
+        await asyncio.sleep(delay.total_seconds() * random.uniform(0.8, 1.2))  # noqa: S311  spreads load
+        delay, level = min(2 * delay, longest), logging.DEBUG
+
 
 Work = Callable[[Key], Awaitable[timedelta | None]]
 """Does what there is to do about an object; answers after how long to look again, if nothing changes."""

@@ -12,8 +12,8 @@ from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWor
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.asking import AT_ONCE, BUSY, NO_WORKER, Asking
+from cli.history import TaskFailure
 from cli.incident_sight import IncidentSight
-from cli.task_failure import TaskFailure
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State

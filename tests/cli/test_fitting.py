@@ -5,7 +5,7 @@ import io
 from rich.console import Console, Group
 from rich.text import Text
 
-from cli.fitting import Fitting
+from cli.watching import Fitting
 
 
 def drawn(rows: int, height: int) -> list[str]:

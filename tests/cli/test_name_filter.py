@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.name_filter import NameFilter, is_called
+from cli.choosing import NameFilter, is_called
 from cli.naming import incident_name, is_named
 from health.model.references import TargetReference
 from tests.health.samples import INCIDENT

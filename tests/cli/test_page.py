@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cli.history import Episode
 from cli.incident_page import Page, incident_page
-from cli.incident_view import IncidentView
-from cli.page_view import PageView
-from cli.possible_orders import PossibleOrders
-from cli.story import Episode
+from cli.incident_view import IncidentView, PageView
+from cli.next_steps import PossibleOrders
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.runbook.chores import Chore, ChoreNote

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from cli.failing import say
-from cli.plain_words import PLAIN_DATA, plain
+from cli.terminal import PLAIN_DATA, plain
 
 EVIL = "\x1b[31mred\x1b[0m\r\nnode-9  Held\x07\x7f\x9b2J\u2028end"
 SHOWN = " [31mred [0m node-9  Held 2J end"

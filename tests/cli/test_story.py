@@ -8,7 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from cli.story import story
+from cli.history import story
 from tests.health.samples import NOW
 from workflows.contracts import RENEW
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.column_widths import column_widths
 from cli.incident_sight import IncidentSight
-from cli.incident_table import incident_table
-from cli.printing import print_trimmed
+from cli.incident_table import column_widths, incident_table
+from cli.terminal import print_trimmed
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import assets, build, go_toolchain, sources
+from devcluster import assets, build
 from devcluster.errors import BuildError
 
 
@@ -66,21 +66,21 @@ def test_a_failed_build_says_what_to_do_and_leaves_no_binary(compilers: Path, ca
 def test_a_compiler_on_path_that_is_too_old_is_not_used(compilers: Path, cache: Path) -> None:
     executable(compilers / "go", 'echo "go version go1.25.9 linux/amd64"')
     installed = executable(cache / "go-toolchain" / "go" / "bin" / "go", COMPILES)
-    assert go_toolchain.find() == installed
+    assert build.find() == installed
 
 
 def test_a_change_of_the_sources_makes_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = sources.fingerprint()
-    monkeypatch.setattr(sources, "FOLDER", shutil.copytree(sources.FOLDER, tmp_path / "sources"))
-    assert sources.fingerprint() == before
+    before = build.fingerprint()
+    monkeypatch.setattr(build, "FOLDER", shutil.copytree(build.FOLDER, tmp_path / "sources"))
+    assert build.fingerprint() == before
     with (tmp_path / "sources" / "main.go").open("a") as source:
         source.write("// changed\n")
-    assert sources.fingerprint() != before
+    assert build.fingerprint() != before
 
 
 def test_the_servers_tell_the_version_that_they_are_built_from() -> None:
-    flags = sources.linker_flags()
-    version = sources.kubernetes_version()
+    flags = build.linker_flags()
+    version = build.kubernetes_version()
     assert f"component-base/version.gitVersion={version}" in flags
     assert f"version.gitMajor={version[1:].split('.')[0]} " in flags
     assert f"version.gitMinor={version.split('.')[1]} " in flags

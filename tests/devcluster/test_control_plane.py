@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import assets, manifests, sources
+from devcluster import assets, build, manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.control_plane import control_plane as run_control_plane
 from devcluster.credentials import DETECTOR
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 async def test_it_is_the_kubernetes_that_its_sources_name(control_plane: ControlPlane) -> None:
     status, answer = await kubectl(control_plane.kubeconfig, "get", "--raw", "/version")
     assert status == 0
-    assert json.loads(answer)["gitVersion"] == sources.kubernetes_version()
+    assert json.loads(answer)["gitVersion"] == build.kubernetes_version()
 
 
 async def test_a_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:

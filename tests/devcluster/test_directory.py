@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import directory
+from devcluster import layout
 from devcluster.errors import SettingsError
 
 UNUSABLE = ["/dev/null", "/dev/null/below", "/proc/foo", "/proc", f"/tmp/{'x' * 300}"]  # noqa: S108  refused
@@ -11,18 +11,18 @@ UNUSABLE = ["/dev/null", "/dev/null/below", "/proc/foo", "/proc", f"/tmp/{'x' * 
 @pytest.mark.parametrize("path", UNUSABLE)
 def test_path_that_cannot_be_used_is_refused_by_name(path: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        directory.prepare(Path(path))
+        layout.prepare(Path(path))
     assert str(refused.value).startswith(f"--dir {path} cannot be used: ")
 
 
 def test_path_that_can_be_used_is_made_and_left_empty(tmp_path: Path) -> None:
-    directory.prepare(tmp_path / "a" / "b")
-    directory.prepare(tmp_path / "a" / "b")
+    layout.prepare(tmp_path / "a" / "b")
+    layout.prepare(tmp_path / "a" / "b")
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
 def test_path_that_is_too_long_for_a_socket_is_refused_with_both_lengths() -> None:
     room = Path("/" + "x" * 88)
-    directory.require_room_for_socket(room)
+    layout.require_room_for_socket(room)
     with pytest.raises(SettingsError, match="leaves room for 89 bytes, and its path has 90"):
-        directory.require_room_for_socket(Path(f"{room}x"))
+        layout.require_room_for_socket(Path(f"{room}x"))

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.errors import InUseError
-from devcluster.exclusive import exclusive
+from devcluster.layout import exclusive
 
 
 def test_a_directory_in_use_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 from devcluster import control_plane
 from devcluster.assets import Servers
 from devcluster.errors import HopelessError, NotReadyError
-from devcluster.keeper import Program
-from devcluster.last_words import LastWords
+from devcluster.keeper import LastWords, Program
 from devcluster.polling import until
 from devcluster.supervisor import Supervisor
 

@@ -2,7 +2,7 @@ import json
 import socket
 from pathlib import Path
 
-from devcluster.ports import COUNT, FIRST, allocate
+from devcluster.layout import COUNT, FIRST, allocate
 
 
 def test_a_restart_finds_the_servers_at_the_same_ports(tmp_path: Path) -> None:

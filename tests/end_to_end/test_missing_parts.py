@@ -11,9 +11,8 @@ from temporalio.client import Client as TemporalClient
 
 from devcluster import manifests
 from devcluster.control_plane import ControlPlane
-from devcluster.layout import lay_out
+from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
-from devcluster.ports import allocate
 from devcluster.temporal import TemporalServer, temporal_server
 from kube.client import Client
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS

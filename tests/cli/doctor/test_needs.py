@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from cli.doctor.needs import Need, Process, needs
+from cli.doctor.rights import Need, Process, needs
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from runtime.settings import Settings

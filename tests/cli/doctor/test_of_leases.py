@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli.doctor.of_leases import leader_findings, other_leader_findings, reference_findings
+from cli.doctor.of_clocks import leader_findings, other_leader_findings, reference_findings
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.lease import LeaseRecord, new_lease
 from tests.health.samples import NOW

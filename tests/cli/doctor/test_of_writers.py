@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli.doctor.of_writers import writer_finding
+from cli.doctor.of_checks import writer_finding
 from health.model.status_writers import StatusWriter
 from tests.health.samples import NOW
 

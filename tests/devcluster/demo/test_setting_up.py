@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from devcluster.demo import cast, machine_cast
-from devcluster.demo.cluster_sight import ClusterSight
-from devcluster.demo.machine_sight import MachineSight
-from devcluster.demo.props import remove
-from devcluster.demo.watching import seen
+from devcluster.demo import cast
+from devcluster.demo.cast import remove
+from devcluster.demo.cluster_sight import ClusterSight, MachineSight
+from devcluster.demo.incident import seen
 from devcluster.simulation.resources import MACHINE_SETS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
@@ -25,12 +24,12 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
         client = Client(transport, "test")
         yield client
         await remove(client, NODE_HEALTH_CHECKS, cast.CHECK)
-        for resource in (machine_cast.CHECKS, MACHINE_SETS, TEMPLATES):
+        for resource in (cast.CHECKS, MACHINE_SETS, TEMPLATES):
             await remove(client, resource, cast.CHECK, cast.NAMESPACE)
 
 
 async def machine_check(client: Client) -> Object:
-    return await client.get(machine_cast.CHECKS, cast.CHECK, cast.NAMESPACE)
+    return await client.get(cast.CHECKS, cast.CHECK, cast.NAMESPACE)
 
 
 async def test_each_scenario_takes_the_check_of_the_other_one_away(client: Client) -> None:

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.openshift_machine import FINALIZER, OpenShiftMachine
-from devcluster.simulation.openshift_machine_set import OpenShiftMachineSet
+from devcluster.simulation.openshift_machine import FINALIZER, OpenShiftMachine, OpenShiftMachineSet
 from health.model.node import Node
 
 CREATED = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from devcluster.polling import until
-from devcluster.simulation.kubelet import Kubelet, Pace
+from devcluster.simulation.kubelets import Kubelet, Pace
 from devcluster.simulation.machine import Machine
-from devcluster.simulation.node_api import NodeApi
-from devcluster.simulation.node_lease import NAMESPACE
+from devcluster.simulation.node_api import NAMESPACE, NodeApi
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import LEASES, NODES, Object

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.machine_decision import (
+from devcluster.simulation.machine import (
     AddFinalizer,
     DeleteNode,
     LetGo,
@@ -16,7 +16,7 @@ from devcluster.simulation.machine_decision import (
     Wait,
     next_step,
 )
-from devcluster.simulation.machine_drafts import link, machine_status, with_finalizer, without_finalizer
+from devcluster.simulation.machine_upkeep import link, machine_status, with_finalizer, without_finalizer
 from devcluster.simulation.openshift_machine import FINALIZER, NodeReference, OpenShiftMachine
 from health.model.node import Node
 from tests.devcluster.simulation.openshift_machines import CREATED, machine, node_of

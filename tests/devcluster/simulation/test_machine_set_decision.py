@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.machine_drafts import new_machine
 from devcluster.simulation.machine_set_decision import Create, Delete, Nothing, Report, Step, next_step
-from devcluster.simulation.openshift_machine import OpenShiftMachine
-from devcluster.simulation.openshift_machine_set import MachineSetStatus, OpenShiftMachineSet
+from devcluster.simulation.machine_upkeep import new_machine
+from devcluster.simulation.openshift_machine import MachineSetStatus, OpenShiftMachine, OpenShiftMachineSet
 from tests.devcluster.simulation.openshift_machines import SET_UID, machine, machine_set
 
 

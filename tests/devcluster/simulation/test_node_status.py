@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation import node_status
+from devcluster.simulation import node_api
 from devcluster.simulation.machine import Machine
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -18,55 +18,55 @@ def condition(node: dict[str, Any], type_: str) -> dict[str, str]:
 
 
 def node_with(statuses: dict[str, str]) -> dict[str, Any]:
-    node = node_status.node(MACHINE, NOW)
+    node = node_api.node(MACHINE, NOW)
     for type_, status in statuses.items():
         condition(node, type_)["status"] = status
     return node
 
 
 def test_new_node_is_ready_since_now() -> None:
-    ready = condition(node_status.node(MACHINE, NOW), "Ready")
+    ready = condition(node_api.node(MACHINE, NOW), "Ready")
     assert (ready["status"], ready["reason"]) == ("True", "KubeletReady")
     assert ready["lastTransitionTime"] == ready["lastHeartbeatTime"] == "2026-01-02T03:04:05Z"
 
 
 def test_new_node_has_no_pressure() -> None:
-    node = node_status.node(MACHINE, NOW)
+    node = node_api.node(MACHINE, NOW)
     pressures = ("MemoryPressure", "DiskPressure", "PIDPressure")
     assert [condition(node, type_)["status"] for type_ in pressures] == ["False"] * 3
 
 
 def test_new_node_is_labelled_as_a_worker() -> None:
-    labels = node_status.node(MACHINE, NOW)["metadata"]["labels"]
+    labels = node_api.node(MACHINE, NOW)["metadata"]["labels"]
     assert labels["kubernetes.io/hostname"] == "node-3"
     assert "node-role.kubernetes.io/worker" in labels
 
 
 def test_new_node_does_not_touch_taints() -> None:
-    assert "taints" not in node_status.node(MACHINE, NOW)["spec"]
+    assert "taints" not in node_api.node(MACHINE, NOW)["spec"]
 
 
 def test_transition_time_stays_while_the_status_stays() -> None:
-    shown = node_status.node(MACHINE, NOW)["status"]["conditions"]
-    ready = node_status.conditions(shown, LATER)[-1]
+    shown = node_api.node(MACHINE, NOW)["status"]["conditions"]
+    ready = node_api.conditions(shown, LATER)[-1]
     assert ready["lastTransitionTime"] == "2026-01-02T03:04:05Z"
     assert ready["lastHeartbeatTime"] == "2026-01-02T03:05:35Z"
 
 
 def test_ready_after_unknown_is_a_new_transition() -> None:
     shown = node_with({"Ready": "Unknown"})["status"]["conditions"]
-    ready = node_status.conditions(shown, LATER)[-1]
+    ready = node_api.conditions(shown, LATER)[-1]
     assert (ready["status"], ready["lastTransitionTime"]) == ("True", "2026-01-02T03:05:35Z")
 
 
 def test_conditions_of_others_are_not_among_those_of_a_kubelet() -> None:
     shown = [{"type": "KernelDeadlock", "status": "True"}]
-    types = {c["type"] for c in node_status.conditions(shown, NOW)}
+    types = {c["type"] for c in node_api.conditions(shown, NOW)}
     assert types == {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}
 
 
 def test_reboot_changes_the_boot_id_and_nothing_else() -> None:
-    before, after = node_status.node_info(MACHINE), node_status.node_info(REBOOTED)
+    before, after = node_api.node_info(MACHINE), node_api.node_info(REBOOTED)
     assert {key for key in before if before[key] != after[key]} == {"bootID"}
 
 
@@ -82,7 +82,7 @@ def test_reboot_changes_the_boot_id_and_nothing_else() -> None:
     ],
 )
 def test_report_is_due(node: dict[str, Any], machine: Machine, now: datetime, due: bool) -> None:  # noqa: FBT001  a column of the table
-    assert node_status.is_due(node, machine, now, REPORT) is due
+    assert node_api.is_due(node, machine, now, REPORT) is due
 
 
 def test_addresses_differ_between_machines_and_are_valid() -> None:

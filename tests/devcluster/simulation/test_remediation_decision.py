@@ -3,17 +3,19 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.remediation_decision import (
+from devcluster.simulation.remediation import (
+    NODE_NAME,
+    TIMED_OUT,
     Begin,
     Fail,
     Nothing,
+    RemediationRequest,
     Step,
     Succeed,
     SwitchOffAndOn,
     next_step,
+    status_patch,
 )
-from devcluster.simulation.remediation_request import NODE_NAME, TIMED_OUT, RemediationRequest
-from devcluster.simulation.remediation_status import status_patch
 
 BOOTS = {"node-1": "boot-1", "node-3": "boot-3"}
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from devcluster.simulation.errors import BadRequestError
-from devcluster.simulation.requests import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
+from devcluster.simulation.remediator import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.control_socket import ask
-from devcluster.simulation.kubelet import Pace
-from devcluster.simulation.kubelets import simulate
+from devcluster.simulation.kubelets import Pace, simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
 from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY

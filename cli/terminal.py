@@ -2,15 +2,25 @@
 
 Anybody may write a reason, in an order, in a check or in a condition of a node; it is shown on the terminal
 of somebody else. A newline in it would begin a row that looks as if it were ours.
+
+Console: what people read goes to standard output; into a pipe nothing is cut or wrapped.
+
+Printing: tables to standard output, without the blanks that fill each line up to the longest.
 """
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter
 from temporalio.converter import CompositePayloadConverter, DataConverter, DefaultPayloadConverter
+
+from health.model.moves import Phase
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -55,3 +65,37 @@ def _all_plain(value: Json) -> Json:
     if isinstance(value, dict):
         return {name: _all_plain(one) for name, one in value.items()}
     return value
+
+
+PIPE_WIDTH = 100_000
+_STYLES: Mapping[str, str] = {
+    Phase.HELD: "yellow",
+    Phase.ACTING: "bold cyan",
+    Phase.REMEDIATING: "cyan",
+    Phase.CLEANING_UP: "blue",
+    Phase.LEFT_ALONE: "magenta",
+    Phase.ENDED: "dim",
+}
+
+
+def console(*, is_cut: bool = True) -> Console:
+    """Standard output; lines that are not cut to the terminal are wrapped by it."""
+    found = Console(highlight=False, emoji=False, markup=False)
+    if not (found.is_terminal and is_cut):
+        found.width = PIPE_WIDTH
+    return found
+
+
+def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
+    """A phase for people; a person's hold shows beside a phase that goes on under it."""
+    if phase is None:
+        return Text("unknown", style="bold red")
+    held = ", held" if is_held and phase is not Phase.HELD else ""
+    return Text(f"{phase}{held}", style=_STYLES.get(phase, ""))
+
+
+def print_trimmed(what: RenderableType, console: Console) -> None:
+    """Print `what`; no line of it ends with blanks."""
+    with console.capture() as captured:
+        console.print(what)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))
