@@ -126,7 +126,8 @@ async def test_watch_whose_reads_fail_is_opened_no_more_and_says_why(
 async def test_read_that_failed_is_tried_again_while_the_watch_goes_on(
     server: ApiServer, transport: Transport
 ) -> None:
-    async with watching(server, transport, refused(503, "ServiceUnavailable"), at(7)) as (reflector, _, _w):
+    failed = [refused(503, "ServiceUnavailable")] * 5  # for longer than until it is old
+    async with watching(server, transport, *failed, at(7)) as (reflector, _, _watch):
         await eventually(lambda: is_old(reflector))
         await eventually(lambda: not is_old(reflector))
         assert reflector.problem == ""

@@ -1,6 +1,7 @@
 """A MachineHealthCheck whose status is written: by us, and by somebody else."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
@@ -39,6 +40,13 @@ async def write_status(transport: Transport, manager: str, name: str, healthy: i
     """As a controller of that name would."""
     status = {"status": {"currentHealthy": healthy}}
     await Client(transport, manager).merge_patch(MACHINE_CHECKS, name, status, "default", "status")
+
+
+async def next_second() -> None:
+    """Return in another second: the API server notes when somebody wrote in whole ones."""
+    before = int(time.time())
+    while int(time.time()) == before:  # noqa: ASYNC110  nothing signals it
+        await asyncio.sleep(0.02)
 
 
 async def spoil_and_repair(transport: Transport, name: str) -> None:

@@ -18,7 +18,12 @@ from kube.transport import Transport
 from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser
 from tests.cli.doctor.findings import about, findings, listed, reasons
-from tests.cli.doctor.status_writes import THEIRS, spoilt_and_repaired_each_second, write_status
+from tests.cli.doctor.status_writes import (
+    THEIRS,
+    next_second,
+    spoilt_and_repaired_each_second,
+    write_status,
+)
 from tests.ports import free_port
 
 pytestmark = pytest.mark.cluster
@@ -34,6 +39,7 @@ async def test_other_controller_that_writes_the_status_of_a_check_is_found(
 ) -> None:
     assert about(await findings(doctor), machine_check) == []
 
+    await next_second()
     await write_status(transport, THEIRS, machine_check, healthy=2)
     found = [one for one in await findings(doctor) if machine_check in one.what]
     assert [one.reason for one in found] == ["StatusWrittenByAnother"]
