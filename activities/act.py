@@ -12,17 +12,17 @@ from typing import Protocol
 from temporalio import activity
 
 from activities.delete_machine import DeleteMachine
+from activities.event_recorder import EventRecorder
 from activities.held import ASK_AGAIN_SECONDS, Held
 from activities.known_requests import KnownRequests
+from activities.lease_guard import Clock, LeaseGuard
 from activities.live_requests import LiveRequests
-from activities.loss_news import LossNews
+from activities.loss_events import LossEvents
 from activities.mark_machine import MarkMachine
-from activities.outcome import Outcome
+from activities.outcome import StepResult
 from activities.request_step import RequestStep
-from activities.still_true import SecondLook, stale
-from activities.taking import Clock, Taking
+from activities.revalidation import Revalidation, stale
 from activities.target_lease import TargetLeases
-from activities.telling import Telling
 from health.model.observation import HoldReason, failed
 from health.model.references import Action
 from kube.client import Client
@@ -32,25 +32,25 @@ from objects.durations import in_words
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
 
 
-class Taken(Protocol):
+class StepAction(Protocol):
     """One action."""
 
-    async def take(self, asked: ActInput) -> Outcome:
+    async def take(self, asked: ActInput) -> StepResult:
         """Do it once; raises Held and KubernetesError."""
 
 
 class Steps:
     """Every action, each only where nothing is left of an earlier one."""
 
-    def __init__(self, known: KnownRequests, actions: Mapping[str, Taken]) -> None:
+    def __init__(self, known: KnownRequests, actions: Mapping[str, StepAction]) -> None:
         self._known = known
         self._actions = actions
 
-    async def take(self, asked: ActInput) -> Outcome:
+    async def take(self, asked: ActInput) -> StepResult:
         """Answer what was made before, or do the step; raises Held and KubernetesError."""
         return await self._known.answer(asked) or await self._action(asked.step.action).take(asked)
 
-    def _action(self, name: str) -> Taken:
+    def _action(self, name: str) -> StepAction:
         if name in self._actions:
             return self._actions[name]
         message = f"this worker is of another version: it knows no action {name}"
@@ -61,37 +61,37 @@ def steps(
     client: Client,
     discovery: Discovery,
     leases: TargetLeases,
-    second_look: SecondLook,
+    revalidation: Revalidation,
     clock: Clock,
 ) -> Steps:
     """What each action does."""
-    taking = Taking(leases, clock)
-    actions: Mapping[str, Taken] = {
-        Action.REQUEST: RequestStep(client, discovery, second_look, taking),
-        Action.DELETE: DeleteMachine(client, second_look, taking),
-        Action.MARK: MarkMachine(client, second_look, taking),
+    taking = LeaseGuard(leases, clock)
+    actions: Mapping[str, StepAction] = {
+        Action.REQUEST: RequestStep(client, discovery, revalidation, taking),
+        Action.DELETE: DeleteMachine(client, revalidation, taking),
+        Action.MARK: MarkMachine(client, revalidation, taking),
     }
     return Steps(
-        KnownRequests(LiveRequests(client, discovery), LossNews(client, second_look.shared)), actions
+        KnownRequests(LiveRequests(client, discovery), LossEvents(client, revalidation.shared)), actions
     )
 
 
 class Act:
     """The activity `act`."""
 
-    def __init__(self, steps: Taken, telling: Telling) -> None:
+    def __init__(self, steps: StepAction, event_recorder: EventRecorder) -> None:
         self._steps = steps
-        self._telling = telling
+        self._event_recorder = event_recorder
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
         """Take one step; or answer why not."""
         outcome = await self._outcome(asked)
         if outcome.news is not None:
-            await self._telling.tell(asked.incident, outcome.news)
+            await self._event_recorder.tell(asked.incident, outcome.news)
         return outcome.result
 
-    async def _outcome(self, asked: ActInput) -> Outcome:
+    async def _outcome(self, asked: ActInput) -> StepResult:
         try:
             _refuse_what_waited()
             async with asyncio.timeout(ACT.attempt.total_seconds()):
@@ -101,11 +101,11 @@ class Act:
         except KubernetesError as error:
             return _held(Held.by(error))
         except TimeoutError:
-            return Outcome(ActResult(hold=failed(f"it took longer than {in_words(ACT.attempt)}")))
+            return StepResult(ActResult(hold=failed(f"it took longer than {in_words(ACT.attempt)}")))
 
 
-def _held(error: Held) -> Outcome:
-    return Outcome(ActResult(hold=error.hold, is_forbidden=error.is_forbidden), error.news)
+def _held(error: Held) -> StepResult:
+    return StepResult(ActResult(hold=error.hold, is_forbidden=error.is_forbidden), error.news)
 
 
 def _refuse_what_waited() -> None:

@@ -5,10 +5,10 @@ whatever way is not deleted, and the incident asks anew (decision 2).
 """
 
 from activities.held import ASK_AGAIN_SECONDS, Held
+from activities.lease_guard import LeaseGuard
 from activities.machine_step import attempt_of, judged, machine_of, refuse_other_step
-from activities.outcome import Outcome
-from activities.still_true import SecondLook
-from activities.taking import Taking
+from activities.outcome import StepResult
+from activities.revalidation import Revalidation
 from health.kinds.openshift.machine import MachineTarget
 from health.kinds.openshift.target_events import deleted, deletion_failed
 from health.model.observation import HoldReason
@@ -21,12 +21,12 @@ from workflows.contracts import ActInput, ActResult
 class DeleteMachine:
     """What Action.DELETE does."""
 
-    def __init__(self, client: Client, second_look: SecondLook, taking: Taking) -> None:
+    def __init__(self, client: Client, revalidation: Revalidation, taking: LeaseGuard) -> None:
         self._client = client
-        self._second_look = second_look
+        self._revalidation = revalidation
         self._taking = taking
 
-    async def take(self, asked: ActInput) -> Outcome:
+    async def take(self, asked: ActInput) -> StepResult:
         """Delete it, unless somebody else did.
 
         Raises:
@@ -35,19 +35,19 @@ class DeleteMachine:
 
         """
         began = self._taking.begin()
-        confirmed = await self._second_look.confirm(asked)
+        confirmed = await self._revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_going:
-            return Outcome(ActResult(is_done=True))
+            return StepResult(ActResult(is_done=True))
         _refuse_without_controller(target)
         refuse_other_step(asked, confirmed)
         async with self._taking.lease(asked, target, began) as acquired:
             was_there = await self._delete(asked, target)
         if was_there:
             result = ActResult(is_done=True, lease_acquired_at=acquired)
-            return Outcome(result, deleted(attempt_of(asked), target))
+            return StepResult(result, deleted(attempt_of(asked), target))
         await self._taking.give_back(asked, target)
-        return Outcome(ActResult(is_done=True))
+        return StepResult(ActResult(is_done=True))
 
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
         """Answers whether it was there."""

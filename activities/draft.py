@@ -6,7 +6,7 @@ from typing import cast
 from activities.held import Held
 from activities.machine_step import attempt_of, machine_of
 from activities.node_machine import NodeMachines
-from activities.still_true import Confirmed
+from activities.revalidation import Confirmed
 from health.kinds.nodehealthcheck.check import KIND as NODE_HEALTH_CHECK
 from health.kinds.openshift import remediation_request as of_machine
 from health.kinds.openshift.check import KIND as MACHINE_HEALTH_CHECK

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from health.model.announcement import Announcement
+from health.model.event import Event
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import AT_ONCE
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, told_wait
@@ -14,7 +14,7 @@ ASK_AGAIN_SECONDS = 60.0
 class Held(Exception):
     """Nothing was done; carries the hold that the activity answers with, and what is to be told of it."""
 
-    def __init__(self, hold: Hold, news: Announcement | None = None, *, is_forbidden: bool = False) -> None:
+    def __init__(self, hold: Hold, news: Event | None = None, *, is_forbidden: bool = False) -> None:
         self.hold = hold
         self.news = news
         self.is_forbidden = is_forbidden
@@ -27,7 +27,7 @@ class Held(Exception):
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
     @classmethod
-    def by(cls, error: KubernetesError, news: Announcement | None = None) -> Self:
+    def by(cls, error: KubernetesError, news: Event | None = None) -> Self:
         """What an error of the API server means to an act."""
         return cls(hold_of(error), news, is_forbidden=isinstance(error, Forbidden))
 

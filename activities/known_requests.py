@@ -8,22 +8,22 @@ then the step is taken.
 """
 
 from activities.live_requests import LiveRequests
-from activities.loss_news import LossNews
-from activities.outcome import Outcome
+from activities.loss_events import LossEvents
+from activities.outcome import StepResult
 from health.model.references import RequestReference
 from health.model.remediation_request import RemediationRequest
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from workflows.contracts import ActInput, ActResult
 
 
 class KnownRequests:
     """Looks for them in the API server."""
 
-    def __init__(self, live: LiveRequests, news: LossNews) -> None:
+    def __init__(self, live: LiveRequests, news: LossEvents) -> None:
         self._live = live
         self._news = news
 
-    async def answer(self, asked: ActInput) -> Outcome | None:
+    async def answer(self, asked: ActInput) -> StepResult | None:
         """That one is there, or that one was lost; None: nothing is left, nor lost.
 
         Raises:
@@ -33,13 +33,13 @@ class KnownRequests:
         for known in asked.known:
             found = await self._still_there(known)
             if found is not None:
-                return Outcome(ActResult(request=found))
+                return StepResult(ActResult(request=found))
         if all(known.uid in asked.settled for known in asked.known):
             return None
-        return Outcome(ActResult(is_lost=True), await self._news.of(asked))
+        return StepResult(ActResult(is_lost=True), await self._news.of(asked))
 
-    async def _still_there(self, known: RequestReference) -> RequestSight | None:
+    async def _still_there(self, known: RequestReference) -> RequestSnapshot | None:
         found = await self._live.find(known)
         if found is None:
             return None
-        return RemediationRequest.model_validate(found).sight(known.api_version, known.kind)
+        return RemediationRequest.model_validate(found).snapshot(known.api_version, known.kind)

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import cast
 
 from activities.held import Held
-from activities.still_true import Confirmed, not_true
+from activities.revalidation import Confirmed, not_true
 from health.kinds.openshift.machine import MachineTarget
-from health.model.announcement import Announcement
+from health.model.event import Event
 from health.model.remediation_request import Attempt
 from kube.errors import Conflict, Forbidden, Invalid
 from workflows.contracts import ActInput
@@ -38,7 +38,7 @@ def attempt_of(asked: ActInput) -> Attempt:
 
 @contextmanager
 def judged(
-    asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Announcement]
+    asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Event]
 ) -> Iterator[None]:
     """Write to a Machine as it was at the second look; `failed` tells of a refusal.
 

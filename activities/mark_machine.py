@@ -3,10 +3,10 @@
 The patch carries the uid and the resourceVersion of the second look, as a deletion does (decision 2).
 """
 
+from activities.lease_guard import LeaseGuard
 from activities.machine_step import attempt_of, judged, machine_of, refuse_other_step
-from activities.outcome import Outcome
-from activities.still_true import SecondLook, not_true
-from activities.taking import Taking
+from activities.outcome import StepResult
+from activities.revalidation import Revalidation, not_true
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.target_events import marked, marking_failed
 from kube.client import Client
@@ -18,12 +18,12 @@ from workflows.contracts import ActInput, ActResult
 class MarkMachine:
     """What Action.MARK does."""
 
-    def __init__(self, client: Client, second_look: SecondLook, taking: Taking) -> None:
+    def __init__(self, client: Client, revalidation: Revalidation, taking: LeaseGuard) -> None:
         self._client = client
-        self._second_look = second_look
+        self._revalidation = revalidation
         self._taking = taking
 
-    async def take(self, asked: ActInput) -> Outcome:
+    async def take(self, asked: ActInput) -> StepResult:
         """Mark it, unless it is marked.
 
         Raises:
@@ -32,15 +32,15 @@ class MarkMachine:
 
         """
         began = self._taking.begin()
-        confirmed = await self._second_look.confirm(asked)
+        confirmed = await self._revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_marked:
-            return Outcome(ActResult(is_done=True))
+            return StepResult(ActResult(is_done=True))
         refuse_other_step(asked, confirmed)
         async with self._taking.lease(asked, target, began) as acquired:
             await self._mark(asked, target)
         result = ActResult(is_done=True, lease_acquired_at=acquired)
-        return Outcome(result, marked(attempt_of(asked), target))
+        return StepResult(result, marked(attempt_of(asked), target))
 
     async def _mark(self, asked: ActInput, target: MachineTarget) -> None:
         known = target.metadata

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from health.model.announcement import Announcement
+from health.model.event import Event
 from workflows.contracts import ActResult
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """The answer, with its news."""
 
     result: ActResult
-    news: Announcement | None = None
+    news: Event | None = None

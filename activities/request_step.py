@@ -11,9 +11,9 @@ from activities.draft import Drafts
 from activities.etcd import Etcd
 from activities.held import Held, not_created
 from activities.holder import objection
-from activities.outcome import Outcome
-from activities.still_true import SecondLook
-from activities.taking import Taking
+from activities.lease_guard import LeaseGuard
+from activities.outcome import StepResult
+from activities.revalidation import Revalidation
 from health.model.remediation_request import RemediationRequest
 from kube.client import Client
 from kube.discovery import Discovery
@@ -25,15 +25,17 @@ from workflows.contracts import ActInput, ActResult
 class RequestStep:
     """What Action.REQUEST does."""
 
-    def __init__(self, client: Client, discovery: Discovery, second_look: SecondLook, taking: Taking) -> None:
+    def __init__(
+        self, client: Client, discovery: Discovery, revalidation: Revalidation, taking: LeaseGuard
+    ) -> None:
         self._client = client
         self._discovery = discovery
-        self._second_look = second_look
+        self._revalidation = revalidation
         self._taking = taking
-        self._drafts = Drafts(client, discovery, second_look.shared)
+        self._drafts = Drafts(client, discovery, revalidation.shared)
         self._etcd = Etcd(client, discovery)
 
-    async def take(self, asked: ActInput) -> Outcome:
+    async def take(self, asked: ActInput) -> StepResult:
         """Make it, unless it is there by now.
 
         Raises:
@@ -43,7 +45,7 @@ class RequestStep:
         """
         began = self._taking.begin()
         confirmed, template = await asyncio.gather(
-            self._second_look.confirm(asked), self._drafts.template(asked.step.template)
+            self._revalidation.confirm(asked), self._drafts.template(asked.step.template)
         )
         target = confirmed.target
         if target.is_control_plane and not asked.is_under_way:
@@ -52,8 +54,8 @@ class RequestStep:
         resource = await self._served(body["apiVersion"], body["kind"])
         async with self._taking.lease(asked, target, began) as acquired:
             request = await self._create(resource, body, asked)
-        sight = request.sight(resource.api_version, resource.kind)
-        return Outcome(ActResult(request=sight, lease_acquired_at=acquired))
+        snapshot = request.snapshot(resource.api_version, resource.kind)
+        return StepResult(ActResult(request=snapshot, lease_acquired_at=acquired))
 
     async def _served(self, api_version: str, kind: str) -> Resource:
         try:

@@ -110,7 +110,7 @@ class Fleet:
         )
 
     def note(self, change: Change[RemediationRequest]) -> None:
-        """Listener of the watch."""
+        """ChangeHandler of the watch."""
         now = time.monotonic()
         if change.kind is ChangeKind.ADDED:
             self.came[change.key.name] = now

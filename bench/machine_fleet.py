@@ -92,7 +92,7 @@ class MachineFleet:
         await self.cluster.client.merge_patch(MACHINES, machine, patch, NAMESPACE)
 
     def note(self, change: Change[Machine]) -> None:
-        """Listener of the watch."""
+        """ChangeHandler of the watch."""
         if change.new is not None and change.new.is_going:
             self.deleted.setdefault(change.key.name, time.monotonic())
 

@@ -18,9 +18,9 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, Work
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.history import is_of_a_failing_task, read_task_failure
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from health.model.incident_result import IncidentResult
-from runtime.insisting import one_sentence
+from runtime.retrying import one_sentence
 from workflows.messages import State
 
 AT_ONCE = 20
@@ -42,45 +42,45 @@ class Asking:
         self._unanswered: Counter[str] = Counter()
         self._answered: Counter[str] = Counter()
 
-    async def all(self, sights: Iterable[IncidentSight]) -> list[IncidentSight]:
+    async def all(self, summaries: Iterable[IncidentSummary]) -> list[IncidentSummary]:
         """Each with what it says now; what cannot be known carries the problem."""
-        return list(await asyncio.gather(*map(self.one, sights)))
+        return list(await asyncio.gather(*map(self.one, summaries)))
 
-    async def one(self, sight: IncidentSight) -> IncidentSight:
+    async def one(self, summary: IncidentSummary) -> IncidentSummary:
         """It with what it says now."""
         async with self._places:
-            return await (self._state(sight) if sight.is_open else self._outcome(sight))
+            return await (self._state(summary) if summary.is_open else self._outcome(summary))
 
-    async def _state(self, sight: IncidentSight) -> IncidentSight:
-        cluster = sight.incident.cluster
-        if sight.has_task_failures and (failure := await self._task_failure(sight)):
-            return dataclasses.replace(sight, problem=failure)
+    async def _state(self, summary: IncidentSummary) -> IncidentSummary:
+        cluster = summary.incident.cluster
+        if summary.has_task_failures and (failure := await self._task_failure(summary)):
+            return dataclasses.replace(summary, problem=failure)
         if self._is_deserted(cluster):
-            return dataclasses.replace(sight, problem=await self._task_failure(sight) or NO_WORKER)
-        handle = self._client.get_workflow_handle(sight.incident.workflow_id, run_id=sight.run_id)
+            return dataclasses.replace(summary, problem=await self._task_failure(summary) or NO_WORKER)
+        handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
         try:
             state = await self._insist(handle, cluster)
         except WorkflowQueryFailedError as error:
-            return dataclasses.replace(sight, problem=one_sentence(error))
+            return dataclasses.replace(summary, problem=one_sentence(error))
         except ValidationError:
-            return dataclasses.replace(sight, problem=OTHER_VERSION)
+            return dataclasses.replace(summary, problem=OTHER_VERSION)
         except RPCError as error:
-            return dataclasses.replace(sight, problem=await self._why_silent(sight, error))
+            return dataclasses.replace(summary, problem=await self._why_silent(summary, error))
         self._answered[cluster] += 1
-        return dataclasses.replace(sight, state=state)
+        return dataclasses.replace(summary, state=state)
 
-    async def _why_silent(self, sight: IncidentSight, error: RPCError) -> str:
+    async def _why_silent(self, summary: IncidentSummary, error: RPCError) -> str:
         if error.status not in _NO_ANSWER:
             return one_sentence(error)
-        if failure := await self._task_failure(sight):
+        if failure := await self._task_failure(summary):
             return failure
-        cluster = sight.incident.cluster
+        cluster = summary.incident.cluster
         self._unanswered[cluster] += 1
         return BUSY if self._answered[cluster] else NO_WORKER
 
-    async def _task_failure(self, sight: IncidentSight) -> str:
+    async def _task_failure(self, summary: IncidentSummary) -> str:
         """That its code fails; "" where it does not, or its history cannot be read."""
-        workflow_id, run_id = sight.incident.workflow_id, sight.run_id
+        workflow_id, run_id = summary.incident.workflow_id, summary.run_id
         try:
             failure = await read_task_failure(self._client, workflow_id, run_id, RPC_TIMEOUT)
         except RPCError:
@@ -113,16 +113,16 @@ class Asking:
                 return state
             await asyncio.sleep(AGAIN_SECONDS)
 
-    async def _outcome(self, sight: IncidentSight) -> IncidentSight:
-        if sight.status != "Completed":
-            return sight
+    async def _outcome(self, summary: IncidentSummary) -> IncidentSummary:
+        if summary.status != "Completed":
+            return summary
         handle = self._client.get_workflow_handle(
-            sight.incident.workflow_id, run_id=sight.run_id, result_type=IncidentResult
+            summary.incident.workflow_id, run_id=summary.run_id, result_type=IncidentResult
         )
         try:
             result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
         except (WorkflowFailureError, RPCError) as error:
-            return dataclasses.replace(sight, problem=one_sentence(error))
+            return dataclasses.replace(summary, problem=one_sentence(error))
         except ValidationError:
-            return dataclasses.replace(sight, problem=OTHER_VERSION)
-        return dataclasses.replace(sight, outcome=result.outcome, reason=result.reason)
+            return dataclasses.replace(summary, problem=OTHER_VERSION)
+        return dataclasses.replace(summary, outcome=result.outcome, reason=result.reason)

@@ -22,7 +22,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.failing import CommandError, UnreachableError, UsageError, carry_out, wrong_setting
 from cli.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
-from runtime.insisting import one_sentence
+from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect

@@ -25,7 +25,7 @@ from temporalio.client import Client
 from temporalio.converter import PayloadConverter
 from temporalio.service import RPCError
 
-from cli.incident_sight import without_old_time
+from cli.incident_summary import without_old_time
 from cli.terminal import plain
 from health.model.moves import Phase
 from objects.durations import in_words

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from temporalio.client import Client, WorkflowExecution
 
 from cli.choosing import NameFilter, quoted
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference
 from runtime import search_attributes
@@ -59,7 +59,7 @@ class Filter:
         return NameFilter(search_attributes.TARGET.name, self.target, kinds)
 
 
-async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSight]:
+async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSummary]:
     """The incidents that run.
 
     Raises:
@@ -67,10 +67,10 @@ async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSight]:
 
     """
     query = f"{wanted.query} AND ExecutionStatus = 'Running'"
-    return [sight async for sight in _list(client, query, wanted)]
+    return [summary async for summary in _list(client, query, wanted)]
 
 
-async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[IncidentSight]:
+async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[IncidentSummary]:
     """The newest `limit` incidents that have ended.
 
     Raises:
@@ -78,25 +78,25 @@ async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[I
 
     """
     query = f"{wanted.query} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
-    found: list[IncidentSight] = []
-    async for sight in _list(client, query, wanted):
+    found: list[IncidentSummary] = []
+    async for summary in _list(client, query, wanted):
         if len(found) == limit:
             break
-        found.append(sight)
+        found.append(summary)
     return found
 
 
-async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSight]:
+async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSummary]:
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
         incident = (await listed_incident(execution)).as_named
         if incident is not None and wanted.takes(incident):
-            yield _sight(execution, incident)
+            yield _summary(execution, incident)
 
 
-def _sight(execution: WorkflowExecution, incident: IncidentReference) -> IncidentSight:
+def _summary(execution: WorkflowExecution, incident: IncidentReference) -> IncidentSummary:
     status = execution.status.name if execution.status else "UNKNOWN"
     closed = execution.close_time
-    return IncidentSight(
+    return IncidentSummary(
         incident=incident,
         run_id=execution.run_id,
         status=status.title().replace("_", ""),

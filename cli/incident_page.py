@@ -15,14 +15,14 @@ from rich.text import Text
 
 from cli.ages import short
 from cli.history import Episode
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
 from cli.terminal import phase_text
 from health.model.moves import Phase
 from health.model.observation import Observation
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
-from health.runbook.going_on import overdue
+from health.runbook.next_transition import overdue
 from workflows.messages import State
 
 
@@ -30,7 +30,7 @@ from workflows.messages import State
 class RequestCourse:
     """One request, as far as the detector knew its check when it was asked last."""
 
-    request: RequestSight
+    request: RequestSnapshot
     step: int | None
     """Counted from 1; None: unknown, or the check no longer lists its template."""
     steps: int | None
@@ -39,7 +39,7 @@ class RequestCourse:
     """When its step times out, or did; None for a step without a timeout."""
 
     @classmethod
-    def of(cls, request: RequestSight, state: State) -> Self:
+    def of(cls, request: RequestSnapshot, state: State) -> Self:
         """The course of one request of an incident."""
         plan = Plan(state.observation.steps if state.observation else ())
         step = plan.step_of(request.reference)
@@ -86,7 +86,7 @@ Line = tuple[str, str | Text]
 class Page:
     """One incident and its story at `now`."""
 
-    sight: IncidentSight
+    summary: IncidentSummary
     story: tuple[Episode, ...]
     ui_link: str
     now: datetime
@@ -107,19 +107,19 @@ def incident_page(page: Page) -> Table:
 
 
 def _lines(page: Page) -> Iterator[Line]:
-    sight, now = page.sight, page.now
-    incident, state = sight.incident, sight.state
+    summary, now = page.summary, page.now
+    incident, state = summary.incident, summary.state
     yield "Target", f"{incident.target} (uid {incident.target.uid})"
     yield "Check", str(incident.check)
     yield "Cluster", incident.cluster
-    yield "Phase", phase_text(sight.phase, is_held=sight.is_held)
-    yield "Details", sight.details
-    yield "Started", _ago(sight.started, now)
-    if sight.closed is not None:
-        yield "Ended", _ago(sight.closed, now)
+    yield "Phase", phase_text(summary.phase, is_held=summary.is_held)
+    yield "Details", summary.details
+    yield "Started", _ago(summary.started, now)
+    if summary.closed is not None:
+        yield "Ended", _ago(summary.closed, now)
     if state is not None:
-        yield from _timers(sight, state, now)
-        yield "Goes on", _goes_on(sight, now)
+        yield from _timers(summary, state, now)
+        yield "Goes on", _goes_on(summary, now)
         yield from _retries(state, now)
         yield from _requests(state, now)
         if orders := PossibleOrders(state, page.name, page.cluster).line:
@@ -129,10 +129,10 @@ def _lines(page: Page) -> Iterator[Line]:
     yield "Workflow", incident.workflow_id
     if page.ui_link:
         yield "Temporal UI", page.ui_link
-    yield from zip(("Kubernetes", "", "", "", ""), kubectl_lines(sight), strict=False)
+    yield from zip(("Kubernetes", "", "", "", ""), kubectl_lines(summary), strict=False)
 
 
-def _timers(sight: IncidentSight, state: State, now: datetime) -> Iterator[Line]:
+def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
     memory = state.memory
     if memory.held:
         yield "Hold", _order(memory.held_reason, memory.held_until, now)
@@ -140,7 +140,7 @@ def _timers(sight: IncidentSight, state: State, now: datetime) -> Iterator[Line]
         yield "Left alone", _order(memory.left_alone_reason, memory.left_alone_until, now)
     if memory.may_hold_lease and memory.renew_at is not None:
         end = memory.renew_at + timedelta(seconds=memory.lease_seconds / 2)  # renewed at half of its time
-        yield "Lease", f"{_lease(sight.phase, memory.renew_at, end, now)}{_given_back(sight, now)}"
+        yield "Lease", f"{_lease(summary.phase, memory.renew_at, end, now)}{_given_back(summary, now)}"
 
 
 def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
@@ -149,13 +149,13 @@ def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: da
     return f"runs out {_in(end, now)}" if end > now else f"ran out {_ago(end, now)}"
 
 
-def _given_back(sight: IncidentSight, now: datetime) -> str:
-    end = overdue(sight.resting) if sight.resting else None
+def _given_back(summary: IncidentSummary, now: datetime) -> str:
+    end = overdue(summary.resting) if summary.resting else None
     return f"; is given back {_in(end, now)}, when the remediation is overdue" if end else ""
 
 
-def _goes_on(sight: IncidentSight, now: datetime) -> str:
-    going_on = sight.goes_on
+def _goes_on(summary: IncidentSummary, now: datetime) -> str:
+    going_on = summary.goes_on
     if going_on is None:
         return "when the detector has answered"
     return going_on.words if going_on.at is None else f"{_in(going_on.at, now)}: {going_on.words}"
@@ -207,7 +207,7 @@ def _story(page: Page) -> Iterator[Line]:
         yield "History", f"({len(page.story) - SHOWN} earlier)"
     for number, episode in enumerate(page.story[-SHOWN:]):
         label = "" if number or len(page.story) > SHOWN else "History"
-        words = episode.words.replace(f"{page.sight.incident.target}: ", "", 1)
+        words = episode.words.replace(f"{page.summary.incident.target}: ", "", 1)
         times = f" (x{episode.times})" if episode.times > 1 else ""
         moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
         yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"

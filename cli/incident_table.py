@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.ages import short
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from cli.terminal import phase_text
 from health.model.moves import Phase
 
@@ -51,11 +51,13 @@ _CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
 """Columns that give way where a terminal is narrow."""
 
 
-def incident_table(sights: Sequence[IncidentSight], now: datetime, *, width: int, is_wide: bool) -> Table:
+def incident_table(
+    summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
+) -> Table:
     """A table of `sights` at `now`, `width` wide; the cluster has a column where there is more than one."""
-    has_cluster = is_wide or len({sight.incident.cluster for sight in sights}) > 1
+    has_cluster = is_wide or len({summary.incident.cluster for summary in summaries}) > 1
     names = _columns(has_cluster=has_cluster, is_wide=is_wide)
-    rows = [_row(sight, now) for sight in sorted(sights, key=_order)]
+    rows = [_row(summary, now) for summary in sorted(summaries, key=_order)]
     natural = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in names}
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     widths = column_widths(natural, width)
@@ -66,12 +68,12 @@ def incident_table(sights: Sequence[IncidentSight], now: datetime, *, width: int
     return table
 
 
-def summary(sights: Sequence[IncidentSight]) -> str:
+def headline(summaries: Sequence[IncidentSummary]) -> str:
     """How many there are, and in which phases: "3 incidents: 2 Held, 1 unknown"."""
-    counted = Counter(sight.phase for sight in sights)
+    counted = Counter(summary.phase for summary in summaries)
     phases = dict.fromkeys((*Phase, *filter(None, counted), None))
     parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in phases if counted[phase])
-    return f"{len(sights)} incident{'' if len(sights) == 1 else 's'}: {parts}"
+    return f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}"
 
 
 def _columns(*, has_cluster: bool, is_wide: bool) -> list[str]:
@@ -88,26 +90,26 @@ def _columns(*, has_cluster: bool, is_wide: bool) -> list[str]:
     ]
 
 
-def _row(sight: IncidentSight, now: datetime) -> dict[str, Text]:
-    incident, next_ = sight.incident, sight.goes_on_in(now)
-    requests = sight.state.requests if sight.state else ()
+def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
+    incident, next_ = summary.incident, summary.goes_on_in(now)
+    requests = summary.state.requests if summary.state else ()
     return {
         "CLUSTER": Text(incident.cluster),
         "TARGET": Text(incident.target.name),
         "CHECK": Text(incident.check.name),
-        "PHASE": phase_text(sight.phase, is_held=sight.is_held),
-        "AGE": Text(short(now - sight.started)),
+        "PHASE": phase_text(summary.phase, is_held=summary.is_held),
+        "AGE": Text(short(now - summary.started)),
         "NEXT": Text("-" if next_ is None else short(next_)),
         "REQUESTS": Text(", ".join(map(str, requests)) or "-"),
         "WORKFLOW": Text(incident.workflow_id),
-        "DETAILS": Text(" ".join(sight.brief.split())),
+        "DETAILS": Text(" ".join(summary.brief.split())),
     }
 
 
-def _order(sight: IncidentSight) -> tuple[object, ...]:
+def _order(summary: IncidentSummary) -> tuple[object, ...]:
     """By cluster, check and name, node-2 before node-10; the newest of a target first."""
-    incident = sight.incident
+    incident = summary.incident
     parts = [
         (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", incident.target.name)
     ]
-    return incident.cluster, str(incident.check), parts, -sight.started.timestamp()
+    return incident.cluster, str(incident.check), parts, -summary.started.timestamp()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Self
 
 from cli.incident_page import Page, RequestCourse, retries
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
@@ -85,7 +85,7 @@ class IncidentView(Frozen):
     started_at: datetime
     closed_at: datetime | None
     lasted_seconds: float
-    goes_on_at: datetime | None
+    transitions_at: datetime | None
     goes_on_in_seconds: float | None
     goes_on_with: str | None
     held: OrderView | None
@@ -94,27 +94,27 @@ class IncidentView(Frozen):
     retries: tuple[RetryView, ...] = ()
 
     @classmethod
-    def of(cls, sight: IncidentSight, now: datetime) -> Self:
+    def of(cls, summary: IncidentSummary, now: datetime) -> Self:
         """The view of what was seen at `now`."""
-        incident, state, in_time = sight.incident, sight.state, sight.goes_on_in(now)
-        going_on = sight.goes_on
+        incident, state, in_time = summary.incident, summary.state, summary.goes_on_in(now)
+        going_on = summary.goes_on
         memory = state.memory if state else Memory()
         return cls(
             workflow_id=incident.workflow_id,
-            run_id=sight.run_id,
+            run_id=summary.run_id,
             cluster=incident.cluster,
             check=str(incident.check),
             target=str(incident.target),
             target_uid=incident.target.uid,
-            status=sight.status,
-            phase=sight.phase,
-            details=sight.words,
-            problem=sight.problem,
-            outcome=sight.outcome,
-            started_at=sight.started,
-            closed_at=sight.closed,
-            lasted_seconds=sight.lasted(now).total_seconds(),
-            goes_on_at=going_on.at if going_on else None,
+            status=summary.status,
+            phase=summary.phase,
+            details=summary.words,
+            problem=summary.problem,
+            outcome=summary.outcome,
+            started_at=summary.started,
+            closed_at=summary.closed,
+            lasted_seconds=summary.lasted(now).total_seconds(),
+            transitions_at=going_on.at if going_on else None,
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
             goes_on_with=going_on.words if going_on else None,
             held=_held(memory, now),
@@ -179,9 +179,9 @@ class PageView(IncidentView):
     @classmethod
     def of_page(cls, page: Page) -> Self:
         """The view of a page."""
-        state = page.sight.state
+        state = page.summary.state
         return cls(
-            **IncidentView.of(page.sight, page.now).model_dump(),
+            **IncidentView.of(page.summary, page.now).model_dump(),
             lease_renewed_at=state.memory.renew_at if state else None,
             observation=state.observation if state else None,
             history=tuple(
@@ -189,6 +189,6 @@ class PageView(IncidentView):
                 for one in page.story
             ),
             ui_url=page.ui_link,
-            kubectl=tuple(kubectl_lines(page.sight)),
+            kubectl=tuple(kubectl_lines(page.summary)),
             orders=tuple(PossibleOrders(state, page.name, page.cluster).commands) if state else (),
         )

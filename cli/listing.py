@@ -14,12 +14,12 @@ from cli.choosing import at_least, filled, one_of, words
 from cli.connection import temporal
 from cli.failing import carry_out
 from cli.incident_list import Filter, closed_incidents, open_incidents
-from cli.incident_sight import IncidentSight
-from cli.incident_table import incident_table, summary
+from cli.incident_summary import IncidentSummary
+from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
 from cli.naming import object_name
 from cli.terminal import console, print_trimmed
-from cli.watching import Picture, watch
+from cli.watching import ClusterState, watch
 from health.model.moves import Phase
 from objects.frozen import Frozen
 
@@ -79,7 +79,7 @@ class Wanted:
 class Listed:
     """What was found, at one moment."""
 
-    sights: Sequence[IncidentSight]
+    summaries: Sequence[IncidentSummary]
     has_more: bool
     """Whether older ones were left out."""
     now: datetime
@@ -134,37 +134,37 @@ async def look(client: Client, wanted: Wanted) -> Listed:
     found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
     asked = await Asking(client).all([*found, *closed[: wanted.closed]])
-    sights = [sight for sight in asked if not wanted.phases or sight.phase in {*wanted.phases, None}]
-    return Listed(sights, len(closed) > wanted.closed > 0, datetime.now(UTC))
+    summaries = [summary for summary in asked if not wanted.phases or summary.phase in {*wanted.phases, None}]
+    return Listed(summaries, len(closed) > wanted.closed > 0, datetime.now(UTC))
 
 
 async def _watch(context: typer.Context, wanted: Wanted) -> None:
     async with temporal(context) as client:
-        await watch(lambda: _picture(client, wanted))
+        await watch(lambda: _cluster_state(client, wanted))
 
 
-async def _picture(client: Client, wanted: Wanted) -> Picture:
+async def _cluster_state(client: Client, wanted: Wanted) -> ClusterState:
     listed = await look(client, wanted)
-    table = incident_table(listed.sights, listed.now, width=console().width, is_wide=False)
+    table = incident_table(listed.summaries, listed.now, width=console().width, is_wide=False)
     return _headline(listed), table
 
 
 def _print(listed: Listed, *, is_wide: bool) -> None:
-    if listed.sights:
+    if listed.summaries:
         out = console(is_cut=not is_wide)
-        print_trimmed(incident_table(listed.sights, listed.now, width=out.width, is_wide=is_wide), out)
+        print_trimmed(incident_table(listed.summaries, listed.now, width=out.width, is_wide=is_wide), out)
     typer.echo(_headline(listed), err=True)
 
 
 def _headline(listed: Listed) -> str:
-    if not listed.sights:
+    if not listed.summaries:
         return "no incidents"
     more = "; older ones are left out, see --limit" if listed.has_more else ""
-    return f"{summary(listed.sights)}{more}"
+    return f"{headline(listed.summaries)}{more}"
 
 
 def _json(listed: Listed) -> str:
-    views = tuple(IncidentView.of(sight, listed.now) for sight in listed.sights)
+    views = tuple(IncidentView.of(summary, listed.now) for summary in listed.summaries)
     return IncidentListView(incidents=views, has_more=listed.has_more).model_dump_json(indent=2)
 
 

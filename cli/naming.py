@@ -8,7 +8,7 @@ from temporalio.client import Client
 from cli.choosing import forms, with_kind
 from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, check_of
 
@@ -63,7 +63,7 @@ def _is_kind(text: str) -> bool:
     return text.casefold() in {name.casefold() for kind in kinds for name in (kind.kind, kind.target_kind)}
 
 
-def only_one(name: str, found: Sequence[IncidentSight], what: str) -> IncidentSight:
+def only_one(name: str, found: Sequence[IncidentSummary], what: str) -> IncidentSummary:
     """The one that is meant.
 
     Raises:
@@ -74,14 +74,14 @@ def only_one(name: str, found: Sequence[IncidentSight], what: str) -> IncidentSi
         return found[0]
     if not found:
         raise NotFoundError(f"no {what} of {name!r}")
-    references = [sight.incident for sight in found]
+    references = [summary.incident for summary in found]
     shown = sorted(map(_short, references))
     if len(set(shown)) < len(shown):
         shown = sorted(reference.workflow_id for reference in references)
     raise NotFoundError(f"{name!r} is ambiguous, say which: {', '.join(shown)}")
 
 
-async def find_open(client: Client, name: str, cluster: str) -> IncidentSight:
+async def find_open(client: Client, name: str, cluster: str) -> IncidentSummary:
     """The open incident of that name.
 
     Raises:
@@ -92,7 +92,7 @@ async def find_open(client: Client, name: str, cluster: str) -> IncidentSight:
     return only_one(name, await _open(client, name, cluster), "open incident")
 
 
-async def find_any(client: Client, name: str, cluster: str) -> IncidentSight:
+async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
     """The open incident of that name, else the last one that ended.
 
     Raises:
@@ -103,13 +103,13 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSight:
     found = await _open(client, name, cluster)
     if not found:
         closed = await closed_incidents(client, _filter(name, cluster), NEWEST)
-        found = _newest_of_each([sight for sight in closed if is_named(name, sight.incident)])
+        found = _newest_of_each([summary for summary in closed if is_named(name, summary.incident)])
     return only_one(name, found, "incident")
 
 
-async def _open(client: Client, name: str, cluster: str) -> list[IncidentSight]:
+async def _open(client: Client, name: str, cluster: str) -> list[IncidentSummary]:
     found = await open_incidents(client, _filter(name, cluster))
-    return [sight for sight in found if is_named(name, sight.incident)]
+    return [summary for summary in found if is_named(name, summary.incident)]
 
 
 def _filter(name: str, cluster: str) -> Filter:
@@ -118,12 +118,12 @@ def _filter(name: str, cluster: str) -> Filter:
     return Filter(target=name.rpartition("/")[2], cluster=cluster)
 
 
-def _newest_of_each(sights: Sequence[IncidentSight]) -> list[IncidentSight]:
+def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
     """The newest incident of each check over each target of a name, whichever individual that was."""
-    oldest_first = sorted(sights, key=lambda sight: sight.started)
+    oldest_first = sorted(summaries, key=lambda summary: summary.started)
     newest = {
-        (sight.incident.cluster, sight.incident.check, sight.incident.target.name): sight
-        for sight in oldest_first
+        (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary
+        for summary in oldest_first
     }
     return list(newest.values())
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.moves import Phase
 from health.model.observation import HoldReason
@@ -94,18 +94,18 @@ def http_address(text: str) -> str:
     return text
 
 
-def ui_link(ui: str, namespace: str, sight: IncidentSight) -> str:
+def ui_link(ui: str, namespace: str, summary: IncidentSummary) -> str:
     """The page of the workflow; `ui` is the address of the Temporal UI."""
-    workflow = quote(sight.incident.workflow_id, safe="")
-    return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{sight.run_id}/history"
+    workflow = quote(summary.incident.workflow_id, safe="")
+    return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{summary.run_id}/history"
 
 
-def kubectl_lines(sight: IncidentSight) -> list[str]:
+def kubectl_lines(summary: IncidentSummary) -> list[str]:
     """Commands that show what the incident is about."""
-    check, target = sight.incident.check, sight.incident.target
+    check, target = summary.incident.check, summary.incident.target
     kind = CHECK_KINDS.get(check.kind)
     resource = kind.plural if kind else check.kind.lower()
-    requests = sight.state.requests if sight.state else ()
+    requests = summary.state.requests if summary.state else ()
     return [
         f"kubectl describe {target.kind.lower()}{_in(target.namespace)} {target.name}",
         f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml",

@@ -26,11 +26,11 @@ from cli.choosing import filled
 from cli.connection import temporal
 from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
 from cli.history import is_of_a_failing_task, read_task_failure
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from cli.naming import NAME_HELP, find_open, incident_name
 from objects.durations import in_words
 from objects.timestamps import stamp
-from runtime.insisting import one_sentence
+from runtime.retrying import one_sentence
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 RPC_TIMEOUT = timedelta(seconds=5)
@@ -142,16 +142,16 @@ async def _give_all(context: typer.Context, names: Sequence[str], order: Order) 
 
 async def _give_one(client: Client, name: str, order: Order) -> CommandError | None:
     try:
-        sight = await find_open(client, name, order.cluster)
-        answer = await _send(client, sight, order)
+        summary = await find_open(client, name, order.cluster)
+        answer = await _send(client, summary, order)
     except CommandError as error:
         return error
-    typer.echo(f"{sight.incident.check.name}/{sight.incident.target.name}: {answer}")
+    typer.echo(f"{summary.incident.check.name}/{summary.incident.target.name}: {answer}")
     return None
 
 
-async def _send(client: Client, sight: IncidentSight, order: Order) -> str:
-    handle = client.get_workflow_handle(sight.incident.workflow_id)
+async def _send(client: Client, summary: IncidentSummary, order: Order) -> str:
+    handle = client.get_workflow_handle(summary.incident.workflow_id)
     try:
         answer: str = await handle.execute_update(
             order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT
@@ -165,7 +165,7 @@ async def _send(client: Client, sight: IncidentSight, order: Order) -> str:
         pass
     else:
         return f"{answer}{standing(order.message, datetime.now(UTC))}"
-    failure = await read_task_failure(client, handle.id, sight.run_id, RPC_TIMEOUT)
+    failure = await read_task_failure(client, handle.id, summary.run_id, RPC_TIMEOUT)
     return await _leave_behind(handle, order, str(failure or NO_WORKER))
 
 

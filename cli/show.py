@@ -59,7 +59,7 @@ def show(
 
 async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Page:
     async with temporal(context) as client:
-        sight = await Asking(client).one(await find_any(client, name, cluster))
-        story = await read_story(client, sight.incident.workflow_id, sight.run_id)
-        link = ui_link(ui, client.namespace, sight) if ui else ""
-        return Page(sight, tuple(story), link, datetime.now(UTC), name, cluster)
+        summary = await Asking(client).one(await find_any(client, name, cluster))
+        story = await read_story(client, summary.incident.workflow_id, summary.run_id)
+        link = ui_link(ui, client.namespace, summary) if ui else ""
+        return Page(summary, tuple(story), link, datetime.now(UTC), name, cluster)

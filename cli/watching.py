@@ -19,7 +19,7 @@ from temporalio.service import RPCError
 
 from cli.output import end_unheard
 from cli.terminal import console
-from runtime.insisting import one_sentence
+from runtime.retrying import one_sentence
 
 HEADLINES = 1
 """Lines that stand above it."""
@@ -28,13 +28,13 @@ HEADLINES = 1
 class Fitting:
     """A picture below a headline."""
 
-    def __init__(self, picture: RenderableType) -> None:
+    def __init__(self, cluster_state: RenderableType) -> None:
         """`picture` is drawn as it is where it fits."""
-        self._picture = picture
+        self._cluster_state = cluster_state
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Its lines; the last one that fits says how many do not."""
-        lines = console.render_lines(self._picture, options.update(height=None), pad=False)
+        lines = console.render_lines(self._cluster_state, options.update(height=None), pad=False)
         room = console.height - HEADLINES
         shown = lines if len(lines) <= room else lines[: max(room - 1, 0)]
         for line in shown:
@@ -47,11 +47,11 @@ class Fitting:
 EVERY_SECONDS = 2.0
 TERMINATED = 128 + signal.SIGTERM
 
-Picture = tuple[str, RenderableType]
+ClusterState = tuple[str, RenderableType]
 """A headline and what stands under it."""
 
 
-async def watch(look: Callable[[], Awaitable[Picture]]) -> None:
+async def watch(look: Callable[[], Awaitable[ClusterState]]) -> None:
     """Draw what `look` sees for ever; the first look alone may raise RPCError."""
     end_unheard()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sys.exit, TERMINATED)

@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 
 from detector.answers.answering import Answering
 from detector.answers.failed_answer import never_failing
-from detector.answers.glance import Glance
+from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
@@ -32,11 +32,11 @@ from detector.metrics.live_metrics import LiveMetrics
 from detector.metrics.machine_check_metrics import MachineCheckMetrics
 from detector.metrics.node_series import NodeSeries
 from detector.metrics.request_ledger import RequestLedger
-from detector.picture.picture import Picture
-from detector.reporting.pace import Pace
-from detector.reporting.sighting import Sighting
-from detector.reporting.status_reporter import Desk
+from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.reporting.status_reporter import ReporterDependencies
 from detector.reporting.status_reporters import StatusReporters
+from detector.state.cluster_state import ClusterState
 from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
@@ -80,23 +80,25 @@ class Detector:
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = self._now()
-        self._picture = Picture(connections.cluster, Guard(connections.metrics))
-        self._observe = never_failing(self._observed, self._picture)
+        self._cluster_state = ClusterState(connections.cluster, Guard(connections.metrics))
+        self._observe = never_failing(self._observed, self._cluster_state)
         self._sources = self._made_sources()
-        self._clock = ClockWatch(connections.transport.server_clock, self._picture.tell_all)
+        self._clock = ClockWatch(connections.transport.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
-        self._storms = Storms(self._picture, self._sees, self._now)
-        self._attempts = Attempts(settings.back_off_limit, self._picture, self._now)
-        self._picture.witness_requests(self._attempts.witness)
+        self._storms = Storms(self._cluster_state, self._sees, self._now)
+        self._attempts = Attempts(settings.back_off_limit, self._cluster_state, self._now)
+        self._cluster_state.add_request_handler(self._attempts.witness)
         for witness in (Deletions, MarkedTargets):
-            witness(self._picture, self._attempts, self._sources.is_read, self._now)
-        calls = IncidentCalls(connections.temporal, connections.cluster, self._picture.guard)
-        self._attempt_reading = AttemptReading(calls, self._attempts, self._picture, connections.problems)
+            witness(self._cluster_state, self._attempts, self._sources.is_read, self._now)
+        calls = IncidentCalls(connections.temporal, connections.cluster, self._cluster_state.guard)
+        self._attempt_reading = AttemptReading(
+            calls, self._attempts, self._cluster_state, connections.problems
+        )
         self._dispatch = self._made_dispatch(calls)
         self._failing_incidents = FailingIncidents(calls.failing)
         self._answering = Answering(
-            self._observe, self._dispatch, self._picture, lambda: self._election.is_leader
+            self._observe, self._dispatch, self._cluster_state, lambda: self._election.is_leader
         )
         self._reporters = StatusReporters(self._made_desk())
         self._register_metrics(connections.metrics)
@@ -105,7 +107,7 @@ class Detector:
         settings, connections = self._settings, self._connections
         reflectors = PATIENT.proving_life_within(settings.sight_limit)
         scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, reflectors)
-        return Sources(connections.transport, self._picture, scope, connections.problems)
+        return Sources(connections.transport, self._cluster_state, scope, connections.problems)
 
     def _made_handover(self, times: HandoverTimes) -> Handover:
         return Handover(
@@ -132,40 +134,40 @@ class Detector:
     def _made_dispatch(self, calls: IncidentCalls) -> Dispatch:
         return Dispatch(
             calls,
-            self._picture,
+            self._cluster_state,
             self._observe,
             is_leader=lambda: self._election.is_leader,
             now=self._now,
             problems=self._connections.problems,
         )
 
-    def _made_desk(self) -> Desk:
-        return Desk(
+    def _made_desk(self) -> ReporterDependencies:
+        return ReporterDependencies(
             client=self._connections.kubernetes,
-            picture=self._picture,
+            cluster_state=self._cluster_state,
             sources=self._sources,
             storms=self._storms,
-            sighting=Sighting(self._picture, self._attempts.before),
-            pace=Pace(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
+            snapshot_builder=SnapshotBuilder(self._cluster_state, self._attempts.before),
+            rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
             instance=self._settings.identity,
             now=self._now,
         )
 
     def _register_metrics(self, registry: CollectorRegistry) -> None:
-        picture, dispatch, sources = self._picture, self._dispatch, self._sources
-        series = NodeSeries(picture)
+        cluster_state, dispatch, sources = self._cluster_state, self._dispatch, self._sources
+        series = NodeSeries(cluster_state)
         registry.register(series)
         registry.register(
             LiveMetrics(
-                picture, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
+                cluster_state, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
             )
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(self._failing_incidents)
-        registry.register(MachineCheckMetrics(picture, lambda: self._election.is_leader))
-        latency = FailureToRequest(picture, registry)
+        registry.register(MachineCheckMetrics(cluster_state, lambda: self._election.is_leader))
+        latency = FailureToRequest(cluster_state, registry)
         ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
-        picture.witness_requests(ledger.witness)
+        cluster_state.add_request_handler(ledger.witness)
 
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""
@@ -186,7 +188,7 @@ class Detector:
 
     def _start_leading(self) -> None:
         self._lead_began = self._now()
-        self._picture.act_findings.clear()
+        self._cluster_state.act_findings.clear()
         self._stopped.clear()
         self._leads.set()
 
@@ -219,7 +221,7 @@ class Detector:
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())
             tasks.create_task(self._failing_incidents.lead())
-            tasks.create_task(self._connections.temporal.work(self._eyes))
+            tasks.create_task(self._connections.temporal.work(self._task_worker))
 
     async def _report_election(self) -> None:
         """Report for ever what keeps us from standing for election; a standby is ready."""
@@ -227,22 +229,24 @@ class Detector:
             self._connections.problems.report("leader Lease", self._election.problem)
             await asyncio.sleep(REPORT_EVERY_SECONDS)
 
-    def _eyes(self, temporal: Client) -> Worker:
+    def _task_worker(self, temporal: Client) -> Worker:
         return self._answering.worker(temporal, self._connections.cluster)
 
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
         limit = self._settings.sight_limit
-        sight = self._sources.sight(check, limit)
-        is_fresh = stale_sight(sight.age, limit) is None and not sight.unread_requests
+        freshness = self._sources.freshness(check, limit)
+        is_fresh = stale_sight(freshness.age, limit) is None and not freshness.unread_requests
         return is_fresh and self._clock.hold() is None
 
     def _observed(self, incident: IncidentReference) -> Observation:
         limit = self._settings.sight_limit
-        sight = self._sources.sight(incident.check, limit)
+        freshness = self._sources.freshness(incident.check, limit)
         storm = self._storms.hold(incident.check)
-        seen = self._picture.targets.get(incident.check, incident.target.name)
+        seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         before = self._attempts.before(TargetName.of(incident.target), seen)
         now = self._now()
-        glance = Glance(self._picture, incident, sight, now, storm, before, self._clock.hold())
-        return glance.observation()
+        builder = ObservationBuilder(
+            self._cluster_state, incident, freshness, now, storm, before, self._clock.hold()
+        )
+        return builder.observation()

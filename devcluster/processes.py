@@ -34,9 +34,9 @@ def ours(
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
     """`count` simulated kubelets, told what to do through a socket."""
-    pace = f"{renewal(count).total_seconds():g}"
+    rate_limiter = f"{renewal(count).total_seconds():g}"
     arguments = ("--count", str(count), "--control", str(layout.kubelets_socket))
-    paces = ("--renew-every", pace, "--look-every", pace)
+    paces = ("--renew-every", rate_limiter, "--look-every", rate_limiter)
     return _module("kubelets", (*arguments, *paces), layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 

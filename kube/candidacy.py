@@ -40,7 +40,7 @@ class Candidacy:
         leader: str,
         identity: str,
         *,
-        is_fit: Callable[[], bool],
+        counts_as_healthy: Callable[[], bool],
         times: CandidateTimes,
         clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = _wall_clock,
@@ -51,7 +51,7 @@ class Candidacy:
         self._leader = leader
         self._identity = identity
         self._name = candidate_name(leader, identity)
-        self._is_fit = is_fit
+        self._is_fit = counts_as_healthy
         self._times = times
         self._clock = clock
         self._now = now

@@ -43,7 +43,7 @@ def candidate_name(leader: str, identity: str) -> str:
 
 
 @dataclass
-class _Sighting:
+class _Observed:
     version: str
     first: float
     renewed: float | None = None
@@ -69,7 +69,7 @@ class Candidates:
         self._own = candidate_name(leader, identity)
         self._times = times
         self._clock = clock
-        self._seen: dict[str, _Sighting] = {}
+        self._seen: dict[str, _Observed] = {}
 
     async def look(self) -> None:
         """See who is there now; raises KubernetesError."""
@@ -80,7 +80,7 @@ class Candidates:
     def note(self, versions: Mapping[str, str]) -> None:
         """Take in the resourceVersion of each Lease of another that is there."""
         now, before = self._clock(), self._seen
-        self._seen = {name: before.get(name, _Sighting(version, now)) for name, version in versions.items()}
+        self._seen = {name: before.get(name, _Observed(version, now)) for name, version in versions.items()}
         for name, version in versions.items():
             if self._seen[name].version != version:
                 self._seen[name].version, self._seen[name].renewed = version, now
@@ -94,7 +94,7 @@ class Candidates:
         """Whether another could lead, and has been able to for some time."""
         return any(self._is_fit(one) for one in self._seen.values())
 
-    def _is_fit(self, one: _Sighting) -> bool:
+    def _is_fit(self, one: _Observed) -> bool:
         now, times = self._clock(), self._times
         if one.renewed is None or now - one.renewed > times.live.total_seconds():
             return False

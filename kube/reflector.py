@@ -42,12 +42,12 @@ from kube.errors import (
 )
 from kube.freshness import Freshness
 from kube.listing import Listed, list_all
-from kube.mirror import Mirror
+from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
 from kube.reflector_settings import PATIENT, ReflectorSettings
+from kube.reflector_status import ReflectorStatus, State
 from kube.resource import Resource
 from kube.server_clock import monotonic_clock
-from kube.sight import Sight, State
 from kube.status import from_status
 from kube.transport import Transport
 from kube.watching import in_words, watch
@@ -91,9 +91,9 @@ class Reflector(Generic[RecordT]):
         self._notify = notify
         self._clock = clock
         self._settings = settings
-        self._mirror: Mirror[RecordT] = Mirror(resource.kind, on_broken)
+        self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_broken)
         self.name = in_words(resource.full_name, namespace, label_selector)
-        self._sight = Sight(self.name)
+        self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(transport, self._freshness, settings.watching.proof_every, clock)
         self._backoff = Backoff(settings.waits)
@@ -107,21 +107,21 @@ class Reflector(Generic[RecordT]):
     @property
     def store(self) -> Mapping[Key, RecordT]:
         """The picture; a read-only view that follows it."""
-        return self._mirror.records
+        return self._object_store.records
 
     @property
     def broken(self) -> Mapping[Key, str]:
         """Objects that exist but do not decode, with the reason; a read-only view."""
-        return self._mirror.broken
+        return self._object_store.broken
 
     @property
     def synced(self) -> bool:
         """Whether there is a complete list: not before the first, and not before that of a kind that came."""
-        return self._sight.synced
+        return self._status.synced
 
     async def wait_synced(self) -> None:
         """Return when there is a complete list."""
-        await self._sight.wait_synced()
+        await self._status.wait_synced()
 
     @property
     def is_served(self) -> bool:
@@ -131,17 +131,17 @@ class Reflector(Generic[RecordT]):
     @property
     def is_forbidden(self) -> bool:
         """Whether the server refused us (403), and did not let us watch since."""
-        return self._sight.is_forbidden
+        return self._status.is_forbidden
 
     @property
     def state(self) -> State:
         """What it is doing."""
-        return self._sight.state
+        return self._status.state
 
     @property
     def problem(self) -> str:
         """One sentence about the last failure; "" while a watch is open, or only its version is too old."""
-        return self._sight.problem
+        return self._status.problem
 
     def age(self) -> timedelta | None:
         """Return how long ago the picture was proven to be true; None while there is none.
@@ -179,17 +179,17 @@ class Reflector(Generic[RecordT]):
         self._has_failed = False
 
     async def _list(self) -> None:
-        self._sight.state = State.LISTING
+        self._status.state = State.LISTING
         self._asked_at = self._clock()
         listed = await self._list_all()
         self._must_list = False
         self._list_due = self._clock() + self._settings.draw_relist().total_seconds()
         self._missed = 0
         self._is_served = True
-        changes = self._mirror.replace(listed)
+        changes = self._object_store.replace(listed)
         # What a list shows is as old as its first page.
         self._freshness.listed(listed.resource_version, self._asked_at)
-        self._sight.complete()
+        self._status.complete()
         self._tell(changes)
 
     async def _list_all(self) -> Listed[RecordT]:
@@ -209,7 +209,7 @@ class Reflector(Generic[RecordT]):
             found = await Discovery(self._transport).resource(found.api_version, found.kind)
             if not self._is_served:
                 self._is_served = True
-                self._sight.incomplete()  # that it is empty was the truth of a kind that was not served
+                self._status.incomplete()  # that it is empty was the truth of a kind that was not served
         return found.path(self._namespace)
 
     async def _watch(self) -> None:
@@ -224,7 +224,7 @@ class Reflector(Generic[RecordT]):
             watching.silent_for(lasting),
         ) as lines:
             accepted = self._clock()
-            self._sight.accepted()
+            self._status.accepted()
             try:
                 await self._follow(lines)
             finally:
@@ -244,7 +244,7 @@ class Reflector(Generic[RecordT]):
             match self._decoder.line(line):
                 case Seen() as seen:
                     self._freshness.reached(seen.resource_version)
-                    self._tell(self._mirror.apply(seen))
+                    self._tell(self._object_store.apply(seen))
                 case Bookmark(resource_version):
                     self._freshness.reached(resource_version)
                 case WatchError(status):
@@ -260,18 +260,18 @@ class Reflector(Generic[RecordT]):
             self._must_list = True
         self._has_failed = True
         # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
-        if isinstance(error, NotFound) and self._missed >= (2 if self._mirror.records else 1):
+        if isinstance(error, NotFound) and self._missed >= (2 if self._object_store.records else 1):
             self._become_absent(error)
         elif isinstance(error, Expired):
-            self._sight.expired()  # so the watch of a quiet kind ends: it lists again, and nothing is wrong
+            self._status.expired()  # so the watch of a quiet kind ends: it lists again, and nothing is wrong
         else:
-            self._sight.waiting(error)
+            self._status.waiting(error)
 
     def _become_absent(self, error: NotFound) -> None:
         self._is_served = False
         self._path = ""  # where it comes back is asked anew
-        changes = self._mirror.clear()
+        changes = self._object_store.clear()
         self._freshness.listed("", self._asked_at)
-        self._sight.complete()
-        self._sight.absent(error)
+        self._status.complete()
+        self._status.absent(error)
         self._tell(changes)

@@ -16,9 +16,9 @@ from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
 from runtime.exposition import metrics_route
-from runtime.insisting import insist
 from runtime.problems import Problems
 from runtime.readiness import readiness_routes
+from runtime.retrying import retry_forever
 from runtime.serving import serve
 from runtime.settings import Settings
 from runtime.temporal_core import temporal_core
@@ -48,11 +48,11 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     ProcessCollector(registry=metrics)
     temporal_runtime = temporal_core(settings.temporal_metrics_address)
     async with serve(settings.ready_address, [*readiness_routes(problems), metrics_route(metrics)]):
-        transport = await insist("kubernetes", Transport.connect, (KubernetesError,), problems)
+        transport = await retry_forever("kubernetes", Transport.connect, (KubernetesError,), problems)
         async with transport:
             client = Client(transport, field_manager)
             read_identity = partial(read_cluster_identity, client, settings.cluster)
-            cluster = await insist("cluster", read_identity, (KubernetesError,), problems)
+            cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
             temporal = TemporalLink(settings.identity, problems, temporal_runtime)
             await temporal.try_once()
             problems.report("start", "")

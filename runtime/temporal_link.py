@@ -18,8 +18,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from runtime import search_attributes
-from runtime.insisting import FIRST_SECONDS, insist, one_sentence
 from runtime.problems import Problems
+from runtime.retrying import FIRST_SECONDS, one_sentence, retry_forever
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
@@ -89,7 +89,7 @@ class TemporalLink:
         """
         client = self._client
         if client is None:
-            client = await insist("temporal", self._connect, _NO_CONNECTION, self._problems)
+            client = await retry_forever("temporal", self._connect, _NO_CONNECTION, self._problems)
         while True:
             await self._until_well(client)
             self._take(client)
@@ -99,7 +99,7 @@ class TemporalLink:
         """Run a worker until cancelled."""
         ends = (*_NO_CONNECTION, RPCError, RuntimeError)  # RuntimeError: how a worker of the SDK ends
         await self._is_there.wait()
-        await insist("worker", partial(self._work, make), ends, self._problems)
+        await retry_forever("worker", partial(self._work, make), ends, self._problems)
 
     async def _work(self, make: Callable[[Client], Worker]) -> None:
         # On a connection of its own: of one worker that did not get as far as its first question the SDK
@@ -116,9 +116,9 @@ class TemporalLink:
         """Return when Temporal answers and its namespace is set up, which an outage is no problem of."""
         problems, answer, check = self._problems, partial(_answer, client), partial(_check, client)
         while True:
-            await insist("temporal", answer, (TemporalUnreachable, RPCError), problems)
+            await retry_forever("temporal", answer, (TemporalUnreachable, RPCError), problems)
             with contextlib.suppress(TemporalUnreachable):
-                return await insist("search attributes", check, (NotSetUp, RPCError), problems)
+                return await retry_forever("search attributes", check, (NotSetUp, RPCError), problems)
             await asyncio.sleep(FIRST_SECONDS)
 
 

@@ -10,13 +10,13 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRu
 
 from activities.act import Act, steps
 from activities.clean_up import CleanUp
+from activities.event_recorder import EventRecorder
+from activities.lease_guard import Clock
 from activities.live_requests import LiveRequests
 from activities.mark import Mark
 from activities.renew import Renew
-from activities.still_true import SecondLook
-from activities.taking import Clock
+from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
-from activities.telling import Telling
 from health.kinds.check_kind import CheckKind
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
@@ -24,12 +24,12 @@ from kube.resource import resource_of
 from kube.server_clock import monotonic_clock
 from kube.shared_reads import SharedReads
 from runtime.connections import Connections, connected
-from runtime.insisting import insist
 from runtime.process_names import WORKER
+from runtime.retrying import retry_forever
 from runtime.settings import Settings
 from worker.counting import Counting
 from worker.tally import Tally
-from workflows.contracts import ACT, hands_queue
+from workflows.contracts import ACT, worker_queue
 from workflows.remediation import Remediation
 
 GRACE = ACT.start_to_close + timedelta(seconds=2)
@@ -58,14 +58,14 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connections.transport.server_clock.now, monotonic=monotonic_clock)
     live = LiveRequests(client, discovery)
-    second_look = SecondLook(client, SharedReads(client), settings.lease_namespace)
-    telling = Telling(client, settings.identity, _wall_clock)
+    revalidation = Revalidation(client, SharedReads(client), settings.lease_namespace)
+    event_recorder = EventRecorder(client, settings.identity, _wall_clock)
     return Worker(
         temporal,
-        task_queue=hands_queue(connections.cluster),
+        task_queue=worker_queue(connections.cluster),
         workflows=[Remediation],
         activities=[
-            Act(steps(client, discovery, leases, second_look, clock), telling).act,
+            Act(steps(client, discovery, leases, revalidation, clock), event_recorder).act,
             CleanUp(client, live, leases).clean_up,
             Renew(leases, clock.now).renew,
             Mark(live).mark,
@@ -87,7 +87,9 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
     while True:
         for kind in kinds:
             resource = resource_of(kind)
-            await insist(kind.resource_name, partial(client.list, resource), (KubernetesError,), problems)
+            await retry_forever(
+                kind.resource_name, partial(client.list, resource), (KubernetesError,), problems
+            )
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
 
 

@@ -13,9 +13,9 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation
-    from health.runbook.telling import cut_to_bytes
+    from health.runbook.wording import cut_to_bytes
     from objects.frozen import Frozen
-    from workflows.contracts import OBSERVE, Contract, ObserveInput, eyes_queue
+    from workflows.contracts import OBSERVE, Contract, ObserveInput, detector_queue
 
 Result = TypeVar("Result")
 
@@ -31,7 +31,7 @@ def ask(
         OBSERVE.name,
         asked,
         result_type=Observation,
-        task_queue=eyes_queue(asked.incident.cluster),
+        task_queue=detector_queue(asked.incident.cluster),
         schedule_to_start_timeout=longest,
         start_to_close_timeout=OBSERVE.start_to_close,
         retry_policy=OBSERVE.retry,

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.moves import End, RequestMark
     from health.model.observation import Hold, HoldReason, Observation, failed
     from health.model.references import Action, IncidentReference, RequestReference, Step
-    from health.model.request_sight import RequestSight
+    from health.model.request_snapshot import RequestSnapshot
     from health.model.verdict import Fact
     from health.runbook.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
     from health.runbook.escalation import Plan
@@ -53,7 +53,7 @@ class Changes(Orders):
         """What is acted on; None when it must be asked for."""
         self._has_untold_finding = False
         """Whether the latest act found what the detector, and so people, do not know yet."""
-        self._requests: tuple[RequestSight, ...] = ()
+        self._requests: tuple[RequestSnapshot, ...] = ()
         """As they were seen last."""
         self._details = "starting"
 

@@ -18,7 +18,7 @@ from temporalio.common import RetryPolicy
 from health.model.moves import RequestMark
 from health.model.observation import Hold
 from health.model.references import IncidentReference, RequestReference, Step
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.chores import ChoreFailure
 from objects.frozen import Frozen
@@ -62,7 +62,7 @@ class ActInput(Frozen):
 class ActResult(Frozen):
     """The request that exists now, or why nothing was done."""
 
-    request: RequestSight | None = None
+    request: RequestSnapshot | None = None
     hold: Hold | None = None
     is_done: bool = False
     """The target was deleted or marked, or that is under way already; there is no request for it."""
@@ -164,11 +164,11 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 """How far two clocks may be apart that are both taken for that of the API server."""
 
 
-def hands_queue(cluster: str) -> str:
+def worker_queue(cluster: str) -> str:
     """The task queue of workflows and of the activities that act."""
     return f"paramedic-{cluster}"
 
 
-def eyes_queue(cluster: str) -> str:
+def detector_queue(cluster: str) -> str:
     """The task queue of `observe`, polled only by the detector that holds the lead."""
-    return f"paramedic-{cluster}-eyes"
+    return f"paramedic-{cluster}-detector"

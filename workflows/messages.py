@@ -11,12 +11,12 @@ from temporalio.common import SearchAttributeKey
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
 
 WORKFLOW = "Remediation"
-LOOK = "look"
+WAKE = "wake"
 """The one signal of the detector, with a Wake: the answer for this incident changed."""
 REPLACED_BY_MEMO = "replaced_by"
 """What makes another target when this one is deleted: back-off goes by it (decision 14)."""
@@ -80,7 +80,7 @@ class State(Frozen):
     phase: OpenEnum[Phase]
     details: str
     outcome: OpenEnum[Outcome] | None = None
-    requests: tuple[RequestSight, ...] = ()
+    requests: tuple[RequestSnapshot, ...] = ()
     observation: Observation | None = None
     memory: Memory = Memory()
     """With the orders of people, and when the Lease is renewed."""

@@ -16,26 +16,26 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from health.model.incident_result import IncidentResult
     from health.model.moves import (
-        Act,
-        CleanUp,
         End,
         GiveBack,
         MarkRequests,
         Move,
         Outcome,
         Phase,
-        Renew,
-        Rest,
+        RemoveRequests,
+        RenewLease,
+        TakeStep,
+        Wait,
         phase_of,
     )
     from health.model.observation import Observation, TargetState
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
-    from health.runbook.telling import told_first
+    from health.runbook.wording import told_first
     from workflows.calls import ask, in_summary
-    from workflows.contracts import CLOCK_TOLERANCE, FRESH, ObserveInput, eyes_queue
-    from workflows.messages import LOOK, WORKFLOW, RemediationInput, State, Wake
+    from workflows.contracts import CLOCK_TOLERANCE, FRESH, ObserveInput, detector_queue
+    from workflows.messages import WAKE, WORKFLOW, RemediationInput, State, Wake
 
 from workflows.changes import Changes
 
@@ -54,7 +54,7 @@ class Remediation(Changes):
         super().__init__(start.incident, _memory_of(start))
         self._seen = _still_fresh(start.observation)
         self._start_seen_at = start.observation.seen_at if start.observation else None
-        self._looks = self._looks_answered = 0
+        self._wakes = self._wakes_answered = 0
         self._orders_obeyed = 0
         self._phase, self._hold_told = Phase.WAITING, ""
         self._outcome: Outcome | None = None
@@ -66,33 +66,33 @@ class Remediation(Changes):
         while True:
             try:
                 self._memory = self._memory.at(workflow.now())
-                seen = await self._look()
+                seen = await self._observe()
                 move = next_move(seen, self._memory, workflow.now())
                 self._tell(move)
                 match move:
-                    case Rest():
+                    case Wait():
                         await self._rest(move)
-                    case Act(step=step):
+                    case TakeStep(step=step):
                         await self._act(step, seen)
                         await self._tell_what_was_found()
                     case MarkRequests(marks=marks):
                         await self._mark(marks)
-                    case Renew():
+                    case RenewLease():
                         await self._renew()
                     case GiveBack():
                         await self._give_back()
-                    case CleanUp():
+                    case RemoveRequests():
                         await self._clean_up_all(seen)
                     case End() if not self._is_woken():
                         return self._concluded(move)
             except asyncio.CancelledError:
                 self._obey_cancel()
 
-    @workflow.signal(name=LOOK)
-    def look(self, wake: Wake = Wake()) -> None:
+    @workflow.signal(name=WAKE)
+    def wake(self, wake: Wake = Wake()) -> None:
         """Wake up and ask again; what comes with a start would tell what the start carries."""
         if wake.seen_at is None or wake.seen_at != self._start_seen_at:
-            self._looks += 1
+            self._wakes += 1
 
     @workflow.query
     def state(self) -> State:
@@ -107,11 +107,11 @@ class Remediation(Changes):
             wakes_at=self._wakes_at,
         )
 
-    async def _look(self) -> Observation:
+    async def _observe(self) -> Observation:
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
-            is_told = self._looks > self._looks_answered and self._memory.clean_up_at is not None
-            self._seen, self._looks_answered, self._orders_obeyed = None, self._looks, self._orders
+            is_told = self._wakes > self._wakes_answered and self._memory.clean_up_at is not None
+            self._seen, self._wakes_answered, self._orders_obeyed = None, self._wakes, self._orders
             if self._memory.left_alone and self._memory.owns_something and not is_told:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers
             self._seen = await self._ask()
@@ -136,7 +136,7 @@ class Remediation(Changes):
         """Ask the detector; None where an order of a person came before the answer."""
         if self._has_untold_order:
             self._tell(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
-        workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._eyes}.")
+        workflow.set_current_details(f"{self._details}\n\nAsks the detector, queue {self._detector_queue}.")
         while True:
             asking = ask(self._question, longest=self._until_renewal, summary=self._details)
             try:
@@ -167,7 +167,7 @@ class Remediation(Changes):
             return None
         return max(SHORTEST_WAIT, renew_at - workflow.now())
 
-    async def _rest(self, rest: Rest) -> None:
+    async def _rest(self, rest: Wait) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
         timeout = None if rest.seconds is None else timedelta(seconds=self._spread(rest.phase, rest.seconds))
@@ -194,7 +194,7 @@ class Remediation(Changes):
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
     def _is_woken(self) -> bool:
-        return self._looks > self._looks_answered or self._orders > self._orders_obeyed
+        return self._wakes > self._wakes_answered or self._orders > self._orders_obeyed
 
     def _spread(self, phase: Phase, seconds: float) -> float:
         if phase is not Phase.HELD or self._memory.held or seconds < SPREAD_FROM_SECONDS:
@@ -215,8 +215,8 @@ class Remediation(Changes):
         return self._memory.left_alone is not is_left_alone or self._memory.hold_in_words != self._hold_told
 
     @property
-    def _eyes(self) -> str:
-        return eyes_queue(self._incident.cluster)
+    def _detector_queue(self) -> str:
+        return detector_queue(self._incident.cluster)
 
 
 def _still_fresh(seen: Observation | None) -> Observation | None:

@@ -17,11 +17,11 @@ from cli.doctor.cluster_look import configured_name
 from cli.doctor.finding import Finding, problem
 from cli.history import read_task_failure
 from runtime import search_attributes, task_failures
-from runtime.insisting import one_sentence
+from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable
-from workflows.contracts import hands_queue
+from workflows.contracts import worker_queue
 
 RPC_TIMEOUT = timedelta(seconds=10)
 NAMED = 3
@@ -117,9 +117,9 @@ async def _look_at_search_attributes(client: Client) -> list[Finding]:
 
 async def _look_for_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
     for identity in cluster:
-        if await _is_polled(client, hands_queue(identity)):
+        if await _is_polled(client, worker_queue(identity)):
             return []
-    what = f"no worker polls the task queue {hands_queue(cluster[0])}"
+    what = f"no worker polls the task queue {worker_queue(cluster[0])}"
     advice = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
     return [problem("NoWorker", what, advice)]
 

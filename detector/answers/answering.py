@@ -7,10 +7,10 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.dispatching.dispatch import Dispatch
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from health.model.observation import Observation
 from health.model.references import IncidentReference
-from workflows.contracts import OBSERVE, ObserveInput, eyes_queue
+from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
 
 class NotLeading(Exception):
@@ -24,12 +24,12 @@ class Answering:
         self,
         observe: Callable[[IncidentReference], Observation],
         dispatch: Dispatch,
-        picture: Picture,
+        cluster_state: ClusterState,
         is_leader: Callable[[], bool],
     ) -> None:
         self._observe = observe
         self._dispatch = dispatch
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._is_leader = is_leader
 
     @activity.defn(name=OBSERVE.name)
@@ -38,11 +38,11 @@ class Answering:
         if not self._is_leader():
             raise NotLeading("this detector does not hold the lead any more")
         observation = self._observe(asked.incident)
-        with self._picture.guard.item("notes of an answer", asked.incident.workflow_id):
-            self._dispatch.told(asked.incident, observation, would_act=asked.would_act)
-            self._picture.found(asked.incident, asked.found)
+        with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id):
+            self._dispatch.answered(asked.incident, observation, would_act=asked.would_act)
+            self._cluster_state.found(asked.incident, asked.found)
         return observation.model_copy(update={"answered_at": activity.info().started_time})
 
     def worker(self, client: Client, cluster: str) -> Worker:
         """The worker that polls for questions."""
-        return Worker(client, task_queue=eyes_queue(cluster), activities=[self.observe])
+        return Worker(client, task_queue=detector_queue(cluster), activities=[self.observe])

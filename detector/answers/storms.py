@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.picture.check_picture import CheckPicture
-from detector.picture.check_surroundings import check_surroundings
-from detector.picture.picture import Picture
+from detector.state.check_state import CheckState
+from detector.state.check_surroundings import check_surroundings
+from detector.state.cluster_state import ClusterState
 from health.gate.admission import STALE_ASK_AGAIN_SECONDS
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.storm import Storm, after, storm_hold
@@ -42,22 +42,22 @@ class Storms:
     """The storms of one cluster; to be made before whatever else subscribes to the picture."""
 
     def __init__(
-        self, picture: Picture, sees: Callable[[CheckReference], bool], now: Callable[[], datetime]
+        self, cluster_state: ClusterState, sees: Callable[[CheckReference], bool], now: Callable[[], datetime]
     ) -> None:
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._sees = sees
         self._now = now
         self._is_leading = False
         self._memories: dict[CheckReference, _Memory] = {}
         self._turned: set[CheckReference] = set()
         self._rescheduled = asyncio.Event()
-        picture.subscribe(self._changed)
+        cluster_state.subscribe(self._changed)
 
     async def lead(self) -> None:
         """Remember, and turn storms when their time is over, until cancelled."""
         self._is_leading = True
         try:
-            self._advance(*self._picture.checks)
+            self._advance(*self._cluster_state.checks)
             while True:
                 await self._wait()
                 self._advance(*self._due())
@@ -69,23 +69,23 @@ class Storms:
 
     def of(self, check: CheckReference) -> Storm | None:
         """The storm of a check now."""
-        picture = self._picture.checks.get(check)
-        if picture is None:
+        cluster_state = self._cluster_state.checks.get(check)
+        if cluster_state is None:
             self._memories.pop(check, None)
             return None
         if not self._is_leading:
-            return stored_storm(picture.record.status, self._now())
-        memory = self._memory(check, picture)
-        if not isinstance(picture.check, InvalidCheckError):
-            self._advance_one(check, picture.check, memory)
+            return stored_storm(cluster_state.record.status, self._now())
+        memory = self._memory(check, cluster_state)
+        if not isinstance(cluster_state.check, InvalidCheckError):
+            self._advance_one(check, cluster_state.check, memory)
         return memory.storm
 
     def hold(self, check: CheckReference) -> Hold | None:
         """Why the storm of a check allows nothing now."""
-        storm, picture = self.of(check), self._picture.checks.get(check)
-        if picture is None or isinstance(picture.check, InvalidCheckError):
+        storm, cluster_state = self.of(check), self._cluster_state.checks.get(check)
+        if cluster_state is None or isinstance(cluster_state.check, InvalidCheckError):
             return None
-        return storm_hold(storm, picture.check.storm_cooldown, self._now())
+        return storm_hold(storm, cluster_state.check.storm_cooldown, self._now())
 
     def _changed(self, check: CheckReference, target: str | None) -> None:
         if not self._is_leading:
@@ -97,15 +97,15 @@ class Storms:
 
     def _advance(self, *checks: CheckReference) -> None:
         for check in checks:
-            with self._picture.guard.item("storms", check) as caught:
+            with self._cluster_state.guard.item("storms", check) as caught:
                 self.of(check)
             if caught.error is not None and check in self._memories:
                 self._schedule(self._memories[check], self._now() + _BLIND)
 
-    def _memory(self, check: CheckReference, picture: CheckPicture) -> _Memory:
-        uid, memory = picture.record.metadata.uid, self._memories.get(check)
+    def _memory(self, check: CheckReference, cluster_state: CheckState) -> _Memory:
+        uid, memory = cluster_state.record.metadata.uid, self._memories.get(check)
         if memory is None or memory.uid != uid:
-            memory = _Memory(uid, stored_storm(picture.record.status, self._now()))
+            memory = _Memory(uid, stored_storm(cluster_state.record.status, self._now()))
             self._memories[check] = memory
         return memory
 
@@ -118,10 +118,10 @@ class Storms:
         if not self._sees(check):
             self._schedule(memory, now + _BLIND)
             return
-        picture, before = self._picture.checks[check], memory.storm
-        allowance = picture.allowance(parsed, self._picture.requests.targets_of(check))
+        cluster_state, before = self._cluster_state.checks[check], memory.storm
+        allowance = cluster_state.allowance(parsed, self._cluster_state.requests.targets_of(check))
         may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, parsed, now))
-        holds_back = may_begin and self._has_expired(picture, parsed, memory, now)
+        holds_back = may_begin and self._has_expired(cluster_state, parsed, memory, now)
         memory.storm = after(before, allowance, cooldown, holds_back=holds_back, now=now)
         self._schedule(memory, _next_turn(memory, cooldown, may_begin=may_begin))
         if memory.storm != before:
@@ -130,29 +130,29 @@ class Storms:
 
     def _is_held(self, check: CheckReference, parsed: HealthCheck, now: datetime) -> bool:
         """Whether the check holds all its targets already, whatever its numbers."""
-        return parsed.hold is not None or check_surroundings(self._picture, check, now).holds
+        return parsed.hold is not None or check_surroundings(self._cluster_state, check, now).holds
 
     def _has_expired(
-        self, picture: CheckPicture, parsed: HealthCheck, memory: _Memory, now: datetime
+        self, cluster_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
     ) -> bool:
         """Whether the deadline of a target is over; all are looked at only when one may be."""
         if memory.first_deadline is not None and now <= memory.first_deadline:
             return False
-        targets, around = self._picture.targets.of(parsed.reference), self._picture.surroundings
-        verdicts = [parsed.verdict(targets[name], now, around) for name in picture.unhealthy]
+        targets, around = self._cluster_state.targets.of(parsed.reference), self._cluster_state.surroundings
+        verdicts = [parsed.verdict(targets[name], now, around) for name in cluster_state.unhealthy]
         deadlines = [verdict.deadline for verdict in verdicts if verdict.deadline is not None]
         memory.first_deadline = min(deadlines, default=None)
         return any(verdict.health is Health.EXPIRED for verdict in verdicts)
 
     def _note_deadline(self, check: CheckReference, target: str) -> None:
         """Keep the first deadline no later than that of a target that changed."""
-        memory, picture = self._memories.get(check), self._picture.checks.get(check)
-        if memory is None or memory.first_deadline is None or picture is None:
+        memory, cluster_state = self._memories.get(check), self._cluster_state.checks.get(check)
+        if memory is None or memory.first_deadline is None or cluster_state is None:
             return
-        seen = self._picture.targets.get(check, target)
-        if seen is None or isinstance(picture.check, InvalidCheckError):
+        seen = self._cluster_state.targets.get(check, target)
+        if seen is None or isinstance(cluster_state.check, InvalidCheckError):
             return
-        deadline = picture.check.verdict(seen, self._now(), self._picture.surroundings).deadline
+        deadline = cluster_state.check.verdict(seen, self._now(), self._cluster_state.surroundings).deadline
         if deadline is not None:
             memory.first_deadline = min(memory.first_deadline, deadline)
 
@@ -178,7 +178,7 @@ class Storms:
 
     def _tell(self) -> None:
         while self._turned:
-            self._picture.tell_of(self._turned.pop())
+            self._cluster_state.tell_of(self._turned.pop())
 
 
 def _is_active(storm: Storm | None) -> bool:

@@ -13,9 +13,9 @@ from temporalio.service import RPCError
 from detector.attempts.attempts import Attempts
 from detector.dispatching.dispatch import VISIBLE_AFTER
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.picture.picture import Picture
-from runtime.insisting import insist
+from detector.state.cluster_state import ClusterState
 from runtime.problems import Problems
+from runtime.retrying import retry_forever
 
 LONGEST_WAIT = timedelta(seconds=1)
 """Before it is read all that back-off could hold is held, and asks twice; no start or answer waits longer."""
@@ -25,11 +25,11 @@ class AttemptReading:
     """Fills the Attempts of one detector."""
 
     def __init__(
-        self, calls: IncidentCalls, attempts: Attempts, picture: Picture, problems: Problems
+        self, calls: IncidentCalls, attempts: Attempts, cluster_state: ClusterState, problems: Problems
     ) -> None:
         self._calls = calls
         self._attempts = attempts
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._problems = problems
         self._tried = asyncio.Event()
 
@@ -38,9 +38,9 @@ class AttemptReading:
         if not self._attempts.limit:
             self._tried.set()
             return
-        await insist("ended remediations", self._read, (RPCError,), self._problems)
+        await retry_forever("ended remediations", self._read, (RPCError,), self._problems)
         await asyncio.sleep(VISIBLE_AFTER.total_seconds())
-        await insist("ended remediations", self._read, (RPCError,), self._problems)
+        await retry_forever("ended remediations", self._read, (RPCError,), self._problems)
 
     async def wait_tried(self) -> None:
         """Return when Temporal was asked once, with whatever result, or takes longer than a moment."""
@@ -57,4 +57,4 @@ class AttemptReading:
             self._attempts.note(target, attempt)
         if self._attempts.unread:
             self._attempts.unread = ""
-            self._picture.tell_all()
+            self._cluster_state.tell_all()

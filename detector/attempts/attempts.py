@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.picture.picture import Picture
-from detector.picture.request_index import SeenRequest
+from detector.state.cluster_state import ClusterState
+from detector.state.request_index import SeenRequest
 from health.gate.back_off import BackOff, EndedAttempt
 from health.kinds.registry import CHECK_KINDS
 from health.model.target import Target, TargetName, TargetPlace, owner_name
@@ -48,11 +48,11 @@ class Deletion:
 class Attempts:
     """The ended remediations of each target."""
 
-    def __init__(self, limit: timedelta, picture: Picture, now: Callable[[], datetime]) -> None:
+    def __init__(self, limit: timedelta, cluster_state: ClusterState, now: Callable[[], datetime]) -> None:
         self.limit = limit
         self.unread = NOT_READ
         """Why it is not known yet what there was before; "" once it is."""
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._now = now
         self._ended: dict[TargetName, list[EndedAttempt]] = {}
         """By target or owner, in the order in which their latest ones became known; each list by its ends."""
@@ -62,10 +62,10 @@ class Attempts:
         if before is None or after is not None or before.owner is None:
             return
         request, owner = before.request, before.owner
-        if self._picture.requests.of(owner, request.target_name):
+        if self._cluster_state.requests.of(owner, request.target_name):
             return
         target = TargetName(CHECK_KINDS[owner.kind].target_kind, owner.namespace, request.target_name)
-        check = self._picture.checks.get(owner)
+        check = self._cluster_state.checks.get(owner)
         # Times are in whole seconds: that one failed again in the second of its request is seen only here.
         goes_on = check is None or request.target_name in check.unhealthy
         requested = request.metadata.creation_timestamp if goes_on else None
@@ -97,7 +97,7 @@ class Attempts:
 
     def _beside(self, deletion: Deletion) -> frozenset[str]:
         """Those of its owner that are there, and are so young that their times could not tell."""
-        others = self._picture.targets.at(deletion.place).values()
+        others = self._cluster_state.targets.at(deletion.place).values()
         young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
         return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)
 

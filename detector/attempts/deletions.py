@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from detector.attempts.attempts import SECOND, Attempts, Deletion
-from detector.picture.picture import Picture
-from detector.picture.target_store import place_of
+from detector.state.cluster_state import ClusterState
+from detector.state.target_store import place_of
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target
@@ -37,8 +37,10 @@ class _Failing:
 class Deletions:
     """Tells the attempts of one detector what the picture shows."""
 
-    def __init__(self, picture: Picture, attempts: Attempts, sees: Sees, now: Callable[[], datetime]) -> None:
-        self._picture = picture
+    def __init__(
+        self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
+    ) -> None:
+        self._cluster_state = cluster_state
         self._attempts = attempts
         self._sees = sees
         self._now = now
@@ -46,16 +48,16 @@ class Deletions:
         """Those that nobody deletes yet."""
         self._noted: dict[_Name, str] = {}
         """The individuals whose deletion was noted, and that are not gone yet."""
-        picture.subscribe(self._changed)
+        cluster_state.subscribe(self._changed)
 
     def _changed(self, check: CheckReference, target: str | None) -> None:
         if target is None:
             return
-        name, judge = (check, target), self._picture.checks.get(check)
+        name, judge = (check, target), self._cluster_state.checks.get(check)
         if judge is None or isinstance(judge.check, InvalidCheckError):
             self._forget(name)
             return
-        seen = self._picture.targets.get(check, target)
+        seen = self._cluster_state.targets.get(check, target)
         if seen is None:
             self._see_gone(name)
             return
@@ -70,7 +72,7 @@ class Deletions:
             self._see_going(name, seen, verdict, seen.metadata.deletion_timestamp)
 
     def _verdict(self, check: HealthCheck, seen: Target) -> Verdict:
-        return check.verdict(seen, self._now(), self._picture.surroundings)
+        return check.verdict(seen, self._now(), self._cluster_state.surroundings)
 
     def _forget(self, name: _Name) -> None:
         self._failing.pop(name, None)
@@ -91,7 +93,7 @@ class Deletions:
     def _see_gone(self, name: _Name) -> None:
         failing = self._failing.get(name)
         self._forget(name)
-        is_unreadable = self._picture.targets.is_unreadable(place_of(name[0]).named(name[1]))
+        is_unreadable = self._cluster_state.targets.is_unreadable(place_of(name[0]).named(name[1]))
         if failing is not None and not is_unreadable:
             self._note(name, failing, self._now())
 

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Sees
-from detector.picture.picture import Picture
-from detector.picture.target_store import place_of
+from detector.state.cluster_state import ClusterState
+from detector.state.target_store import place_of
 from health.gate.back_off import EndedAttempt
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
@@ -18,19 +18,21 @@ from health.model.target import Target, TargetName
 class MarkedTargets:
     """Tells the attempts of one detector what the picture shows."""
 
-    def __init__(self, picture: Picture, attempts: Attempts, sees: Sees, now: Callable[[], datetime]) -> None:
-        self._picture = picture
+    def __init__(
+        self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
+    ) -> None:
+        self._cluster_state = cluster_state
         self._attempts = attempts
         self._sees = sees
         self._now = now
         self._marked: dict[TargetName, tuple[str, datetime]] = {}
         """The individuals that are marked, and since when they were seen to be."""
-        picture.subscribe(self._changed)
+        cluster_state.subscribe(self._changed)
 
     def _changed(self, check: CheckReference, target: str | None) -> None:
         if target is None:
             return
-        name, seen = place_of(check).named(target), self._picture.targets.get(check, target)
+        name, seen = place_of(check).named(target), self._cluster_state.targets.get(check, target)
         if seen is None:
             self._marked.pop(name, None)
         elif seen.is_marked:
@@ -40,7 +42,7 @@ class MarkedTargets:
 
     def _see_unmarked(self, check: CheckReference, name: TargetName, seen: Target) -> None:
         uid, marked = self._marked.pop(name)
-        judge = self._picture.checks.get(check)
+        judge = self._cluster_state.checks.get(check)
         if uid != seen.metadata.uid or judge is None or not self._sees(check):
             return
         number, now = self._attempts.before(name, seen).earlier(marked) + 1, self._now()

@@ -3,7 +3,7 @@
 Wanted: one incident for each unhealthy target, and one for each request of ours, so that nothing is left
 behind by a workflow that was terminated. Open: what Temporal lists, at the start of the lead and every five
 minutes, plus what was started since. What is wanted and not open is started, with what the detector sees; an
-open one whose answer changed is woken by `look`. In the order of deadlines, retried with back-off.
+open one whose answer changed is woken by `wake`. In the order of deadlines, retried with back-off.
 
 Of an incident that has just ended, a watch that lags may still show the request that it knew. So what is
 known to be open, and is wanted for such a request alone, is not started again before every watch had the time
@@ -24,13 +24,13 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.dispatching.dispatch_queue import DispatchQueue, urgency
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.open_incidents import OpenIncident, OpenIncidents
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference
 from health.runbook.wake_up import appeared, has_late_request, needs_wake_up
-from runtime.insisting import insist, one_sentence
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
+from runtime.retrying import one_sentence, retry_forever
 from runtime.temporal_trouble import is_silence
 from workflows.contracts import FRESH
 
@@ -56,7 +56,7 @@ class Dispatch:
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
         self,
         calls: IncidentCalls,
-        picture: Picture,
+        cluster_state: ClusterState,
         observe: Observe,
         *,
         is_leader: Callable[[], bool],
@@ -64,7 +64,7 @@ class Dispatch:
         problems: Problems,
     ) -> None:
         self._calls = calls
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._observe = observe
         self._is_leader = is_leader
         self._now = now
@@ -73,7 +73,7 @@ class Dispatch:
         self._queue = DispatchQueue()
         self._said: dict[CheckReference, bool | None] = {}
         self._is_leading = False
-        picture.subscribe(self._changed)
+        cluster_state.subscribe(self._changed)
 
     async def lead(self) -> None:
         """Dispatch until cancelled."""
@@ -93,7 +93,9 @@ class Dispatch:
         """The incidents that are open as far as we know; none while another detector leads."""
         return self._open.all()
 
-    def told(self, incident: IncidentReference, observation: Observation, *, would_act: bool = True) -> None:
+    def answered(
+        self, incident: IncidentReference, observation: Observation, *, would_act: bool = True
+    ) -> None:
         """Note what `observe` answered an incident, and whether that would act on an admission."""
         self._open.put(incident, observation, self._now(), would_act=would_act)
 
@@ -101,7 +103,7 @@ class Dispatch:
         if not self._is_leading:
             return
         if target is not None:
-            for incident in self._picture.wanted(check, target) | self._open.of(check, target):
+            for incident in self._cluster_state.wanted(check, target) | self._open.of(check, target):
                 self._consider(incident)
         elif self._turned(check):
             for entry in self._open.all():
@@ -113,31 +115,35 @@ class Dispatch:
 
         One that is frozen or cannot be read says nothing, also of what goes meanwhile.
         """
-        allowance = self._picture.allowance(check)
-        says = None if allowance is None or self._picture.checks[check].is_silent else allowance.allowed
+        allowance = self._cluster_state.allowance(check)
+        says = None if allowance is None or self._cluster_state.checks[check].is_silent else allowance.allowed
         before, self._said[check] = self._said.get(check), says
         return before != says
 
     def _consider(self, incident: IncidentReference) -> None:
         """Queue the incident if it must be started or woken."""
-        with self._picture.guard.item("dispatch", incident.workflow_id):
+        with self._cluster_state.guard.item("dispatch", incident.workflow_id):
             self._compare(incident)
 
     def _compare(self, incident: IncidentReference) -> None:
         observation = self._observe(incident)
         entry = self._open.get(incident)
-        if entry is None or entry.told is None or _needs_wake_up(entry, entry.told, observation):
+        if (
+            entry is None
+            or entry.last_observation is None
+            or _needs_wake_up(entry, entry.last_observation, observation)
+        ):
             self._queue.put(incident, urgency(observation))
         else:
             # No news, and so as if it had been told: what comes next is compared with this.
-            entry.told = observation
+            entry.last_observation = observation
 
     async def _call_for_ever(self) -> None:
         failures = 0
         while True:
             incident = await self._queue.get()
             try:
-                with self._picture.guard.item("dispatch", incident.workflow_id) as caught:
+                with self._cluster_state.guard.item("dispatch", incident.workflow_id) as caught:
                     failures = await self._try_to_call(incident, failures)
                 if caught.error is not None:
                     # Tried again with its next change, or the next reconciliation; the queue goes on.
@@ -171,22 +177,25 @@ class Dispatch:
         if not self._is_leader():
             return
         observation = self._observe(incident)
-        is_wanted = incident in self._picture.wanted(incident.check, incident.target.name)
+        is_wanted = incident in self._cluster_state.wanted(incident.check, incident.target.name)
         entry = self._open.get(incident)
         if not is_wanted and entry is None:
             return
-        told = entry.told if entry else None
-        is_started = is_wanted and (told is None or observation.is_unhealthy)
+        last_observation = entry.last_observation if entry else None
+        is_started = is_wanted and (last_observation is None or observation.is_unhealthy)
         # Noted before the call: a change that comes while it is under way is compared with what it says.
         self._open.put(incident, observation, self._now())
         try:
             if is_started:
                 await self._calls.start(incident, observation)
             else:
-                await self._calls.look(incident)
+                await self._calls.wake(incident)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND and not is_started:
-                self._has_ended(incident, knew_all=told is not None and not appeared(told, observation))
+                self._has_ended(
+                    incident,
+                    knew_all=last_observation is not None and not appeared(last_observation, observation),
+                )
                 return
             self._open.put(incident, None, self._now())
             raise
@@ -209,11 +218,11 @@ class Dispatch:
             self._consider(incident)
 
     async def _reconcile_for_ever(self) -> None:
-        for incident in list(self._picture.all_wanted()):
+        for incident in list(self._cluster_state.all_wanted()):
             self._consider(incident)
         while True:
-            with self._picture.guard.item("dispatch", "reconciliation"):
-                listed = await insist("incidents", self._calls.running, (RPCError,), self._problems)
+            with self._cluster_state.guard.item("dispatch", "reconciliation"):
+                listed = await retry_forever("incidents", self._calls.running, (RPCError,), self._problems)
                 self._reconcile({one.workflow_id: one.incident for one in listed})
                 await self._wake_strangers(listed)
             await asyncio.sleep(RECONCILE_EVERY.total_seconds())
@@ -223,8 +232,8 @@ class Dispatch:
         known = {entry.incident.workflow_id for entry in self._open.all()}
         for one in listed:
             if one.incident is None and one.workflow_id not in known:
-                with self._picture.guard.item("dispatch", one.workflow_id), suppress(RPCError):
-                    await self._calls.wake(one.workflow_id)
+                with self._cluster_state.guard.item("dispatch", one.workflow_id), suppress(RPCError):
+                    await self._calls.wake_workflow(one.workflow_id)
 
     def _reconcile(self, running: Mapping[str, IncidentReference | None]) -> None:
         """Compare what there should be with what runs, by workflow id; None where no memo says what it is."""
@@ -235,16 +244,16 @@ class Dispatch:
         for incident in identified:
             if self._open.get(incident) is None:
                 self._open.put(incident, None, self._now())
-        for incident in {*self._picture.all_wanted(), *identified}:
+        for incident in {*self._cluster_state.all_wanted(), *identified}:
             self._consider(incident)
 
     def _is_visible(self, entry: OpenIncident) -> bool:
         return self._now() - entry.since > VISIBLE_AFTER
 
 
-def _needs_wake_up(entry: OpenIncident, told: Observation, observation: Observation) -> bool:
-    return needs_wake_up(told, observation) or has_late_request(
-        told, observation, entry.admitted, ACTED_ON_WITHIN
+def _needs_wake_up(entry: OpenIncident, last_observation: Observation, observation: Observation) -> bool:
+    return needs_wake_up(last_observation, observation) or has_late_request(
+        last_observation, observation, entry.admitted, ACTED_ON_WITHIN
     )
 
 

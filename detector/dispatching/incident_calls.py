@@ -15,13 +15,13 @@ from runtime import search_attributes, task_failures
 from runtime.guard import Guard
 from runtime.listed_incidents import ListedIncident, listed_incident
 from runtime.problems import Problems
-from workflows.contracts import hands_queue
+from workflows.contracts import worker_queue
 from workflows.messages import (
     ATTEMPT,
     ATTEMPT_ENDED,
     INCIDENT_MEMO,
-    LOOK,
     REPLACED_BY_MEMO,
+    WAKE,
     WORKFLOW,
     RemediationInput,
     Wake,
@@ -48,10 +48,10 @@ class IncidentCalls:
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation),
             id=incident.workflow_id,
-            task_queue=hands_queue(self._cluster),
+            task_queue=worker_queue(self._cluster),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            start_signal=LOOK,
+            start_signal=WAKE,
             start_signal_args=[Wake(seen_at=observation.seen_at)],
             memo={INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by},
             search_attributes=search_attributes.of_incident(incident),
@@ -60,14 +60,14 @@ class IncidentCalls:
             rpc_timeout=RPC_TIMEOUT,
         )
 
-    async def look(self, incident: IncidentReference) -> None:
+    async def wake(self, incident: IncidentReference) -> None:
         """Wake an open incident; NOT_FOUND if it has ended."""
-        await self.wake(incident.workflow_id)
+        await self.wake_workflow(incident.workflow_id)
 
-    async def wake(self, workflow_id: str) -> None:
+    async def wake_workflow(self, workflow_id: str) -> None:
         """Wake an open incident of which nothing but its id is known; NOT_FOUND if it has ended."""
         handle = self._client().get_workflow_handle(workflow_id)
-        await handle.signal(LOOK, rpc_timeout=RPC_TIMEOUT)
+        await handle.signal(WAKE, rpc_timeout=RPC_TIMEOUT)
 
     async def running(self) -> list[ListedIncident]:
         """The open incidents of this cluster, as Temporal lists them."""

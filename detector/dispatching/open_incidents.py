@@ -14,7 +14,7 @@ class OpenIncident:
     """One incident with a workflow."""
 
     incident: IncidentReference
-    told: Observation | None
+    last_observation: Observation | None
     """What it was told last, or would be no news to it; None where we do not know."""
     since: datetime
     """When we came to know of it."""
@@ -38,7 +38,7 @@ class OpenIncidents:
     def put(
         self,
         incident: IncidentReference,
-        told: Observation | None,
+        last_observation: Observation | None,
         now: datetime,
         *,
         would_act: bool | None = None,
@@ -50,9 +50,9 @@ class OpenIncidents:
         known = self._by_id.get(incident.workflow_id)
         since, admitted = (known.since, known.admitted) if known else (now, None)
         acts = would_act if would_act is not None else known is None or known.would_act
-        if told is not None:
-            admitted = admitted_at(told, would_act=acts, before=admitted)
-        self._by_id[incident.workflow_id] = OpenIncident(incident, told, since, admitted, acts)
+        if last_observation is not None:
+            admitted = admitted_at(last_observation, would_act=acts, before=admitted)
+        self._by_id[incident.workflow_id] = OpenIncident(incident, last_observation, since, admitted, acts)
         self._by_target[incident.check, incident.target.name].add(incident.workflow_id)
 
     def remove(self, incident: IncidentReference) -> None:

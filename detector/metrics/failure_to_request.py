@@ -9,8 +9,8 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from detector.picture.picture import Picture
-from detector.picture.request_index import SeenRequest
+from detector.state.cluster_state import ClusterState
+from detector.state.request_index import SeenRequest
 from health.gate.health_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.verdict import HEALTHY, Verdict
@@ -21,8 +21,8 @@ BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 class FailureToRequest:
     """The histogram of one detector, by kind of check."""
 
-    def __init__(self, picture: Picture, registry: CollectorRegistry) -> None:
-        self._picture = picture
+    def __init__(self, cluster_state: ClusterState, registry: CollectorRegistry) -> None:
+        self._cluster_state = cluster_state
         self._seconds = Histogram(
             "paramedic_failure_to_request_seconds",
             "Time from the deadline of an unhealthy target until its remediation request was created.",
@@ -35,13 +35,13 @@ class FailureToRequest:
         """Note how late a request of `check` is that is new."""
         target = request.request.target_name
         deadline = self._verdict(check, target, now).deadline
-        if deadline is None or deadline > now or len(self._picture.requests.of(check, target)) > 1:
+        if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
             return
         late = request.request.metadata.creation_timestamp - deadline
         self._seconds.labels(check.kind).observe(max(0.0, late.total_seconds()))
 
     def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
-        judge, seen = self._picture.checks.get(check), self._picture.targets.get(check, target)
+        judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)
         if judge is None or seen is None or isinstance(judge.check, InvalidCheckError):
             return HEALTHY
-        return judge.check.verdict(seen, now, self._picture.surroundings)
+        return judge.check.verdict(seen, now, self._cluster_state.surroundings)

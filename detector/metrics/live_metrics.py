@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from detector.dispatching.open_incidents import OpenIncident
 from detector.metrics.node_series import is_of_a_node
 from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 
 Ages = Mapping[str, timedelta | None]
 
@@ -25,12 +25,12 @@ class LiveMetrics(Collector):
 
     def __init__(
         self,
-        picture: Picture,
+        cluster_state: ClusterState,
         ages: Callable[[], Ages],
         open_incidents: Callable[[], Iterable[OpenIncident]],
         is_leader: Callable[[], bool],
     ) -> None:
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._ages = ages
         self._open_incidents = open_incidents
         self._is_leader = is_leader
@@ -42,9 +42,9 @@ class LiveMetrics(Collector):
         yield _sight_ages(self._ages())
         if is_leader:
             incidents = tuple(self._open_incidents())
-            yield _ongoing_remediations(self._picture)
-            yield _checks(self._picture)
-            yield _incidents(self._picture, incidents)
+            yield _ongoing_remediations(self._cluster_state)
+            yield _checks(self._cluster_state)
+            yield _incidents(self._cluster_state, incidents)
             yield _holds(incidents)
 
 
@@ -56,7 +56,7 @@ def _sight_ages(ages: Ages) -> GaugeMetricFamily:
     return family
 
 
-def _ongoing_remediations(picture: Picture) -> GaugeMetricFamily:
+def _ongoing_remediations(cluster_state: ClusterState) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "nodehealthcheck_ongoing_remediation",
         "1 while a remediation request of a check exists for the node.",
@@ -64,7 +64,7 @@ def _ongoing_remediations(picture: Picture) -> GaugeMetricFamily:
     )
     found = {
         (entry.request.target_name, entry.reference.namespace, entry.reference.kind)
-        for entry in picture.requests.all()
+        for entry in cluster_state.requests.all()
         if is_of_a_node(entry)
     }
     for labels in sorted(found):
@@ -72,25 +72,25 @@ def _ongoing_remediations(picture: Picture) -> GaugeMetricFamily:
     return family
 
 
-def _checks(picture: Picture) -> GaugeMetricFamily:
+def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "Health checks by kind and by the phase of their status."
     family = GaugeMetricFamily("paramedic_checks", text, labels=("kind", "phase"))
     phases = (
         (reference.kind, str(check.record.status.get("phase", "")))
-        for reference, check in picture.checks.items()
+        for reference, check in cluster_state.checks.items()
     )
     for labels, number in sorted(Counter(phases).items()):
         family.add_metric(labels, number)
     return family
 
 
-def _incidents(picture: Picture, incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
+def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
     text = "Open incidents by check and phase, as each was told last."
     family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
     # A check that is there has all of its series: an alert can tell none from no answer.
-    found = Counter({(str(check), phase): 0 for check in picture.checks for phase in ToldPhase})
+    found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ToldPhase})
     for entry in incidents:
-        phase = told_phase(entry.told)
+        phase = told_phase(entry.last_observation)
         if phase is not None:
             found[str(entry.incident.check), phase] += 1
     for labels, number in sorted(found.items()):
@@ -101,7 +101,7 @@ def _incidents(picture: Picture, incidents: Iterable[OpenIncident]) -> GaugeMetr
 def _holds(incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
     text = "Targets that are held now, by check and reason, as each incident was told last."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
-    reasons = ((str(entry.incident.check), told_hold(entry.told)) for entry in incidents)
+    reasons = ((str(entry.incident.check), told_hold(entry.last_observation)) for entry in incidents)
     found = Counter((check, reason) for check, reason in reasons if reason is not None)
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)

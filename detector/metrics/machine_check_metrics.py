@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from health.gate.health_check import InvalidCheckError
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
@@ -30,8 +30,8 @@ class _Numbers(NamedTuple):
 class MachineCheckMetrics(Collector):
     """Gauges of one detector; only the leader speaks of the cluster."""
 
-    def __init__(self, picture: Picture, is_leader: Callable[[], bool]) -> None:
-        self._picture = picture
+    def __init__(self, cluster_state: ClusterState, is_leader: Callable[[], bool]) -> None:
+        self._cluster_state = cluster_state
         self._is_leader = is_leader
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -39,7 +39,7 @@ class MachineCheckMetrics(Collector):
         covered = GaugeMetricFamily(COVERED, "Machines that a MachineHealthCheck watches.", labels=_LABELS)
         text = "1 while more Machines are unhealthy than the check allows, so that nothing is remediated."
         short_circuit = GaugeMetricFamily(SHORT_CIRCUIT, text, labels=_LABELS)
-        for check in self._picture.checks if self._is_leader() else ():
+        for check in self._cluster_state.checks if self._is_leader() else ():
             numbers = self._numbers(check)
             if numbers is not None:
                 covered.add_metric((check.name, check.namespace), numbers.covered)
@@ -49,10 +49,10 @@ class MachineCheckMetrics(Collector):
 
     def _numbers(self, check: CheckReference) -> _Numbers | None:
         """None: there is nothing to tell of it."""
-        allowance, entry = self._picture.allowance(check), self._picture.checks[check]
+        allowance, entry = self._cluster_state.allowance(check), self._cluster_state.checks[check]
         if check.kind != KIND or allowance is None or isinstance(entry.check, InvalidCheckError):
             return None
-        if entry.check.is_frozen:
+        if entry.check.is_fully_paused:
             return _as_published(entry.record.status)
         return _Numbers(allowance.total, not allowance.allowed)
 

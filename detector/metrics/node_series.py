@@ -13,9 +13,9 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.metrics.buckets import Buckets
-from detector.picture.picture import Picture
-from detector.picture.request_index import SeenRequest
-from detector.picture.target_store import place_of
+from detector.state.cluster_state import ClusterState
+from detector.state.request_index import SeenRequest
+from detector.state.target_store import place_of
 from health.model.target import Target, TargetPlace
 from runtime.exposition import CounterWithoutSuffix
 
@@ -41,8 +41,8 @@ def is_of_a_node(request: SeenRequest) -> bool:
 class NodeSeries(Collector):
     """The series of all nodes that ever had a request, for as long as they are there."""
 
-    def __init__(self, picture: Picture) -> None:
-        self._picture = picture
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
         self._nodes: dict[str, _Node] = {}
 
     def request_ended(self, request: SeenRequest, now: datetime) -> None:
@@ -96,11 +96,11 @@ class NodeSeries(Collector):
 
     @property
     def _nodes_seen(self) -> Mapping[str, Target]:
-        return self._picture.targets.at(NODES)
+        return self._cluster_state.targets.at(NODES)
 
     def _is_there(self, name: str, uid: str) -> bool:
         node = self._nodes_seen.get(name)
         if node is not None and node.metadata.uid == uid:
             return True
-        requests = self._picture.requests.for_target(name)
+        requests = self._cluster_state.requests.for_target(name)
         return any(entry.request.target_uid in ("", uid) for entry in requests)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from detector.metrics.failure_to_request import FailureToRequest
 from detector.metrics.node_series import NodeSeries
-from detector.picture.request_index import SeenRequest
+from detector.state.request_index import SeenRequest
 
 
 class RequestLedger:

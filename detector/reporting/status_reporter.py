@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from detector.answers.storms import Storms
-from detector.picture.picture import Picture
-from detector.reporting.announcer import Announcer
-from detector.reporting.pace import Pace
-from detector.reporting.sighting import Sighting
+from detector.reporting.event_recorder import EventRecorder
+from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
-from health.model.request_sight import RequestChange
+from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, told_wait
@@ -42,15 +42,15 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Desk:
+class ReporterDependencies:
     """What all reporters share."""
 
     client: Client
-    picture: Picture
+    cluster_state: ClusterState
     sources: Sources
     storms: Storms
-    sighting: Sighting
-    pace: Pace
+    snapshot_builder: SnapshotBuilder
+    rate_limiter: RateLimiter
     """Of Events."""
     instance: str
     now: Callable[[], datetime]
@@ -59,12 +59,14 @@ class Desk:
 class StatusReporter:
     """Reports on one check for as long as it is in the picture."""
 
-    def __init__(self, desk: Desk, reference: CheckReference) -> None:
-        self._desk = desk
+    def __init__(self, dependencies: ReporterDependencies, reference: CheckReference) -> None:
+        self._dependencies = dependencies
         self._reference = reference
         self._kind = CHECK_KINDS[reference.kind]
-        self._announcer = Announcer(desk.client, desk.instance, reference, desk.pace, desk.now)
-        self._before: CheckSight | None = None
+        self._event_recorder = EventRecorder(
+            dependencies.client, dependencies.instance, reference, dependencies.rate_limiter, dependencies.now
+        )
+        self._before: CheckSnapshot | None = None
         self._request_changes: list[RequestChange] = []
         """Since the last sight."""
         self._back_off = self._told_wait = timedelta()
@@ -79,43 +81,46 @@ class StatusReporter:
     async def run(self) -> None:
         """Report until the check is gone."""
         async with asyncio.TaskGroup() as tasks:
-            announcing = tasks.create_task(self._announcer.run())
+            announcing = tasks.create_task(self._event_recorder.run())
             await self._report_until_gone()
             announcing.cancel()
 
     async def _report_until_gone(self) -> None:
         while True:
             await asyncio.sleep(GATHER.total_seconds())
-            await self._desk.sources.wait_read(self._reference)
-            await self._desk.sources.wait_kinds(self._reference)
+            await self._dependencies.sources.wait_read(self._reference)
+            await self._dependencies.sources.wait_kinds(self._reference)
             self.changed.clear()
             began = time.monotonic()
-            sight = self._sight()
-            if sight is None:
+            snapshot = self._snapshot()
+            if snapshot is None:
                 return
-            await self._report(sight)
+            await self._report(snapshot)
             took = timedelta(seconds=time.monotonic() - began)
             await asyncio.sleep(max(rest_after(took), self._told_wait + self._back_off).total_seconds())
-            await self._wait(_next_deadline(sight))
+            await self._wait(_next_deadline(snapshot))
 
-    def _sight(self) -> CheckSight | None:
+    def _snapshot(self) -> CheckSnapshot | None:
         """What is to be reported; None if the check is gone. Another one of its name begins anew."""
-        storm = self._desk.storms.of(self._reference)
-        sight = self._desk.sighting.of(self._reference, storm, self._desk.now())
+        storm = self._dependencies.storms.of(self._reference)
+        snapshot = self._dependencies.snapshot_builder.of(self._reference, storm, self._dependencies.now())
         changes, self._request_changes = tuple(self._request_changes), []
-        if sight is None:
+        if snapshot is None:
             return None
-        if self._before is not None and sight.uid != self._before.uid:
+        if self._before is not None and snapshot.uid != self._before.uid:
             self._before, changes = None, ()
-        return replace(sight, request_changes=changes)
+        return replace(snapshot, request_changes=changes)
 
-    async def _report(self, sight: CheckSight) -> None:
-        stored, now = self._desk.picture.checks[self._reference].record, self._desk.now()
-        notes = self._kind.announcements(self._before, sight, stored.status, now)
-        self._announcer.tell(notes, stored.metadata.uid)
-        self._before = sight
+    async def _report(self, snapshot: CheckSnapshot) -> None:
+        stored, now = (
+            self._dependencies.cluster_state.checks[self._reference].record,
+            self._dependencies.now(),
+        )
+        notes = self._kind.events(self._before, snapshot, stored.status, now)
+        self._event_recorder.tell(notes, stored.metadata.uid)
+        self._before = snapshot
         try:
-            patch = self._kind.status_patch(sight, stored.status, now)
+            patch = self._kind.status_patch(snapshot, stored.status, now)
             if patch:
                 await self._write(patch, stored.metadata.resource_version)
             self._back_off = self._told_wait = timedelta()
@@ -135,14 +140,14 @@ class StatusReporter:
         resource = resource_of(kind)
         # The version makes it conditional: what it was computed from must be what is there.
         body = {"metadata": {"resourceVersion": resource_version}, "status": status}
-        await self._desk.client.merge_patch(
+        await self._dependencies.client.merge_patch(
             resource, self._reference.name, body, self._reference.namespace, subresource="status"
         )
 
     async def _wait(self, deadline: datetime | None) -> None:
         timeout = None
         if deadline is not None:
-            timeout = max(0.0, (deadline - self._desk.now()).total_seconds()) + 0.001
+            timeout = max(0.0, (deadline - self._dependencies.now()).total_seconds()) + 0.001
         try:
             async with asyncio.timeout(timeout):
                 await self.changed.wait()
@@ -155,9 +160,9 @@ def rest_after(took: timedelta) -> timedelta:
     return max(BETWEEN_WRITES - GATHER, min(REST_FOR_WORK * took, LONGEST_REST))
 
 
-def _next_deadline(sight: CheckSight) -> datetime | None:
+def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:
     """When a target's timer or step runs out next, and so is to be published."""
-    targets = sight.targets.values()
+    targets = snapshot.targets.values()
     waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
     steps = [target.step_ends for target in targets]
     return min((deadline for deadline in (*waiting, *steps) if deadline is not None), default=None)

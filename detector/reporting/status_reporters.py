@@ -2,21 +2,21 @@
 
 import asyncio
 
-from detector.picture.request_index import SeenRequest
-from detector.reporting.status_reporter import Desk, StatusReporter
+from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
+from detector.state.request_index import SeenRequest
 from health.model.references import CheckReference
-from health.model.request_sight import RequestChange
+from health.model.request_snapshot import RequestChange
 
 
 class StatusReporters:
     """Starts a reporter when a check comes; each ends by itself when its check goes."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, dependencies: ReporterDependencies) -> None:
+        self._dependencies = dependencies
         self._reporters: dict[CheckReference, StatusReporter] = {}
         self._tasks: asyncio.TaskGroup | None = None
-        desk.picture.subscribe(self._changed)
-        desk.picture.witness_requests(self._witness)
+        dependencies.cluster_state.subscribe(self._changed)
+        dependencies.cluster_state.add_request_handler(self._witness)
 
     async def lead(self) -> None:
         """Report until cancelled."""
@@ -29,7 +29,7 @@ class StatusReporters:
     async def _accept_changes(self, tasks: asyncio.TaskGroup) -> None:
         self._tasks = tasks
         try:
-            for check in list(self._desk.picture.checks):
+            for check in list(self._dependencies.cluster_state.checks):
                 self._changed(check, None)
             await asyncio.Event().wait()
         finally:
@@ -39,8 +39,8 @@ class StatusReporters:
     def _changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
         if self._tasks is None:
             return
-        if check not in self._reporters and check in self._desk.picture.checks:
-            self._reporters[check] = StatusReporter(self._desk, check)
+        if check not in self._reporters and check in self._dependencies.cluster_state.checks:
+            self._reporters[check] = StatusReporter(self._dependencies, check)
             self._tasks.create_task(self._run(check))
         if check in self._reporters:
             self._reporters[check].changed.set()
@@ -51,14 +51,16 @@ class StatusReporters:
             return  # who takes a request over did not make it, and who loses one did not delete it
         if seen.owner in self._reporters:
             change = RequestChange(
-                seen.request.target_name, before.sight if before else None, after.sight if after else None
+                seen.request.target_name,
+                before.snapshot if before else None,
+                after.snapshot if after else None,
             )
             self._reporters[seen.owner].request_changed(change)
 
     async def _run(self, check: CheckReference) -> None:
         """Report on one check; if that fails, its next change begins it anew."""
         try:
-            with self._desk.picture.guard.item("status", check):
+            with self._dependencies.cluster_state.guard.item("status", check):
                 await self._reporters[check].run()
         finally:
             self._reporters.pop(check, None)

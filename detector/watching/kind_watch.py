@@ -19,8 +19,8 @@ from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
 from kube.transport import Transport
-from runtime.insisting import insist
 from runtime.problems import Problems
+from runtime.retrying import retry_forever
 
 Kind = tuple[str, str]
 """apiVersion and kind."""
@@ -31,7 +31,7 @@ SOON = timedelta(seconds=1.5)
 """What is installed is noticed within two seconds."""
 
 
-class StandIn(Protocol):
+class Fallback(Protocol):
     """Reads what matters of a kind that we may not list or watch."""
 
     async def read(self, kind: Kind, resource: Resource) -> None:
@@ -58,7 +58,7 @@ class Subject(Generic[RecordT]):
     """What is known of the kind as a whole is something else now."""
     problems: Problems
     """Of kinds, and not of the process: what is wrong with one concerns the checks that name it, no other."""
-    stand_in: StandIn | None = None
+    stand_in: Fallback | None = None
     reflectors: ReflectorSettings = PATIENT
 
     @property
@@ -129,7 +129,7 @@ class KindWatch(Generic[RecordT]):
     async def run(self) -> None:
         """Watch until cancelled."""
         subject = self._subject
-        resource = await insist(
+        resource = await retry_forever(
             subject.part(self._kind),
             self._open,
             (KubernetesError,),

@@ -5,7 +5,7 @@ Two Machines may be linked to one Node: it counts for both.
 
 from collections import defaultdict
 
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from health.kinds.openshift.machine import KIND, Machine, MachineTarget
 from health.model.node import Node
 from health.model.target import TargetName
@@ -15,8 +15,8 @@ from kube.record import Key
 class MachineJoin:
     """The Machines of one cluster."""
 
-    def __init__(self, picture: Picture) -> None:
-        self._picture = picture
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
         self._machines: dict[Key, Machine] = {}
         self._nodes: dict[str, Node] = {}
         self._linked: defaultdict[str, set[Key]] = defaultdict(set)
@@ -51,4 +51,4 @@ class MachineJoin:
     def _put(self, key: Key) -> None:
         machine = self._machines.get(key)
         target = None if machine is None else MachineTarget(machine, self._nodes.get(machine.node_name))
-        self._picture.target_changed(TargetName(KIND, key.namespace, key.name), target)
+        self._cluster_state.target_changed(TargetName(KIND, key.namespace, key.name), target)

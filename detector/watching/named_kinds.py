@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from detector.watching.kind_watch import Kind, KindWatch, Subject
 from detector.watching.kind_watches import KindWatches
 from detector.watching.template_polling import EVERY, Naming, TemplatePolling
@@ -30,9 +30,9 @@ class NamedKinds:
     """All named kinds of one cluster."""
 
     def __init__(
-        self, transport: Transport, picture: Picture, reflectors: ReflectorSettings = PATIENT
+        self, transport: Transport, cluster_state: ClusterState, reflectors: ReflectorSettings = PATIENT
     ) -> None:
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._reflectors = reflectors
         # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
         self._problems = Problems("checks are held")
@@ -46,7 +46,7 @@ class NamedKinds:
         """Watch what the checks name now."""
         requests: set[Kind] = set()
         templates: set[Kind] = set()
-        for check in self._picture.checks:
+        for check in self._cluster_state.checks:
             requests |= self._kinds_of_requests(check) | self._kinds_of_status(check)
             templates |= self._kinds_of_templates(check)
         self._polling.name(self._namings())
@@ -130,27 +130,27 @@ class NamedKinds:
         )
 
     def _tell_of_templates(self, kind: Kind) -> None:
-        with self._picture.guard.item("templates", kind):
-            self._picture.templates_changed(*kind)
+        with self._cluster_state.guard.item("templates", kind):
+            self._cluster_state.templates_changed(*kind)
 
     def _tell_of_requests(self, kind: Kind) -> None:
-        with self._picture.guard.item("requests", kind):
-            self._picture.tell_all()
+        with self._cluster_state.guard.item("requests", kind):
+            self._cluster_state.tell_all()
 
     def _namings(self) -> Iterator[Naming]:
-        for reference, entry in self._picture.checks.items():
+        for reference, entry in self._cluster_state.checks.items():
             for template in self._templates_of(reference):
                 yield Naming(reference, entry.record.metadata.generation, template)
 
     def _guarded_request(self, kind: Kind, change: Change[RemediationRequest]) -> None:
-        with self._picture.guard.item("requests", f"{kind[1]} {change.key}"):
+        with self._cluster_state.guard.item("requests", f"{kind[1]} {change.key}"):
             self._request(kind, change)
 
     def _request(self, kind: Kind, change: Change[RemediationRequest]) -> None:
         exists = change.kind is not ChangeKind.DELETED
         request = change.new or change.old
         if request is not None:
-            self._picture.request_changed(*kind, request, exists=exists)
+            self._cluster_state.request_changed(*kind, request, exists=exists)
 
     def _kinds_of_requests(self, check: CheckReference) -> frozenset[Kind]:
         return frozenset((one.api_version, one.request_kind) for one in self._templates_of(check))
@@ -159,13 +159,13 @@ class NamedKinds:
         return frozenset((one.api_version, one.kind) for one in self._templates_of(check))
 
     def _templates_of(self, check: CheckReference) -> list[TemplateReference]:
-        entry = self._picture.checks.get(check)
+        entry = self._cluster_state.checks.get(check)
         if entry is None or isinstance(entry.check, InvalidCheckError):
             return []
         return [step.template for step in entry.check.steps]
 
     def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
-        entry = self._picture.checks.get(check)
+        entry = self._cluster_state.checks.get(check)
         return entry.record.listed_request_kinds if entry else frozenset()
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from detector.answers.glance import Sight
-from detector.picture.picture import Picture
-from detector.picture.records import CheckRecord
+from detector.answers.observation_builder import CheckFreshness
+from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
 from detector.watching.kind_watch import Kind
 from detector.watching.machine_join import MachineJoin
 from detector.watching.named_kinds import NamedKinds
@@ -58,33 +58,35 @@ class Scope:
 class Sources:
     """All reflectors of one cluster."""
 
-    def __init__(self, transport: Transport, picture: Picture, scope: Scope, problems: Problems) -> None:
+    def __init__(
+        self, transport: Transport, cluster_state: ClusterState, scope: Scope, problems: Problems
+    ) -> None:
         self._transport = transport
-        self._picture = picture
+        self._cluster_state = cluster_state
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
-        self._kinds = NamedKinds(transport, picture, settings)
+        self._kinds = NamedKinds(transport, cluster_state, settings)
         self._around = SurroundingsWatch(
             transport, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
-        self._join = MachineJoin(picture)
+        self._join = MachineJoin(cluster_state)
         self._common = (self._nodes(), self._leases(scope.lease_namespace))
         self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
         has_machines = any(kind.target_kind == MACHINE for kind in scope.kinds)
         self._of_targets = {MACHINE: self._machines()} if has_machines else {}
-        picture.template_kinds = self._kinds.template_kind
+        cluster_state.template_kinds = self._kinds.template_kind
 
     def _nodes(self) -> Source:
         notify = self._guarded("nodes", self._node)
         nodes = Reflector(self._transport, NODES, Node, notify=notify, settings=self._reflectors)
-        self._picture.targets.broken["Node"] = nodes.broken
+        self._cluster_state.targets.broken["Node"] = nodes.broken
         return nodes
 
     def _machines(self) -> Source:
         notify = self._guarded("machines", self._machine)
         machines = Reflector(self._transport, MACHINES, Machine, notify=notify, settings=self._reflectors)
-        self._picture.targets.broken[MACHINE] = machines.broken
+        self._cluster_state.targets.broken[MACHINE] = machines.broken
         return machines
 
     def _leases(self, namespace: str) -> Source:
@@ -147,11 +149,11 @@ class Sources:
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
         return ages | self._kinds.ages()
 
-    def sight(self, check: CheckReference, limit: timedelta) -> Sight:
+    def freshness(self, check: CheckReference, limit: timedelta) -> CheckFreshness:
         """How well is seen what matters to a check, when nothing older than `limit` will do."""
         if check.kind not in self._of_checks:
-            return Sight(self.age(), limit, is_handled=False)
-        return Sight(
+            return CheckFreshness(self.age(), limit, is_handled=False)
+        return CheckFreshness(
             _oldest(self._sources_of(check)),
             limit,
             self.unread_requests(check, limit),
@@ -186,28 +188,28 @@ class Sources:
         self, part: str, handle: Callable[[Change[RecordT]], None]
     ) -> Callable[[Change[RecordT]], None]:
         """A handler that one bad object does not end, and with it the reflector, and the process."""
-        return self._picture.guard.handler(part, lambda change: change.key, handle)
+        return self._cluster_state.guard.handler(part, lambda change: change.key, handle)
 
     def _node(self, change: Change[Node]) -> None:
-        self._picture.target_changed(TargetName("Node", "", change.key.name), change.new)
+        self._cluster_state.target_changed(TargetName("Node", "", change.key.name), change.new)
         self._join.node_changed(change.key.name, change.new)
 
     def _machine(self, change: Change[Machine]) -> None:
         self._join.machine_changed(change.key, change.new)
 
     def _lease(self, change: Change[LeaseRecord]) -> None:
-        self._picture.lease_changed(change.key.name, change.new)
+        self._cluster_state.lease_changed(change.key.name, change.new)
 
     def _check(self, kind: CheckKind, change: Change[CheckRecord]) -> None:
         reference = CheckReference(kind=kind.kind, namespace=change.key.namespace, name=change.key.name)
-        self._picture.check_changed(kind, reference, change.new)
+        self._cluster_state.check_changed(kind, reference, change.new)
         self._kinds.watch(self._tasks)
 
     def _look_around(self) -> None:
         around = UNJUDGED
-        with self._picture.guard.item("surroundings", "cluster"):
+        with self._cluster_state.guard.item("surroundings", "cluster"):
             around = self._around.now()
-        self._picture.surround(around)
+        self._cluster_state.surround(around)
 
     def _report_problems(self) -> None:
         for part, source in self._base.items():

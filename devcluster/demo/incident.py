@@ -35,9 +35,9 @@ LOG = logging.getLogger(__name__)
 
 async def seen(look: Callable[[], Awaitable[T | None]]) -> T:
     """Return the first thing that `look` sees."""
-    while (sight := await _look(look)) is None:  # noqa: ASYNC110  what we wait for is in other processes
+    while (view := await _look(look)) is None:  # noqa: ASYNC110  what we wait for is in other processes
         await asyncio.sleep(INTERVAL.total_seconds())
-    return sight
+    return view
 
 
 async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:

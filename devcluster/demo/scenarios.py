@@ -10,7 +10,7 @@ from devcluster.demo.stage import Stage
 
 
 @dataclass(frozen=True)
-class Telling:
+class EventRecorder:
     """How a scenario is told."""
 
     dev_arguments: tuple[str, ...]
@@ -19,9 +19,9 @@ class Telling:
     """Raises DevclusterError with what did not happen."""
 
 
-TELLINGS: Mapping[Scenario, Telling] = {
-    Scenario.NODE: Telling(("--simulate-nodes", str(cast.NODES)), acts.play),
-    Scenario.MACHINE: Telling(
+TELLINGS: Mapping[Scenario, EventRecorder] = {
+    Scenario.NODE: EventRecorder(("--simulate-nodes", str(cast.NODES)), acts.play),
+    Scenario.MACHINE: EventRecorder(
         ("--machines", "--provisioning", str(cast.PROVISIONING_SECONDS)), machine_acts.play
     ),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from devcluster.demo.cluster_sight import ClusterSight, MachineSight
+from devcluster.demo.cluster_view import ClusterView, MachineView
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
@@ -26,8 +26,8 @@ class Stage:
     process: DevProcess
     dev: DevDescription
     """As it was when the story began."""
-    cluster: ClusterSight
-    machines: MachineSight
+    cluster: ClusterView
+    machines: MachineView
     temporal: TemporalClient
     kubelets: Path
     """The control socket."""
@@ -69,8 +69,8 @@ async def stage(process: DevProcess, settings: DemoSettings) -> AsyncIterator[St
     temporal = await _connect_to_temporal(dev)
     async with await Transport.connect(str(dev.kubeconfig)) as transport:
         client = Client(transport, "paramedic-demo")
-        cluster = ClusterSight(client)
-        machines = MachineSight(client, cluster)
+        cluster = ClusterView(client)
+        machines = MachineView(client, cluster)
         control = settings.directory / CONTROL_SOCKET
         yield Stage(process, dev, cluster, machines, temporal, control, settings.stay)
 

@@ -31,13 +31,13 @@ from devcluster.simulation.machine import Machine
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.node_api import NodeApi
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import LONGEST_DELAY, insist
+from devcluster.simulation.work_queue import LONGEST_DELAY, retry_forever
 from kube.errors import KubernetesError
 from kube.transport import Transport
 
 
 @dataclass(frozen=True)
-class Pace:
+class RateLimiter:
     """How often a kubelet does what; the defaults are those of a real one."""
 
     renewal: timedelta = timedelta(seconds=10)
@@ -51,17 +51,17 @@ class Pace:
 class Kubelet:
     """The kubelet of one machine, from one start to its cancellation."""
 
-    def __init__(self, machine: Machine, api: NodeApi, pace: Pace) -> None:
+    def __init__(self, machine: Machine, api: NodeApi, rate_limiter: RateLimiter) -> None:
         self._machine = machine
         self._api = api
-        self._pace = pace
+        self._rate_limiter = rate_limiter
 
     async def run(self) -> None:
         """Keep the Node Ready until cancelled."""
         await self._insist(self._register)
         await asyncio.gather(
-            self._every(self._pace.renewal, self._renew),
-            self._every(self._pace.look, self._look),
+            self._every(self._rate_limiter.renewal, self._renew),
+            self._every(self._rate_limiter.look, self._look),
         )
 
     async def _register(self) -> None:
@@ -77,7 +77,7 @@ class Kubelet:
 
     async def _look(self) -> None:
         node = await self._api.find_node(self._machine.name)
-        if node is not None and node_api.is_due(node, self._machine, _now(), self._pace.report):
+        if node is not None and node_api.is_due(node, self._machine, _now(), self._rate_limiter.report):
             await self._api.report(node, self._machine, _now())
 
     async def _every(self, period: timedelta, work: Callable[[], Awaitable[None]]) -> None:
@@ -87,8 +87,10 @@ class Kubelet:
             await asyncio.sleep(period.total_seconds())
 
     async def _insist(self, work: Callable[[], Awaitable[None]]) -> None:
-        longest = min(self._pace.renewal, LONGEST_DELAY)  # a fast pace comes with a short grace period
-        await insist(self._machine.name, work, KubernetesError, longest=longest)
+        longest = min(
+            self._rate_limiter.renewal, LONGEST_DELAY
+        )  # a fast pace comes with a short grace period
+        await retry_forever(self._machine.name, work, KubernetesError, longest=longest)
 
 
 def _now() -> datetime:
@@ -101,13 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
         room = MachineRoom(options.control.with_suffix(".machines.json"), options.count)
-        pace = Pace(options.renew_every, options.look_every)
-        asyncio.run(run_until_told_to_end(_run(room, options.control, pace)))
+        rate_limiter = RateLimiter(options.renew_every, options.look_every)
+        asyncio.run(run_until_told_to_end(_run(room, options.control, rate_limiter)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"kubelets: {error}")
 
 
-async def simulate(transport: Transport, room: MachineRoom, control: Path, pace: Pace) -> None:
+async def simulate(transport: Transport, room: MachineRoom, control: Path, rate_limiter: RateLimiter) -> None:
     """Run the kubelets of all machines, and answer at the control socket, until cancelled."""
     fleet: asyncio.Future[Fleet] = asyncio.get_running_loop().create_future()
 
@@ -116,19 +118,19 @@ async def simulate(transport: Transport, room: MachineRoom, control: Path, pace:
 
     async with serve(control, handle), asyncio.TaskGroup() as tasks:
         api = NodeApi(transport)
-        fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, pace).run(), tasks))
-        await insist("kubelets", api.ensure_lease_namespace, KubernetesError)
+        fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, rate_limiter).run(), tasks))
+        await retry_forever("kubelets", api.ensure_lease_namespace, KubernetesError)
         fleet.result().start_all()
         await asyncio.Event().wait()
 
 
-async def _run(room: MachineRoom, control: Path, pace: Pace) -> None:
+async def _run(room: MachineRoom, control: Path, rate_limiter: RateLimiter) -> None:
     async with await Transport.connect(user_agent="kubelet/simulated") as transport:
-        await simulate(transport, room, control, pace)
+        await simulate(transport, room, control, rate_limiter)
 
 
 def _parser() -> argparse.ArgumentParser:
-    default = Pace()
+    default = RateLimiter()
     parser = argparse.ArgumentParser(prog="kubelets", description="Simulated kubelets.")
     parser.add_argument("--count", type=count, required=True, help="how many nodes, node-1 and up")
     parser.add_argument("--control", type=Path, required=True, help="unix socket to be opened for requests")

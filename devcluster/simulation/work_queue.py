@@ -26,7 +26,7 @@ LONGEST_DELAY = timedelta(seconds=7)
 T = TypeVar("T")
 
 
-async def insist(
+async def retry_forever(
     who: str,
     work: Callable[[], Awaitable[T]],
     *passing: type[Exception],
@@ -76,7 +76,7 @@ class WorkQueue:
         while changed.is_set() or again is not None:
             await _either(changed, again)
             changed.clear()
-            again = await insist(self._name(key), work, KubernetesError, SimulationError)
+            again = await retry_forever(self._name(key), work, KubernetesError, SimulationError)
         del self._changes[key]
 
     def _name(self, key: Key) -> str:

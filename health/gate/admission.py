@@ -18,18 +18,18 @@ from health.gate.threshold import Allowance
 from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 
-RIVAL_ASK_AGAIN_SECONDS = 60.0
+HOLDER_ASK_AGAIN_SECONDS = 60.0
 """As the reference's requeue, where a rival's hold does not end by itself."""
 
 
 @dataclass(frozen=True)
-class Rival:
+class CurrentHolder:
     """Somebody else who holds the target, or the control plane's turn."""
 
     name: str
     request: str = ""
     """By this request; "" is by a Lease."""
-    seconds: float = RIVAL_ASK_AGAIN_SECONDS
+    seconds: float = HOLDER_ASK_AGAIN_SECONDS
     """When that hold runs out by itself."""
 
 
@@ -42,11 +42,11 @@ class TargetFacts:
     """Whether its check has no step for it: nobody would replace it."""
     earlier_request: str = ""
     """A request for an earlier target of this name that still exists."""
-    lease_holder: Rival | None = None
+    lease_holder: CurrentHolder | None = None
     """Who else holds the Lease of the target."""
-    requester: Rival | None = None
+    requester: CurrentHolder | None = None
     """Whose request for the target is in the way; whoever made it may hold the Lease too."""
-    turn: Rival | None = None
+    turn: CurrentHolder | None = None
     """Who has the control plane's turn, where the target is a node of it."""
 
 
@@ -82,17 +82,21 @@ def _earlier_request(facts: TargetFacts) -> Hold | None:
 
 
 def _taken(facts: TargetFacts) -> Hold | None:
-    holds = [rival for rival in (facts.requester, facts.lease_holder) if rival is not None]
+    holds = [
+        current_holder
+        for current_holder in (facts.requester, facts.lease_holder)
+        if current_holder is not None
+    ]
     if not holds:
         return None
     reason = HoldReason.TAKEN if facts.lease_holder else HoldReason.TAKEN_BY_REQUEST
     return _hold_of(holds[0], reason, ", and ".join(map(_how, holds)))
 
 
-def _how(rival: Rival) -> str:
-    if rival.request:
-        return f"{rival.name} has the request {rival.request} for it"
-    return f"{rival.name} holds its Lease"
+def _how(current_holder: CurrentHolder) -> str:
+    if current_holder.request:
+        return f"{current_holder.name} has the request {current_holder.request} for it"
+    return f"{current_holder.name} holds its Lease"
 
 
 def _turn(facts: TargetFacts) -> Hold | None:
@@ -103,8 +107,8 @@ def _turn(facts: TargetFacts) -> Hold | None:
     return _hold_of(facts.turn, HoldReason.CONTROL_PLANE, message)
 
 
-def _hold_of(rival: Rival, reason: HoldReason, message: str) -> Hold:
-    return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, rival.seconds))
+def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) -> Hold:
+    return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, current_holder.seconds))
 
 
 _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (

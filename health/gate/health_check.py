@@ -56,7 +56,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
         """Why the check as a whole allows nothing now, whatever its numbers."""
 
     @property
-    def is_frozen(self) -> bool:
+    def is_fully_paused(self) -> bool:
         """Whether its hold stops clean-up and marks too, and nothing at all is written (decision 7)."""
 
     @property
@@ -73,7 +73,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """What around it keeps it as a whole from working."""
 
-    def is_fit(self, target: Watched_contra, around: Surroundings) -> bool:
+    def counts_as_healthy(self, target: Watched_contra, around: Surroundings) -> bool:
         """Whether `target` counts as healthy for the threshold, requests aside, at whatever time."""
 
     def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.back_off import LostRequest
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import HealthCheck
-from health.model.announcement import Announcement
+from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 
@@ -24,11 +24,11 @@ class CheckKind:
     target_kind: str
     parse: Callable[[Mapping[str, Any]], HealthCheck]
     """Raises InvalidCheckError."""
-    status_patch: Callable[[CheckSight, Mapping[str, Any], datetime], dict[str, Any]]
+    status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
     """The merge patch that makes a stored status true; empty if it is."""
-    announcements: Callable[[CheckSight | None, CheckSight, Mapping[str, Any], datetime], list[Announcement]]
+    events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]]
     """What became so between two sights, given the stored status."""
-    request_lost: Callable[[LostRequest], Announcement]
+    request_lost: Callable[[LostRequest], Event]
     """What is told where somebody deleted the request of a target; without a subject it is of the target."""
     component: str
     """Who the Events are from."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from health.model.moves import Outcome
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from objects.frozen import Frozen
 
 MOST_RECORDS = 50
@@ -54,7 +54,7 @@ class IncidentResult(Frozen):
 
 
 def recorded(
-    records: Iterable[RequestRecord], seen: Iterable[RequestSight], known: Collection[str], now: datetime
+    records: Iterable[RequestRecord], seen: Iterable[RequestSnapshot], known: Collection[str], now: datetime
 ) -> tuple[RequestRecord, ...]:
     """The records after a look that shows the requests `seen`; what is neither seen nor `known` is gone."""
     shown = {one.uid: one for one in seen}
@@ -72,7 +72,7 @@ def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecor
     return recorded(records, (), (), now)
 
 
-def _record(request: RequestSight) -> RequestRecord:
+def _record(request: RequestSnapshot) -> RequestRecord:
     reference = request.reference
     return RequestRecord(
         request=str(reference), uid=request.uid, template=reference.template, started=request.created

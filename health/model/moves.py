@@ -55,7 +55,7 @@ def subject_of_mark(uid: str, annotations: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Rest:
+class Wait:
     """Do nothing until a look, an order or, where set, the time is over."""
 
     phase: Phase
@@ -64,7 +64,7 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Act:
+class TakeStep:
     """Carry out a step."""
 
     step: int
@@ -81,7 +81,7 @@ class MarkRequests:
 
 
 @dataclass(frozen=True)
-class Renew:
+class RenewLease:
     """Keep the Lease of the target while the remediator works."""
 
     phase: Phase
@@ -97,7 +97,7 @@ class GiveBack:
 
 
 @dataclass(frozen=True)
-class CleanUp:
+class RemoveRequests:
     """Delete the requests and give the Lease back."""
 
     details: str
@@ -111,15 +111,15 @@ class End:
     details: str
 
 
-Move = Rest | Act | MarkRequests | Renew | GiveBack | CleanUp | End
+Move = Wait | TakeStep | MarkRequests | RenewLease | GiveBack | RemoveRequests | End
 
 
 def phase_of(move: Move) -> Phase:
     """The phase that an incident is in while it makes this move."""
     match move:
-        case Act():
+        case TakeStep():
             return Phase.ACTING
-        case CleanUp():
+        case RemoveRequests():
             return Phase.CLEANING_UP
         case End():
             return Phase.ENDED

@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from health.model.foreign_answer import OTHER_VERSION, understood
 from health.model.references import Action, Step
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from objects.frozen import Frozen, OpenEnum
 
@@ -120,7 +120,7 @@ class Observation(Frozen):
     """What was done to the target already, by whomever, whose end is to be awaited; "" if nothing was."""
     is_marked: bool = False
     """Whether the target is marked for another controller, awaited or not."""
-    requests: tuple[RequestSight, ...] = ()
+    requests: tuple[RequestSnapshot, ...] = ()
     """The requests in the cluster that belong to this incident, those being deleted included."""
     lease_acquired_at: datetime | None = None
     """Since when this check holds the Lease of the target; None where it does not, as far as is seen."""
@@ -128,7 +128,7 @@ class Observation(Frozen):
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
     is_replaced: bool = False
     """Of a target that is gone: whether the check selects another individual of its name."""
-    is_fit: bool = True
+    counts_as_healthy: bool = True
     """Whether a target that is not unhealthy counts as healthy, too."""
     is_confirmed: bool = False
     """Whether a person confirmed that the target is healthy."""

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 
 from health.model.node import Node
 from health.model.references import IncidentReference, RequestReference, Step, TemplateReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import entries, word
 from objects.bounds import EARLIEST
 from objects.frozen import Frozen, FrozenObject
@@ -131,10 +131,10 @@ class RemediationRequest(FrozenObject):
             template=self.metadata.annotations.get(TEMPLATE_NAME, ""),
         )
 
-    def sight(self, api_version: str, kind: str) -> RequestSight:
+    def snapshot(self, api_version: str, kind: str) -> RequestSnapshot:
         """What there is to know of it."""
         annotations = self.metadata.annotations
-        return RequestSight(
+        return RequestSnapshot(
             reference=self.reference(api_version, kind),
             created=self.metadata.creation_timestamp,
             is_being_deleted=self.is_being_deleted,

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from health.model.references import RequestReference, Step, TemplateReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from objects.bounds import bounded_seconds
 
 
@@ -43,11 +43,11 @@ def is_classic(check: Stepped) -> bool:
 class Course:
     """Where a remediation stands."""
 
-    running: RequestSight | None
+    running: RequestSnapshot | None
     """The request that is given time now."""
     until: datetime | None
     """When that request is over; None: nothing but its remediator says so."""
-    over: tuple[RequestSight, ...]
+    over: tuple[RequestSnapshot, ...]
     next_step: int | None
     """The step to be taken when none runs; None: no template is left."""
 
@@ -65,7 +65,7 @@ class Plan:
     spent: Sequence[TemplateReference] = ()
     """Templates that were tried; the cluster may no longer show their requests."""
 
-    def course(self, requests: Iterable[RequestSight], now: datetime) -> Course:
+    def course(self, requests: Iterable[RequestSnapshot], now: datetime) -> Course:
         """Where a remediation with these requests stands at `now`."""
         by_age = sorted(requests, key=lambda request: request.created)
         over = tuple(request for request in by_age if self.is_over(request, now))
@@ -73,12 +73,12 @@ class Plan:
         until = None if running is None else self.end_of(running)
         return Course(running, until, over, self._next(over))
 
-    def latest(self, requests: Iterable[RequestSight]) -> RequestSight:
+    def latest(self, requests: Iterable[RequestSnapshot]) -> RequestSnapshot:
         """The request that was made last; of two that were made in one second, that of the later step."""
         numbers: dict[Step | None, int] = {step: number for number, step in enumerate(self.steps)}
         return max(requests, key=lambda one: (one.created, numbers.get(self.step_of(one.reference), -1)))
 
-    def is_over(self, request: RequestSight, now: datetime) -> bool:
+    def is_over(self, request: RequestSnapshot, now: datetime) -> bool:
         """Whether nothing is expected of `request` any more."""
         if self.timed_out_at(request, now) is not None:
             return True
@@ -86,12 +86,12 @@ class Plan:
         may_fail = step is None or step.timeout_seconds is not None
         return may_fail and request.succeeded is False
 
-    def timed_out_at(self, request: RequestSight, now: datetime) -> datetime | None:
+    def timed_out_at(self, request: RequestSnapshot, now: datetime) -> datetime | None:
         """When its time was over; None while it is not. One that succeeded is not marked with it."""
         end = self.end_of(request)
         return request.timed_out_at or (end if end is not None and now > end else None)
 
-    def end_of(self, request: RequestSight) -> datetime | None:
+    def end_of(self, request: RequestSnapshot) -> datetime | None:
         """When its step times out; None for a step without a timeout, or that is no longer listed."""
         step = self.step_of(request.reference)
         if step is None or step.timeout_seconds is None:
@@ -107,7 +107,7 @@ class Plan:
         before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
         return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
 
-    def _next(self, over: Sequence[RequestSight]) -> int | None:
+    def _next(self, over: Sequence[RequestSnapshot]) -> int | None:
         for number, step in enumerate(self.steps):
             is_spent = step.template in self.spent
             if not is_spent and not any(_is_made_from(one.reference, step.template) for one in over):

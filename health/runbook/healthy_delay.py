@@ -9,7 +9,7 @@ effect on those that wait. The confirmation overrides any delay.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from objects.durations import in_words
 
 
@@ -30,13 +30,13 @@ class Delay:
         """Whether only a person ends it."""
         return self.keeps_requests and self.seconds < 0
 
-    def is_running(self, request: RequestSight, now: datetime) -> bool:
+    def is_running(self, request: RequestSnapshot, now: datetime) -> bool:
         """Whether `request` is to be kept at `now`."""
         if not self.keeps_requests:
             return False
         return self.is_for_good or request.healthy_since is None or now < self._end(request.healthy_since)
 
-    def remaining(self, request: RequestSight, now: datetime) -> timedelta | None:
+    def remaining(self, request: RequestSnapshot, now: datetime) -> timedelta | None:
         """How long `request` is still kept; None: until a person confirms."""
         if self.is_for_good:
             return None

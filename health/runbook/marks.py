@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from health.model.moves import RequestMark
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
-from health.model.request_sight import RequestSight
-from health.runbook.resting import seconds_until
+from health.model.request_snapshot import RequestSnapshot
+from health.runbook.waiting import seconds_until
 from objects.timestamps import as_time, stamp
 
 OLD = timedelta(hours=48)
@@ -20,41 +20,43 @@ CLOCK_SKEW = timedelta(minutes=1)
 """How far a stamp may be ahead of our clock, by which it is judged."""
 
 
-def timed_out(request: RequestSight, now: datetime) -> RequestMark | None:
+def timed_out(request: RequestSnapshot, now: datetime) -> RequestMark | None:
     """Tell the remediator of a request that is over to stop."""
     if request.timed_out_at is not None or request.succeeded:
         return None
     return RequestMark(request=request.reference, annotations={TIMED_OUT: stamp(now)})
 
 
-def healthy(request: RequestSight, now: datetime) -> RequestMark | None:
+def healthy(request: RequestSnapshot, now: datetime) -> RequestMark | None:
     """Say since when the target is healthy; one far ahead would keep the request, and is written anew."""
     if request.healthy_since is not None and request.healthy_since <= now + CLOCK_SKEW:
         return None
     return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
 
 
-def unhealthy(request: RequestSight) -> RequestMark | None:
+def unhealthy(request: RequestSnapshot) -> RequestMark | None:
     """Take back that the target is healthy."""
     if request.healthy_since is None:
         return None
     return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: None})
 
 
-def old(request: RequestSight, now: datetime) -> RequestMark | None:
+def old(request: RequestSnapshot, now: datetime) -> RequestMark | None:
     """Flag a request that is older than 48 hours."""
     if request.is_flagged_as_old or now < request.created + OLD:
         return None
     return RequestMark(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
 
 
-def seconds_until_old(request: RequestSight, now: datetime) -> float | None:
+def seconds_until_old(request: RequestSnapshot, now: datetime) -> float | None:
     """How long until a request is to be flagged; None where it is, or should be by now."""
     grows_old = request.created + OLD
     return None if request.is_flagged_as_old or now >= grows_old else seconds_until(grows_old, now)
 
 
-def with_marks(requests: Iterable[RequestSight], marks: Iterable[RequestMark]) -> tuple[RequestSight, ...]:
+def with_marks(
+    requests: Iterable[RequestSnapshot], marks: Iterable[RequestMark]
+) -> tuple[RequestSnapshot, ...]:
     """The requests as they are once `marks` were written."""
     return tuple(_with_all(request, marks) for request in requests)
 
@@ -69,7 +71,7 @@ def added(known: Iterable[RequestMark], new: Iterable[RequestMark]) -> tuple[Req
     return tuple(merged.values())
 
 
-def _with_all(request: RequestSight, marks: Iterable[RequestMark]) -> RequestSight:
+def _with_all(request: RequestSnapshot, marks: Iterable[RequestMark]) -> RequestSnapshot:
     changes: dict[str, object] = {}
     for mark in marks:
         if mark.request.uid == request.uid:
@@ -79,7 +81,7 @@ def _with_all(request: RequestSight, marks: Iterable[RequestMark]) -> RequestSig
     return request.model_copy(update=changes) if changes else request
 
 
-def _is_stamped_by_another(request: RequestSight) -> bool:
+def _is_stamped_by_another(request: RequestSnapshot) -> bool:
     """Whether its stamp is not ours: ours can be read, and is not older than the request."""
     return request.healthy_since is not None and request.healthy_since < request.created
 

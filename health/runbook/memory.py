@@ -13,7 +13,7 @@ from health.model.incident_result import MOST_RECORDS, OrderRecord, RequestRecor
 from health.model.moves import RequestMark
 from health.model.observation import Hold, Observation
 from health.model.references import Action, RequestReference, Step, TemplateReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, after_attempt, put_off
 from health.runbook.escalation import CLASSIC_LEASE, lease_duration
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
@@ -162,7 +162,7 @@ class Memory(Frozen):
         return seen.model_copy(update={"requests": with_marks(seen.requests, self.marks)})
 
     def having_acted(
-        self, step: Step, request: RequestSight, acquired: datetime | None, now: datetime
+        self, step: Step, request: RequestSnapshot, acquired: datetime | None, now: datetime
     ) -> Self:
         """The same once the request of `step` exists."""
         others = tuple(known for known in self.requests if known.uid != request.uid)
@@ -233,7 +233,7 @@ class Memory(Frozen):
         changes = {"may_hold_lease": False, "has_given_back": True, "lease_acquired_at": None}
         return self.model_copy(update=changes)
 
-    def having_cleaned_up(self, left: LeftBehind, seen: Iterable[RequestSight], now: datetime) -> Self:
+    def having_cleaned_up(self, left: LeftBehind, seen: Iterable[RequestSnapshot], now: datetime) -> Self:
         """The same once all was cleaned up but what is `left`; its failures are noted already.
 
         `seen` is how the requests were seen before: what somebody else was deleting then was not withdrawn by

@@ -39,16 +39,16 @@ other requests than before, each minute where a finalizer keeps it, and by its b
 
 from datetime import datetime
 
-from health.model.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew, Rest
+from health.model.moves import End, MarkRequests, Move, Outcome, Phase, RemoveRequests, RenewLease, Wait
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore
 from health.runbook.healthy_delay import Delay
 from health.runbook.marks import healthy, old, seconds_until_old
 from health.runbook.memory import SEEN_AFTER, Memory
 from health.runbook.remediating import new_step, remediating
-from health.runbook.resting import hold, rest, seconds_until
+from health.runbook.waiting import hold, rest, seconds_until
 
 
 def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -58,7 +58,7 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     """
     move = _by_rule(seen, memory, now)
     next_try = memory.next_try(now)
-    if not isinstance(move, Rest) or next_try is None:
+    if not isinstance(move, Wait) or next_try is None:
         return move
     return rest(move.phase, move.details, move.seconds, seconds_until(next_try, now))
 
@@ -80,7 +80,7 @@ def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
 def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
     parts = (seen.reason, "starts over by order", memory.hold_in_words)
     move = cleaning(seen, memory, now, "; ".join(part for part in parts if part))
-    if not isinstance(move, Rest) or not memory.held:
+    if not isinstance(move, Wait) or not memory.held:
         return move
     return rest(move.phase, move.details, move.seconds, seconds_until(memory.held_until, now))
 
@@ -88,7 +88,7 @@ def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
 def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:
     if memory.held:
         details = f"{seen.reason}; {memory.hold_in_words}"
-        return Rest(Phase.HELD, details, seconds_until(memory.held_until, now))
+        return Wait(Phase.HELD, details, seconds_until(memory.held_until, now))
     if seen.state is TargetState.UNKNOWN:
         return hold(seen)
     if seen.state is TargetState.WAITING:
@@ -100,7 +100,7 @@ def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
     why = f"left alone: {memory.left_alone_reason}"
     if memory.owns_something or seen.requests:
         return cleaning(seen, memory, now, why)
-    return Rest(Phase.LEFT_ALONE, f"{seen.reason}; {why}", seconds_until(memory.left_alone_until, now))
+    return Wait(Phase.LEFT_ALONE, f"{seen.reason}; {why}", seconds_until(memory.left_alone_until, now))
 
 
 def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -118,14 +118,14 @@ def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
     return End(_outcome(seen.state, memory), seen.reason)
 
 
-def _kept_by_delay(seen: Observation, now: datetime) -> list[RequestSight]:
+def _kept_by_delay(seen: Observation, now: datetime) -> list[RequestSnapshot]:
     if seen.state is not TargetState.HEALTHY:
         return []
     delay = _delay(seen)
     return [one for one in seen.requests if not one.is_being_deleted and delay.is_running(one, now)]
 
 
-def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: datetime) -> Move:
+def _delayed(seen: Observation, kept: list[RequestSnapshot], memory: Memory, now: datetime) -> Move:
     delay = _delay(seen)
     details = f"{seen.reason}; {delay}"
     news = () if delay.is_for_good else (healthy(one, now) for one in kept)
@@ -135,7 +135,7 @@ def _delayed(seen: Observation, kept: list[RequestSight], memory: Memory, now: d
         return MarkRequests(marks, Phase.HEALTHY_DELAY, details)
     renewal = seconds_until(memory.renew_at, now) if memory.may_hold_lease else None
     if renewal == 0:
-        return Renew(Phase.HEALTHY_DELAY, details)
+        return RenewLease(Phase.HEALTHY_DELAY, details)
     waits = [delay.remaining(one, now) for one in kept]
     ends = [wait.total_seconds() for wait in waits if wait is not None]
     ages = (seconds_until_old(one, now) for one in kept)
@@ -173,7 +173,7 @@ def _is_mark_unseen(seen: Observation, memory: Memory) -> bool:
 def is_in_between(seen: Observation, memory: Memory) -> bool:
     """Whether a target that is not unhealthy is not yet as it ought to be."""
     return seen.state is TargetState.HEALTHY and (
-        memory.has_deleted or bool(seen.requests and not seen.is_fit)
+        memory.has_deleted or bool(seen.requests and not seen.counts_as_healthy)
     )
 
 
@@ -185,7 +185,7 @@ def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
         return rest(Phase.REMEDIATING, details, patience)
     renewal = seconds_until(memory.renew_at, now)
     if not renewal:
-        return Renew(Phase.REMEDIATING, details)
+        return RenewLease(Phase.REMEDIATING, details)
     return rest(Phase.REMEDIATING, details, renewal, patience)
 
 
@@ -206,10 +206,10 @@ def _why(seen: Observation, memory: Memory) -> str:
     return "but it does not count as healthy yet"
 
 
-def cleaning(seen: Observation, memory: Memory, now: datetime, details: str) -> CleanUp | Rest:
+def cleaning(seen: Observation, memory: Memory, now: datetime, details: str) -> RemoveRequests | Wait:
     """Clean up now, or wait until that is tried again."""
     if _is_due(seen, memory, now):
-        return CleanUp(details)
+        return RemoveRequests(details)
     words = "; ".join(part for part in (details, _hanging(memory)) if part)
     return rest(Phase.CLEANING_UP, words, seconds_until(memory.clean_up_at, now))
 

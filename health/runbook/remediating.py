@@ -35,25 +35,25 @@ from datetime import datetime, timedelta
 
 from health.gate.back_off import after_a_loss, delay
 from health.model.moves import (
-    Act,
     GiveBack,
     MarkRequests,
     Move,
     Phase,
-    Renew,
+    RenewLease,
     RequestMark,
-    Rest,
+    TakeStep,
+    Wait,
     subject_of_mark,
 )
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import Action
 from health.model.remediation_request import TIMED_OUT
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import OF_LEASE, Chore
 from health.runbook.escalation import Course, Plan
 from health.runbook.marks import old, seconds_until_old, timed_out, unhealthy
 from health.runbook.memory import Memory
-from health.runbook.resting import hold, rest, seconds_until, seconds_until_after
+from health.runbook.waiting import hold, rest, seconds_until, seconds_until_after
 from objects.timestamps import stamp
 
 
@@ -73,11 +73,11 @@ class _Remediation:
             return self._keep_lease() or self._in_time(self._blind())
         return self._marks() or self._give_back() or self._keep_lease() or self._go_on()
 
-    def _blind(self) -> Rest:
+    def _blind(self) -> Wait:
         """What the detector cannot tell is no reason to disturb a remediator."""
         held = seconds_until(self.memory.held_until, self.now) if self.memory.held else None
         if not self.seen.requests:
-            return Rest(Phase.HELD, self._details, held) if self.memory.held else hold(self.seen)
+            return Wait(Phase.HELD, self._details, held) if self.memory.held else hold(self.seen)
         if self.seen.hold is None:
             return rest(Phase.REMEDIATING, self._details, held)
         details = f"{self._details}; {self.seen.hold}"
@@ -89,19 +89,19 @@ class _Remediation:
             held = self.memory.held_until if self.memory.held else None
             return self._in_time(rest(self._phase, self._details, until, seconds_until(held, self.now)))
         if self._course.next_step is None:
-            return self._in_time(Rest(Phase.EXHAUSTED, f"{self._details}; no template left to try"))
+            return self._in_time(Wait(Phase.EXHAUSTED, f"{self._details}; no template left to try"))
         if self.memory.held:
             waits = seconds_until(self.memory.held_until, self.now)
-            return self._in_time(Rest(Phase.HELD, self._details, waits))
+            return self._in_time(Wait(Phase.HELD, self._details, waits))
         if self.seen.state is TargetState.WAITING:
-            return self._in_time(Rest(Phase.WAITING, self._details, self.seen.remaining_seconds))
+            return self._in_time(Wait(Phase.WAITING, self._details, self.seen.remaining_seconds))
         stop = stop_awaited_until(self._course.over, self.memory)
         if stop is not None and self.now < stop:
             return self._in_time(self._await_stop(stop))
         move = new_step(self._course.next_step, self.seen, self.memory, self.now)
-        return self._in_time(move) if isinstance(move, Rest) else move
+        return self._in_time(move) if isinstance(move, Wait) else move
 
-    def _await_stop(self, until: datetime) -> Rest:
+    def _await_stop(self, until: datetime) -> Wait:
         words = f"the next step waits until {stamp(until)} for the one before to be told to stop"
         return rest(Phase.HELD, f"{self._details}; {words}", seconds_until(until, self.now))
 
@@ -110,7 +110,7 @@ class _Remediation:
         marks = tuple(mark for mark in due if not self.memory.is_put_off(mark, self.now))
         return MarkRequests(marks, self._phase, self._details) if marks else None
 
-    def _marks_of(self, request: RequestSight) -> tuple[RequestMark | None, ...]:
+    def _marks_of(self, request: RequestSnapshot) -> tuple[RequestMark | None, ...]:
         is_over = self._is_overdue or self._plan.is_over(request, self.now)
         return (
             timed_out(request, self.now) if is_over and self._is_unhealthy else None,
@@ -129,11 +129,11 @@ class _Remediation:
         if not self._keeps_lease:
             return None
         if self.memory.renew_at is None or self.now >= self.memory.renew_at:
-            return Renew(self._phase, self._details)
+            return RenewLease(self._phase, self._details)
         return None
 
-    def _in_time(self, rest_: Rest) -> Rest:
-        """Rest, but not longer than until the next chore."""
+    def _in_time(self, rest_: Wait) -> Wait:
+        """Wait, but not longer than until the next chore."""
         renewal = seconds_until(self.memory.renew_at, self.now) if self._keeps_lease else None
         may_give_back = self.memory.may_hold_lease and not self._is_give_back_put_off
         overdue = seconds_until_after(self._overdue_at, self.now) if may_give_back else None
@@ -209,7 +209,7 @@ NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act
 ASK_AGAIN_SECONDS = 60.0
 
 
-def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> Act | Rest:
+def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> TakeStep | Wait:
     """Act, or why not yet."""
     if seen.hold is not None and not _is_skipped(seen, memory):
         return hold(seen)
@@ -222,7 +222,7 @@ def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> A
     if due is not None and now < due:
         lost = "mark" if seen.steps[number].action is Action.MARK else "request"
         return rest(Phase.HELD, f"{seen.reason}; {after_a_loss(due, lost)}", seconds_until(due, now))
-    return Act(number, seen.reason)
+    return TakeStep(number, seen.reason)
 
 
 def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
@@ -241,7 +241,7 @@ STOP_PATIENCE = timedelta(minutes=1)
 """Counted from the first failure to tell it."""
 
 
-def stop_awaited_until(over: Iterable[RequestSight], memory: Memory) -> datetime | None:
+def stop_awaited_until(over: Iterable[RequestSnapshot], memory: Memory) -> datetime | None:
     """Until when the next step waits for these requests, which are over; None: for none of them."""
     notes = {note.subject: note for note in memory.notes if note.chore is Chore.MARK}
     untold = (one for one in over if one.timed_out_at is None and not one.succeeded)
@@ -254,7 +254,7 @@ PATIENCE = 3
 
 def overdue_at(
     plan: Plan,
-    latest: RequestSight,
+    latest: RequestSnapshot,
     acquired: datetime | None,
     duration: timedelta,
     *,

@@ -26,7 +26,7 @@ def needs_wake_up(told: Observation, now: Observation) -> bool:
     """
     if (told.state in ENDED) != (now.state in ENDED) or (told.state in ENDED and _ended_otherwise(told, now)):
         return True
-    if (told.under_way and not now.under_way) or told.is_fit != now.is_fit:
+    if (told.under_way and not now.under_way) or told.counts_as_healthy != now.counts_as_healthy:
         return True
     if _is_another_fact(told.fact, now.fact) or told.generation != now.generation:
         return True

@@ -8,8 +8,8 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.transport import Transport
-from tests.activities.hands import Hands
 from tests.activities.machine_world import MachineWorld
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 
 
@@ -41,21 +41,21 @@ async def worker_transport(control_plane: ControlPlane) -> AsyncIterator[Transpo
 
 
 @pytest.fixture
-async def hands(control_plane: ControlPlane) -> AsyncIterator[Hands]:
+async def worker(control_plane: ControlPlane) -> AsyncIterator[WorkerActivities]:
     """The activities with the rights of the worker."""
     async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
-        yield Hands(transport)
+        yield WorkerActivities(transport)
 
 
 @pytest.fixture
-async def admin_hands(control_plane: ControlPlane) -> AsyncIterator[Hands]:
+async def admin_worker(control_plane: ControlPlane) -> AsyncIterator[WorkerActivities]:
     """The activities with the rights of an administrator."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        yield Hands(transport)
+        yield WorkerActivities(transport)
 
 
 @pytest.fixture
-async def hands_in_the_dark(tmp_path: Path) -> AsyncIterator[Hands]:
+async def worker_in_the_dark(tmp_path: Path) -> AsyncIterator[WorkerActivities]:
     """The activities with an API server that is away."""
     kubeconfig = tmp_path / "kubeconfig"
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
@@ -65,4 +65,4 @@ async def hands_in_the_dark(tmp_path: Path) -> AsyncIterator[Hands]:
         yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "c", **body})
     )
     async with await Transport.connect(str(kubeconfig)) as transport:
-        yield Hands(transport)
+        yield WorkerActivities(transport)

@@ -10,7 +10,7 @@ from health.model.remediation_request import (
     TARGET_UID,
     TEMPLATE_NAME,
 )
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, TEMPLATES, World
 from workflows.contracts import ActResult
 
@@ -28,8 +28,8 @@ SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resour
     "NHC 2.4/3/name",
     "NHC 2.4/3/owners",
 )
-async def test_act_makes_the_request_that_remediators_expect(world: World, hands: Hands) -> None:
-    result = await hands.act(world.order())
+async def test_act_makes_the_request_that_remediators_expect(world: World, worker: WorkerActivities) -> None:
+    result = await worker.act(world.order())
     made = await world.request()
     assert made is not None
     assert result.hold is None
@@ -65,8 +65,10 @@ async def test_act_makes_the_request_that_remediators_expect(world: World, hands
 
 
 @pytest.mark.rule("NHC 1.8/duration", "NHC 1.8/holder", "NHC 2.5/durations", "NHC 2.5/obtain/missing")
-async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(world: World, hands: Hands) -> None:
-    await hands.act(world.order())
+async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(
+    world: World, worker: WorkerActivities
+) -> None:
+    await worker.act(world.order())
     lease = await world.lease()
     assert lease is not None
     assert lease["holderIdentity"] == f"NodeHealthCheck-{world.name}"
@@ -74,82 +76,84 @@ async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(world: Wo
 
 
 @pytest.mark.rule("NHC 1.7/isControlPlaneNode")
-async def test_request_of_a_control_plane_node_says_so(world: World, hands: Hands) -> None:
+async def test_request_of_a_control_plane_node_says_so(world: World, worker: WorkerActivities) -> None:
     await world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
-    await hands.act(world.order())
+    await worker.act(world.order())
     made = await world.request()
     assert made is not None
     assert made["metadata"]["labels"]["remediation.medik8s.io/isControlPlaneNode"] == ""
 
 
 async def test_node_with_a_machine_is_remediated_where_there_are_no_machines(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     await world.patch_node(annotations={"machine.openshift.io/machine": f"{NAMESPACE}/machine-1"})
-    await hands.act(world.order())
+    await worker.act(world.order())
     made = await world.request()
     assert made is not None
     assert [owner["kind"] for owner in made["metadata"]["ownerReferences"]] == ["NodeHealthCheck"]
 
 
 @pytest.mark.rule("NHC 2.4/4")
-async def test_act_that_is_tried_again_meets_its_own_request(world: World, hands: Hands) -> None:
-    first = await hands.act(world.order())
+async def test_act_that_is_tried_again_meets_its_own_request(world: World, worker: WorkerActivities) -> None:
+    first = await worker.act(world.order())
     assert first.request is not None
-    assert await hands.act(world.order()) == first
+    assert await worker.act(world.order()) == first
 
 
 @pytest.mark.rule("NHC 1.7/multiple-templates-support", "NHC 2.4/3/name")
 async def test_template_for_many_requests_gets_a_name_that_a_retry_finds_again(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     await world.remove_template()
     await world.make_template({MULTIPLE_TEMPLATES: "true"})
-    first = await hands.act(world.order())
+    first = await worker.act(world.order())
     assert first.request is not None
     assert first.request.reference.name.startswith(f"{world.name}-")
-    assert await hands.act(world.order()) == first
+    assert await worker.act(world.order()) == first
 
 
 @pytest.mark.rule("NHC 2.7/template edited")
-async def test_edited_template_is_used_for_new_requests_only(world: World, hands: Hands) -> None:
-    first = await hands.act(world.order())
+async def test_edited_template_is_used_for_new_requests_only(world: World, worker: WorkerActivities) -> None:
+    first = await worker.act(world.order())
     assert first.request is not None
     edited = {"spec": {"template": {"spec": {"powerOffSeconds": 8}}}}
     await world.client.merge_patch(TEMPLATES, world.name, edited, NAMESPACE)
-    assert await hands.act(world.order(known=(first.request.reference,))) == ActResult(request=first.request)
+    assert await worker.act(world.order(known=(first.request.reference,))) == ActResult(request=first.request)
     made = await world.request()
     assert made is not None
     assert made["spec"] == {"powerOffSeconds": 7}
     await world.remove_request(world.name)
-    await hands.act(world.order())
+    await worker.act(world.order())
     made = await world.request()
     assert made is not None
     assert made["spec"] == {"powerOffSeconds": 8}
 
 
 @pytest.mark.rule("NHC 2.4/4", "decision 39")
-async def test_request_that_the_reference_made_for_this_check_is_adopted(world: World, hands: Hands) -> None:
+async def test_request_that_the_reference_made_for_this_check_is_adopted(
+    world: World, worker: WorkerActivities
+) -> None:
     existing = await world.make_request()
-    result = await hands.act(world.order())
+    result = await worker.act(world.order())
     assert result.request is not None
     assert result.request.uid == existing.uid
 
 
 @pytest.mark.rule("decision 4")
 async def test_order_that_waited_too_long_is_refused_without_a_request(
-    world: World, hands_in_the_dark: Hands
+    world: World, worker_in_the_dark: WorkerActivities
 ) -> None:
-    result = await hands_in_the_dark.act(world.order(), waited=timedelta(seconds=5.1))
+    result = await worker_in_the_dark.act(world.order(), waited=timedelta(seconds=5.1))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.STALE_FACTS
 
 
 @pytest.mark.rule("decision 3")
 async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
-    world: World, hands_in_the_dark: Hands
+    world: World, worker_in_the_dark: WorkerActivities
 ) -> None:
-    result = await hands_in_the_dark.act(world.order(), waited=timedelta(seconds=4.9))
+    result = await worker_in_the_dark.act(world.order(), waited=timedelta(seconds=4.9))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.FAILED
     assert result.hold.ask_again_seconds == 5
@@ -157,9 +161,9 @@ async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
 
 @pytest.mark.rule("decision 3")
 async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
-    result = await hands.act(world.order_with_template("v1", "PodTemplate"))
+    result = await worker.act(world.order_with_template("v1", "PodTemplate"))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert "podtemplates" in result.hold.message
@@ -175,9 +179,9 @@ async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_wo
     ],
 )
 async def test_template_that_is_not_there_is_a_hold(
-    world: World, admin_hands: Hands, api_version: str, kind: str
+    world: World, admin_worker: WorkerActivities, api_version: str, kind: str
 ) -> None:
-    result = await admin_hands.act(world.order_with_template(api_version, kind))
+    result = await admin_worker.act(world.order_with_template(api_version, kind))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.TEMPLATE
     assert result.hold.message.startswith("Remediation template not found")
@@ -185,9 +189,9 @@ async def test_template_that_is_not_there_is_a_hold(
 
 
 @pytest.mark.rule("decision 2", "decision 3")
-async def test_template_without_contents_is_a_hold(world: World, admin_hands: Hands) -> None:
+async def test_template_without_contents_is_a_hold(world: World, admin_worker: WorkerActivities) -> None:
     await world.make_pod_template()
-    result = await admin_hands.act(world.order_with_template("v1", "PodTemplate"))
+    result = await admin_worker.act(world.order_with_template("v1", "PodTemplate"))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.TEMPLATE
     assert "didn't find spec.template.spec" in result.hold.message
@@ -195,9 +199,9 @@ async def test_template_without_contents_is_a_hold(world: World, admin_hands: Ha
 
 
 @pytest.mark.rule("NHC 2.5/obtain/foreign", "decision 13")
-async def test_node_whose_lease_another_holds_is_left_to_it(world: World, hands: Hands) -> None:
+async def test_node_whose_lease_another_holds_is_left_to_it(world: World, worker: WorkerActivities) -> None:
     await world.make_lease("somebody", datetime.now(UTC))
-    result = await hands.act(world.order())
+    result = await worker.act(world.order())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.TAKEN
     assert "somebody" in result.hold.message
@@ -208,9 +212,9 @@ async def test_node_whose_lease_another_holds_is_left_to_it(world: World, hands:
 
 
 @pytest.mark.rule("NHC 2.5/obtain/expired")
-async def test_lease_that_another_let_expire_is_taken_over(world: World, hands: Hands) -> None:
+async def test_lease_that_another_let_expire_is_taken_over(world: World, worker: WorkerActivities) -> None:
     await world.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11))
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
     lease = await world.lease()
     assert lease is not None
     assert (lease["holderIdentity"], lease["leaseTransitions"]) == (world.holder, 1)

@@ -13,7 +13,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import LEASES, NAMESPACES
 from kube.transport import Transport
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import LEASE_NAMESPACE, World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 42", "decision 42/without Temporal")]
@@ -33,8 +33,10 @@ async def stopped(world: World) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("stopped")
-async def test_act_makes_nothing_while_the_annotation_is_there(world: World, hands: Hands) -> None:
-    result = await hands.act(world.order())
+async def test_act_makes_nothing_while_the_annotation_is_there(
+    world: World, worker: WorkerActivities
+) -> None:
+    result = await worker.act(world.order())
 
     assert result.hold is not None
     assert result.hold.reason is HoldReason.STOPPED
@@ -46,7 +48,7 @@ async def test_act_makes_nothing_while_the_annotation_is_there(world: World, han
 async def test_namespace_that_is_not_there_stops_nobody(world: World, control_plane: ControlPlane) -> None:
     namespace = f"leases-{uuid4().hex[:8]}"
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        result = await Hands(transport, namespace).act(world.order())
+        result = await WorkerActivities(transport, namespace).act(world.order())
 
     assert result.hold is None
     assert result.request is not None
@@ -57,7 +59,7 @@ async def test_namespace_that_is_not_there_stops_nobody(world: World, control_pl
 
 async def test_namespace_that_cannot_be_read_holds(world: World, control_plane: ControlPlane) -> None:
     async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
-        result = await Hands(transport, "kube-public").act(world.order())
+        result = await WorkerActivities(transport, "kube-public").act(world.order())
 
     assert result.request is None
     assert result.hold is not None

@@ -8,7 +8,7 @@ from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.model.remediation_request import TEMPLATE_NAME
 from kube.resource import EVENTS, NODE_HEALTH_CHECKS
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, World
 
 pytestmark = pytest.mark.cluster
@@ -30,10 +30,10 @@ def other(world: World, **changes: str) -> RequestReference:
     return known.model_copy(update=changes)
 
 
-async def test_request_that_is_still_there_is_the_answer(world: World, hands: Hands) -> None:
-    made = (await hands.act(world.order())).request
+async def test_request_that_is_still_there_is_the_answer(world: World, worker: WorkerActivities) -> None:
+    made = (await worker.act(world.order())).request
     assert made is not None
-    result = await hands.act(world.order(known=(other(world), made.reference), run_id="run-2"))
+    result = await worker.act(world.order(known=(other(world), made.reference), run_id="run-2"))
     assert result.request == made
     assert not result.is_lost
 
@@ -48,9 +48,9 @@ async def test_request_that_is_still_there_is_the_answer(world: World, hands: Ha
     ],
 )
 async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once(
-    world: World, hands: Hands, changes: dict[str, str]
+    world: World, worker: WorkerActivities, changes: dict[str, str]
 ) -> None:
-    result = await hands.act(world.order(known=(other(world, **changes),)))
+    result = await worker.act(world.order(known=(other(world, **changes),)))
     assert result.is_lost
     assert result.request is None
     assert result.hold is None
@@ -60,18 +60,18 @@ async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once
 
 @pytest.mark.rule("decision 9", "decision 14/deleted request")
 async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     await world.make_request()
-    assert (await hands.act(world.order(known=(other(world),)))).is_lost
+    assert (await worker.act(world.order(known=(other(world),)))).is_lost
 
 
 @pytest.mark.rule("decision 14", "decision 14/deleted request")
 async def test_request_whose_end_is_no_loss_is_followed_by_the_next_one_at_once(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     known = other(world)
-    result = await hands.act(world.order(known=(known,), settled=(known.uid,), attempt=2))
+    result = await worker.act(world.order(known=(known,), settled=(known.uid,), attempt=2))
     assert not result.is_lost
     assert result.request is not None
     assert result.request.uid != known.uid
@@ -80,70 +80,76 @@ async def test_request_whose_end_is_no_loss_is_followed_by_the_next_one_at_once(
 
 @pytest.mark.rule("decision 10", "decision 14/deleted request")
 async def test_request_whose_end_would_be_no_loss_is_the_answer_while_it_hangs(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     known = await world.make_request()
-    result = await hands.act(world.order(known=(known,), settled=(known.uid,)))
+    result = await worker.act(world.order(known=(known,), settled=(known.uid,)))
     assert result.request is not None
     assert result.request.uid == known.uid
 
 
 @pytest.mark.rule("decision 14/deleted request")
-async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(world: World, hands: Hands) -> None:
+async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(
+    world: World, worker: WorkerActivities
+) -> None:
     known = (other(world), other(world, uid="ours"))
-    assert (await hands.act(world.order(known=known, settled=("ours",)))).is_lost
+    assert (await worker.act(world.order(known=known, settled=("ours",)))).is_lost
     assert await world.request() is None
 
 
 @pytest.mark.rule("decision 14/event", "decision 14/deleted request")
 async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
-    world: World, admin_hands: Hands
+    world: World, admin_worker: WorkerActivities
 ) -> None:
     order = world.order(known=(other(world),), due_after_loss=DUE)
     words = (
         f"[remediation] Skipped remediation of node: {world.name}, because of BackOff: "
         "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
     )
-    assert (await admin_hands.act(order)).is_lost
+    assert (await admin_worker.act(order)).is_lost
     again = order.model_copy(update={"due_after_loss": DUE + timedelta(seconds=5)})
-    assert (await admin_hands.act(again)).is_lost
+    assert (await admin_worker.act(again)).is_lost
     assert await told(world) == [("Warning", "RemediationSkipped", words)]
 
     later = order.model_copy(update={"known": (other(world, uid="the next one"),)})
-    assert (await admin_hands.act(later)).is_lost
+    assert (await admin_worker.act(later)).is_lost
     assert len(await told(world)) == 2
 
 
 @pytest.mark.rule("decision 14/event", "decision 14/limit")
-async def test_loss_after_which_nothing_waits_is_not_told(world: World, admin_hands: Hands) -> None:
-    assert (await admin_hands.act(world.order(known=(other(world),)))).is_lost
+async def test_loss_after_which_nothing_waits_is_not_told(
+    world: World, admin_worker: WorkerActivities
+) -> None:
+    assert (await admin_worker.act(world.order(known=(other(world),)))).is_lost
     assert await told(world) == []
 
 
 @pytest.mark.rule("decision 14/event", "decision 14/deleted request")
 async def test_loss_counts_also_where_its_check_is_gone_and_nothing_can_be_told(
-    world: World, admin_hands: Hands
+    world: World, admin_worker: WorkerActivities
 ) -> None:
     await world.client.delete(NODE_HEALTH_CHECKS, world.name)
-    assert (await admin_hands.act(world.order(known=(other(world),), due_after_loss=DUE))).is_lost
+    assert (await admin_worker.act(world.order(known=(other(world),), due_after_loss=DUE))).is_lost
     assert await told(world) == []
 
 
 @pytest.mark.rule("decision 10/steps")
 async def test_request_of_an_earlier_template_under_the_same_name_is_waited_for(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     await world.make_request(annotations={TEMPLATE_NAME: "an-earlier-template"})
-    result = await hands.act(world.order())
+    result = await worker.act(world.order())
     assert result.request is None
     assert result.hold is not None
     assert result.hold.reason is HoldReason.EARLIER_REQUEST
     assert "earlier template" in result.hold.message
 
 
-async def test_refusal_leaves_the_lease_to_an_incident_that_held_it(world: World, hands: Hands) -> None:
-    made = (await hands.act(world.order())).request
+async def test_refusal_leaves_the_lease_to_an_incident_that_held_it(
+    world: World, worker: WorkerActivities
+) -> None:
+    made = (await worker.act(world.order())).request
     assert made is not None
     await world.set_condition("True")
-    assert (await hands.act(world.order(holds_lease=True))).hold is not None
+    assert (await worker.act(world.order(holds_lease=True))).hold is not None
     assert await world.lease() is not None

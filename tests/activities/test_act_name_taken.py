@@ -4,38 +4,42 @@ import pytest
 
 from health.model.observation import HoldReason
 from health.model.remediation_request import TARGET_UID
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import FINALIZER, NAMESPACE, REQUESTS, World
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.rule("NHC 2.4/4/foreign", "decision 13")
-async def test_request_of_another_owner_is_left_to_it(world: World, hands: Hands) -> None:
+async def test_request_of_another_owner_is_left_to_it(world: World, worker: WorkerActivities) -> None:
     await world.make_request(of_another=True)
-    await _is_held(world, hands, HoldReason.TAKEN_BY_REQUEST)
+    await _is_held(world, worker, HoldReason.TAKEN_BY_REQUEST)
     assert await world.request() is not None
     assert await world.lease() is None
 
 
 @pytest.mark.rule("decision 11/recreated")
-async def test_request_for_an_earlier_node_of_the_name_is_waited_for(world: World, hands: Hands) -> None:
+async def test_request_for_an_earlier_node_of_the_name_is_waited_for(
+    world: World, worker: WorkerActivities
+) -> None:
     await world.make_request(annotations={TARGET_UID: "an-earlier-node"})
-    await _is_held(world, hands, HoldReason.EARLIER_REQUEST)
+    await _is_held(world, worker, HoldReason.EARLIER_REQUEST)
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
-async def test_request_that_hangs_on_a_finalizer_is_waited_for(world: World, hands: Hands) -> None:
+async def test_request_that_hangs_on_a_finalizer_is_waited_for(
+    world: World, worker: WorkerActivities
+) -> None:
     await world.make_request(finalizers=(FINALIZER,), annotations={TARGET_UID: world.node_uid})
     await world.client.delete(REQUESTS, world.name, NAMESPACE)
-    await _is_held(world, hands, HoldReason.EARLIER_REQUEST)
+    await _is_held(world, worker, HoldReason.EARLIER_REQUEST)
     assert await world.lease() is not None, "its remediator may still be at work"
     await world.remove_request(world.name)
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
 
 
-async def _is_held(world: World, hands: Hands, reason: HoldReason) -> None:
-    result = await hands.act(world.order())
+async def _is_held(world: World, worker: WorkerActivities, reason: HoldReason) -> None:
+    result = await worker.act(world.order())
     assert result.request is None
     assert result.hold is not None
     assert result.hold.reason is reason

@@ -10,8 +10,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from health.model.observation import HoldReason
-from tests.activities.hands import Hands
-from tests.workflows.sights import FACT, STEP, incident_reference
+from tests.activities.worker_activities import WorkerActivities
+from tests.workflows.observations import FACT, STEP, incident_reference
 from workflows.calls import call
 from workflows.contracts import ACT, ActInput, ActResult
 
@@ -30,8 +30,8 @@ class ActOnce:
 class BusyWorker:
     """A worker with one slot, which the first act keeps for as long as a test wants."""
 
-    def __init__(self, hands: Hands) -> None:
-        self._hands = hands
+    def __init__(self, worker: WorkerActivities) -> None:
+        self._worker = worker
         self.is_busy = asyncio.Event()
         self.goes_on = asyncio.Event()
 
@@ -39,17 +39,17 @@ class BusyWorker:
     async def act(self, asked: ActInput) -> ActResult:
         if self.is_busy.is_set():
             info = activity.info()
-            return await self._hands.act(asked, waited=info.started_time - info.scheduled_time)
+            return await self._worker.act(asked, waited=info.started_time - info.scheduled_time)
         self.is_busy.set()
         await self.goes_on.wait()
         return ActResult()
 
 
 async def test_act_that_waited_too_long_for_a_slot_of_the_worker_is_refused(
-    time_skipping: WorkflowEnvironment, hands_in_the_dark: Hands, monkeypatch: pytest.MonkeyPatch
+    time_skipping: WorkflowEnvironment, worker_in_the_dark: WorkerActivities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("activities.act.FRESH", PATIENCE)
-    client, queue, busy = time_skipping.client, f"queue-{uuid4()}", BusyWorker(hands_in_the_dark)
+    client, queue, busy = time_skipping.client, f"queue-{uuid4()}", BusyWorker(worker_in_the_dark)
     asked = ActInput(incident=incident_reference("test"), run_id="run-1", step=STEP, fact=FACT, generation=1)
     async with Worker(
         client,

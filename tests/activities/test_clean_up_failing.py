@@ -12,8 +12,8 @@ from kube.errors import Forbidden, Invalid, KubernetesError
 from kube.resource import NODES, Resource
 from kube.transport import Transport
 from tests.activities.dead_webhook import dead_webhook
-from tests.activities.hands import Hands
 from tests.activities.overtaken import PatchesAnswered
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, World
 from workflows.contracts import CleanUpInput, CleanUpResult
 
@@ -38,11 +38,11 @@ async def config_map(world: World) -> AsyncIterator[RequestReference]:
 
 @pytest.mark.rule("decision 47/403")
 async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_request(
-    world: World, hands: Hands, config_map: RequestReference
+    world: World, worker: WorkerActivities, config_map: RequestReference
 ) -> None:
     request = await world.make_request()
     await world.make_lease(world.holder, datetime.now(UTC))
-    result = await hands.clean_up(order(world, config_map, request))
+    result = await worker.clean_up(order(world, config_map, request))
     assert await world.request() is None
     (failure,) = result.failures
     assert failure.is_forbidden
@@ -52,13 +52,13 @@ async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_requ
 
 
 async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_lives_again(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     guarded = await world.make_request()
     other = await world.make_request(name=f"{world.name}-other")
     await world.make_lease(world.holder, datetime.now(UTC))
     async with dead_webhook(world.client, guarded.name):
-        result = await hands.clean_up(order(world, guarded, other))
+        result = await worker.clean_up(order(world, guarded, other))
         found = await world.request()
         assert found is not None
         assert found["metadata"]["uid"] == guarded.uid
@@ -68,7 +68,7 @@ async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_l
         assert "failed calling webhook" in failure.why
         assert await world.lease() is not None
 
-    assert await hands.clean_up(order(world, guarded, other)) == CleanUpResult()
+    assert await worker.clean_up(order(world, guarded, other)) == CleanUpResult()
     assert await world.request() is None
     assert await world.lease() is None
 
@@ -84,8 +84,8 @@ async def test_mark_that_cannot_be_taken_off_the_node_is_answered_and_keeps_no_l
     request = await world.make_request()
     await world.patch_node(annotations={CONFIRMED_HEALTHY: "yes"})
     await world.make_lease(world.holder, datetime.now(UTC))
-    hands = Hands(worker_transport, client=PatchesAnswered(worker_transport, NODES, error))
-    result = await hands.clean_up(order(world, request, is_confirmed=True))
+    worker = WorkerActivities(worker_transport, client=PatchesAnswered(worker_transport, NODES, error))
+    result = await worker.clean_up(order(world, request, is_confirmed=True))
     (failure,) = result.failures
     assert failure.subject == OF_CONFIRMATION
     assert failure.is_forbidden == isinstance(error, Forbidden)

@@ -6,7 +6,7 @@ import pytest
 
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.transport import Transport
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.kube.api_server import Answer, ApiServer, refused, said
 from workflows.contracts import CleanUpInput
 
@@ -37,7 +37,7 @@ async def clean_up(directory: Path, mark: Answer) -> list[tuple[str, str]]:
         server.answer("GET", LEASE, said(OURS))
         server.answer("DELETE", LEASE, said({}))
         async with await Transport.connect(str(server.kubeconfig)) as transport:
-            await Hands(transport).clean_up(ORDER)
+            await WorkerActivities(transport).clean_up(ORDER)
         return [(asked.method, asked.path) for asked in server.asked if asked.method != "GET"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from kube.resource import NODE_HEALTH_CHECKS
 from kube.transport import Transport
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.kube.api_server import ApiServer, refused, said
 from workflows.contracts import CleanUpInput
 
@@ -51,7 +51,7 @@ async def test_request_of_ours_that_does_not_parse_is_deleted_as_it_was_read(tmp
         server.answer("DELETE", PATH, said({}))
         server.answer("GET", LEASE, refused(404, "NotFound", "node-node-1"))
         async with await Transport.connect(str(server.kubeconfig)) as transport:
-            result = await Hands(transport).clean_up(asked)
+            result = await WorkerActivities(transport).clean_up(asked)
         (deletion,) = [one.body for one in server.asked if one.method == "DELETE"]
 
     assert result.remaining == ()

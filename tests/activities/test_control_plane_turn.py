@@ -10,7 +10,7 @@ from kube.lease import CONTROL_PLANE_TURN
 from kube.resource import LEASES
 from kube.transport import Transport
 from tests.activities.clocks import Clocks, Lingering
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import ActResult, CleanUpInput, RenewInput
 
@@ -59,9 +59,9 @@ async def second(world: World) -> AsyncIterator[World]:
 
 @pytest.mark.rule("NHC 1.7/node-role", "decision 21")
 async def test_control_plane_node_takes_the_turn_for_as_long_as_its_own_lease(
-    first: World, hands: Hands
+    first: World, worker: WorkerActivities
 ) -> None:
-    assert (await hands.act(first.order())).request is not None
+    assert (await worker.act(first.order())).request is not None
     turn, lease = await first.turn(), await first.lease()
     assert turn is not None
     assert lease is not None
@@ -69,17 +69,17 @@ async def test_control_plane_node_takes_the_turn_for_as_long_as_its_own_lease(
     assert turn["leaseDurationSeconds"] == lease["leaseDurationSeconds"] == 660
 
 
-async def test_other_nodes_need_no_turn(world: World, hands: Hands) -> None:
-    await hands.act(world.order())
+async def test_other_nodes_need_no_turn(world: World, worker: WorkerActivities) -> None:
+    await worker.act(world.order())
     assert await world.turn() is None
 
 
 @pytest.mark.rule("decision 21", "NHC 2.4/1")
 async def test_second_control_plane_node_waits_and_leaves_its_node_to_others(
-    first: World, second: World, hands: Hands
+    first: World, second: World, worker: WorkerActivities
 ) -> None:
-    await hands.act(first.order())
-    result = await hands.act(second.order())
+    await worker.act(first.order())
+    result = await worker.act(second.order())
     assert result.request is None
     assert result.hold is not None
     assert result.hold.reason is HoldReason.CONTROL_PLANE
@@ -90,21 +90,21 @@ async def test_second_control_plane_node_waits_and_leaves_its_node_to_others(
 
 
 async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_for_the_turn(
-    first: World, second: World, hands: Hands
+    first: World, second: World, worker: WorkerActivities
 ) -> None:
     await second.make_lease(second.holder, datetime.now(UTC))
-    await hands.act(first.order())
-    result = await hands.act(second.order(holds_lease=True))
+    await worker.act(first.order())
+    result = await worker.act(second.order(holds_lease=True))
     assert result.hold is not None
     assert await second.lease() is not None
 
 
 @pytest.mark.rule("decision 21")
-async def test_next_step_of_the_same_node_keeps_the_turn(first: World, hands: Hands) -> None:
-    await hands.act(first.order())
+async def test_next_step_of_the_same_node_keeps_the_turn(first: World, worker: WorkerActivities) -> None:
+    await worker.act(first.order())
     before = await first.turn()
     assert before is not None
-    assert (await hands.act(first.order())).request is not None
+    assert (await worker.act(first.order())).request is not None
     turn = await first.turn()
     assert turn is not None
     assert turn["acquireTime"] == before["acquireTime"]
@@ -112,26 +112,30 @@ async def test_next_step_of_the_same_node_keeps_the_turn(first: World, hands: Ha
 
 @pytest.mark.rule("decision 21", "NHC 2.5/release")
 async def test_turn_is_given_back_with_the_lease_and_the_second_node_goes_on(
-    first: World, second: World, hands: Hands
+    first: World, second: World, worker: WorkerActivities
 ) -> None:
-    acted = await hands.act(first.order())
-    await hands.clean_up(clean_up(first, acted))
+    acted = await worker.act(first.order())
+    await worker.clean_up(clean_up(first, acted))
     assert await first.turn() is None
-    assert (await hands.act(second.order())).request is not None
+    assert (await worker.act(second.order())).request is not None
     assert await holder(second) == sign(second)
 
 
 @pytest.mark.rule("NHC 2.7/finalizer", "decision 21")
-async def test_request_that_hangs_on_a_finalizer_keeps_the_turn(first: World, hands: Hands) -> None:
-    acted = await hands.act(first.order())
+async def test_request_that_hangs_on_a_finalizer_keeps_the_turn(
+    first: World, worker: WorkerActivities
+) -> None:
+    acted = await worker.act(first.order())
     await first.set_finalizer()
-    await hands.clean_up(clean_up(first, acted))
+    await worker.clean_up(clean_up(first, acted))
     assert await holder(first) == sign(first)
 
 
-async def test_turn_of_another_node_is_not_given_back(first: World, second: World, hands: Hands) -> None:
-    await hands.act(first.order())
-    await hands.clean_up(clean_up(second))
+async def test_turn_of_another_node_is_not_given_back(
+    first: World, second: World, worker: WorkerActivities
+) -> None:
+    await worker.act(first.order())
+    await worker.clean_up(clean_up(second))
     assert await holder(first) == sign(first)
 
 
@@ -139,19 +143,21 @@ async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(
     first: World, worker_transport: Transport
 ) -> None:
     clocks = Clocks()
-    hands = Hands(worker_transport, client=Lingering(worker_transport, LEASES, clocks, LATE, LATE))
-    result = await hands.act(first.order(seen_at=clocks.wall), now=clocks.now, monotonic=clocks.monotonic)
+    worker = WorkerActivities(
+        worker_transport, client=Lingering(worker_transport, LEASES, clocks, LATE, LATE)
+    )
+    result = await worker.act(first.order(seen_at=clocks.wall), now=clocks.now, monotonic=clocks.monotonic)
     assert result.hold is not None
     assert await first.lease() is None
     assert await first.turn() is None
 
 
 @pytest.mark.rule("decision 7/lease")
-async def test_turn_is_renewed_with_the_lease(first: World, hands: Hands) -> None:
+async def test_turn_is_renewed_with_the_lease(first: World, worker: WorkerActivities) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
     await first.make_lease(first.holder, before)
     await first.make_lease(sign(first), before, CONTROL_PLANE_TURN)
-    result = await hands.renew(renewal(first))
+    result = await worker.renew(renewal(first))
     assert result.acquired_at == before
     for lease in (await first.lease(), await first.turn()):
         assert lease is not None
@@ -159,17 +165,19 @@ async def test_turn_is_renewed_with_the_lease(first: World, hands: Hands) -> Non
         assert datetime.fromisoformat(lease["acquireTime"]) == before
 
 
-async def test_turn_of_another_node_is_not_renewed(first: World, second: World, hands: Hands) -> None:
-    await hands.act(first.order())
+async def test_turn_of_another_node_is_not_renewed(
+    first: World, second: World, worker: WorkerActivities
+) -> None:
+    await worker.act(first.order())
     before = await first.turn()
     await second.make_lease(second.holder, datetime.now(UTC) - timedelta(minutes=5))
-    await hands.renew(renewal(second))
+    await worker.renew(renewal(second))
     assert await first.turn() == before
 
 
-async def test_turn_that_ran_out_is_taken_over(first: World, hands: Hands) -> None:
+async def test_turn_that_ran_out_is_taken_over(first: World, worker: WorkerActivities) -> None:
     await first.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11), CONTROL_PLANE_TURN)
-    assert (await hands.act(first.order())).request is not None
+    assert (await worker.act(first.order())).request is not None
     turn = await first.turn()
     assert turn is not None
     assert (turn["holderIdentity"], turn["leaseTransitions"]) == (sign(first), 1)

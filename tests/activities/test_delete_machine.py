@@ -10,9 +10,9 @@ from health.model.observation import HoldReason
 from kube.client import Client
 from kube.resource import MACHINES
 from kube.transport import Transport
-from tests.activities.hands import Hands
 from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
 from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, WithoutNodes
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, SINCE
 from workflows.contracts import ActResult
 
@@ -23,9 +23,9 @@ Change = Callable[[MachineWorld], Awaitable[None]]
 
 @pytest.mark.rule("MHC A.2.5/delete", "MHC A.1/event/MachineDeleted", "decision 13/Machine")
 async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
-    result = await hands.act(machine_world.order())
+    result = await worker.act(machine_world.order())
     assert result.is_done
     assert (result.hold, result.request) == (None, None)
     assert await machine_world.is_being_deleted()
@@ -45,10 +45,12 @@ async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
 
 
 @pytest.mark.rule("MHC A.2.5/deleting")
-async def test_machine_that_is_being_deleted_needs_no_more(machine_world: MachineWorld, hands: Hands) -> None:
+async def test_machine_that_is_being_deleted_needs_no_more(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
     await machine_world.client.delete(MACHINES, machine_world.name, NAMESPACE)
     before = await machine_world.machine()
-    assert await hands.act(machine_world.order()) == ActResult(is_done=True)
+    assert await worker.act(machine_world.order()) == ActResult(is_done=True)
     assert await machine_world.machine() == before
     assert await machine_world.machine_lease() is None
     assert await machine_world.events() == []
@@ -56,21 +58,21 @@ async def test_machine_that_is_being_deleted_needs_no_more(machine_world: Machin
 
 @pytest.mark.rule("MHC A.2.5/deleting", "decision 15")
 async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
-    await hands.act(machine_world.order())
+    await worker.act(machine_world.order())
     before = await machine_world.machine()
-    assert await hands.act(machine_world.order()) == ActResult(is_done=True)
+    assert await worker.act(machine_world.order()) == ActResult(is_done=True)
     assert await machine_world.machine() == before
     assert len(await machine_world.events()) == 1
 
 
 @pytest.mark.rule("MHC A.2.5/control plane")
 async def test_machine_of_the_control_plane_is_deleted_like_any_other(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
-    assert (await hands.act(machine_world.order())).is_done
+    assert (await worker.act(machine_world.order())).is_done
     assert await machine_world.is_being_deleted()
     assert await machine_world.turn() is None
 
@@ -132,11 +134,11 @@ CHANGES = [
 @pytest.mark.rule("decision 2", "decision 41")
 @pytest.mark.parametrize(("change", "words"), CHANGES)
 async def test_machine_stays_when_something_changed_since_the_admission(
-    machine_world: MachineWorld, hands: Hands, change: Change, words: str
+    machine_world: MachineWorld, worker: WorkerActivities, change: Change, words: str
 ) -> None:
     order = machine_world.order()
     await change(machine_world)
-    result = await hands.act(order)
+    result = await worker.act(order)
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert words in result.hold.message
@@ -148,17 +150,19 @@ async def test_machine_stays_when_something_changed_since_the_admission(
 
 @pytest.mark.rule("decision 26", "MHC A.2.3/3")
 async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.remove_node()
     order = await machine_world.order_as_node_is_gone()
-    assert (await hands.act(order)).is_done
+    assert (await worker.act(order)).is_done
     assert await machine_world.is_being_deleted()
 
 
 @pytest.mark.rule("decision 26")
-async def test_machine_whose_node_is_back_stays(machine_world: MachineWorld, hands: Hands) -> None:
-    result = await hands.act(await machine_world.order_as_node_is_gone())
+async def test_machine_whose_node_is_back_stays(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
+    result = await worker.act(await machine_world.order_as_node_is_gone())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert not await machine_world.is_being_deleted()
@@ -169,7 +173,9 @@ async def test_machine_stays_when_what_answers_knows_no_nodes_at_all(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
     order = await machine_world.order_as_node_is_gone()
-    result = await Hands(worker_transport, client=WithoutNodes(worker_transport, "tests")).act(order)
+    result = await WorkerActivities(worker_transport, client=WithoutNodes(worker_transport, "tests")).act(
+        order
+    )
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert not await machine_world.is_being_deleted()
@@ -183,7 +189,7 @@ async def test_machine_that_changes_between_the_look_and_the_deletion_stays(
         await machine_world.patch_machine(annotations={"somebody": "was here"})
 
     client = Overtaken(worker_transport, MACHINES, somebody_writes)
-    result = await Hands(worker_transport, client=client).act(machine_world.order())
+    result = await WorkerActivities(worker_transport, client=client).act(machine_world.order())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert "changed since" in result.hold.message
@@ -198,7 +204,7 @@ async def test_machine_that_is_made_anew_between_the_look_and_the_deletion_stays
 ) -> None:
     order = machine_world.order()
     client = Overtaken(worker_transport, MACHINES, machine_world.make_machine_anew)
-    result = await Hands(worker_transport, client=client).act(order)
+    result = await WorkerActivities(worker_transport, client=client).act(order)
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert not await machine_world.is_being_deleted()
@@ -208,15 +214,19 @@ async def test_machine_that_goes_between_the_look_and_the_deletion_needs_no_more
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
     client = Overtaken(worker_transport, MACHINES, machine_world.remove_machine)
-    assert await Hands(worker_transport, client=client).act(machine_world.order()) == ActResult(is_done=True)
+    assert await WorkerActivities(worker_transport, client=client).act(machine_world.order()) == ActResult(
+        is_done=True
+    )
     assert await machine_world.machine_lease() is None
     assert await machine_world.events() == [], "somebody else deleted it"
 
 
 @pytest.mark.rule("MHC A.2.5/no controller")
-async def test_machine_that_nobody_would_replace_stays(machine_world: MachineWorld, hands: Hands) -> None:
+async def test_machine_that_nobody_would_replace_stays(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
     await machine_world.patch_machine(ownerReferences=None)
-    result = await hands.act(machine_world.order())
+    result = await worker.act(machine_world.order())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NO_CONTROLLER
     assert "nobody would replace it" in result.hold.message
@@ -226,10 +236,10 @@ async def test_machine_that_nobody_would_replace_stays(machine_world: MachineWor
 
 @pytest.mark.rule("decision 13", "decision 13/Machine")
 async def test_machine_whose_lease_another_holds_is_left_to_it(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.make_lease("somebody", datetime.now(UTC), machine_world.machine_lease_name)
-    result = await hands.act(machine_world.order())
+    result = await worker.act(machine_world.order())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.TAKEN
     assert "somebody" in result.hold.message
@@ -243,9 +253,9 @@ async def test_machine_whose_lease_another_holds_is_left_to_it(
 async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
-    hands = Hands(worker_transport, client=Refused(worker_transport, "tests"))
+    worker = WorkerActivities(worker_transport, client=Refused(worker_transport, "tests"))
     for _ in range(2):
-        result = await hands.act(machine_world.order())
+        result = await worker.act(machine_world.order())
         assert result.hold is not None
         assert (result.hold.reason, result.hold.message) == (HoldReason.REFUSED, "Machines stay.")
     assert await machine_world.machine_lease() is None
@@ -259,17 +269,17 @@ async def test_deletion_counts_as_done_though_its_event_is_not_written(
     machine_world: MachineWorld, worker_transport: Transport, client: type[Client]
 ) -> None:
     async with asyncio.timeout(5):
-        hands = Hands(worker_transport, client=client(worker_transport, "tests"))
-        assert (await hands.act(machine_world.order())).is_done
+        worker = WorkerActivities(worker_transport, client=client(worker_transport, "tests"))
+        assert (await worker.act(machine_world.order())).is_done
     assert await machine_world.is_being_deleted()
 
 
 async def test_machine_without_a_node_of_its_own_is_not_judged_by_another(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     body = {"status": {"nodeRef": None}}
     await machine_world.client.merge_patch(MACHINES, machine_world.name, body, NAMESPACE, "status")
-    result = await hands.act(machine_world.order())
+    result = await worker.act(machine_world.order())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert "no longer true" in result.hold.message

@@ -11,8 +11,8 @@ from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from kube.client import Client
 from kube.transport import Transport
-from tests.activities.hands import Hands
 from tests.activities.openshift import Openshift
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "decision 21")]
@@ -52,13 +52,13 @@ async def etcd(world: World) -> AsyncIterator[Openshift]:
 
 
 @pytest.fixture
-async def hands(openshift_cluster: ControlPlane) -> AsyncIterator[Hands]:
+async def worker(openshift_cluster: ControlPlane) -> AsyncIterator[WorkerActivities]:
     async with await Transport.connect(str(openshift_cluster.worker_kubeconfig)) as transport:
-        yield Hands(transport)
+        yield WorkerActivities(transport)
 
 
-async def is_held(world: World, hands: Hands, words: str) -> None:
-    result = await hands.act(world.order())
+async def is_held(world: World, worker: WorkerActivities, words: str) -> None:
+    result = await worker.act(world.order())
     assert result.request is None
     assert result.hold is not None
     assert result.hold.reason is HoldReason.CONTROL_PLANE
@@ -69,63 +69,69 @@ async def is_held(world: World, hands: Hands, words: str) -> None:
     assert await world.turn() is None
 
 
-async def test_node_goes_while_etcd_allows_a_disruption(world: World, etcd: Openshift, hands: Hands) -> None:
+async def test_node_goes_while_etcd_allows_a_disruption(
+    world: World, etcd: Openshift, worker: WorkerActivities
+) -> None:
     await etcd.make_budget("guard", allowed=1)
     await etcd.make_guard(world.name, "True")
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
 
 
-async def test_node_stays_while_another_one_is_disrupted(world: World, etcd: Openshift, hands: Hands) -> None:
+async def test_node_stays_while_another_one_is_disrupted(
+    world: World, etcd: Openshift, worker: WorkerActivities
+) -> None:
     await etcd.make_budget("guard", allowed=0)
     await etcd.make_guard(world.name, "True")
-    await is_held(world, hands, "etcd allows no disruption now")
+    await is_held(world, worker, "etcd allows no disruption now")
 
 
-async def test_node_that_is_disrupted_itself_goes(world: World, etcd: Openshift, hands: Hands) -> None:
+async def test_node_that_is_disrupted_itself_goes(
+    world: World, etcd: Openshift, worker: WorkerActivities
+) -> None:
     await etcd.make_budget("guard", allowed=0)
     await etcd.make_guard(world.name, "False")
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
 
 
 async def test_node_goes_without_a_guard_where_others_have_one(
-    world: World, etcd: Openshift, hands: Hands
+    world: World, etcd: Openshift, worker: WorkerActivities
 ) -> None:
     await etcd.make_budget("guard", allowed=0)
     await etcd.make_guard("another-node", "True")
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
 
 
 @pytest.mark.parametrize("names", [(), ("guard", "another")], ids=["none", "two"])
 async def test_node_stays_unless_there_is_one_budget(
-    world: World, etcd: Openshift, hands: Hands, names: tuple[str, ...]
+    world: World, etcd: Openshift, worker: WorkerActivities, names: tuple[str, ...]
 ) -> None:
     for name in names:
         await etcd.make_budget(name, allowed=1)
-    await is_held(world, hands, f"{len(names)} disruption budgets in openshift-etcd")
+    await is_held(world, worker, f"{len(names)} disruption budgets in openshift-etcd")
 
 
 @pytest.mark.rule("NHC 2.4/1")
 async def test_next_step_of_a_node_that_etcd_has_spared_asks_no_budget(
-    world: World, etcd: Openshift, hands: Hands
+    world: World, etcd: Openshift, worker: WorkerActivities
 ) -> None:
     await etcd.make_budget("guard", allowed=0)
     await etcd.make_guard(world.name, "True")
-    assert (await hands.act(world.order(is_under_way=True))).request is not None
+    assert (await worker.act(world.order(is_under_way=True))).request is not None
 
 
-async def test_other_nodes_ask_no_budget(world: World, hands: Hands) -> None:
+async def test_other_nodes_ask_no_budget(world: World, worker: WorkerActivities) -> None:
     await world.patch_node(labels=dict.fromkeys(CONTROL_PLANE))
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
 
 
 @pytest.mark.rule("decision 3")
 async def test_node_stays_while_the_budgets_may_not_be_read(
-    world: World, etcd: Openshift, hands: Hands
+    world: World, etcd: Openshift, worker: WorkerActivities
 ) -> None:
     await etcd.make_budget("guard", allowed=1)
     await etcd.revoke()
     try:
-        result = await hands.act(world.order())
+        result = await worker.act(world.order())
     finally:
         await etcd.grant()
     assert result.hold is not None

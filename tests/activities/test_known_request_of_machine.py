@@ -6,8 +6,8 @@ import pytest
 
 from health.model.references import Step
 from kube.resource import MACHINES
-from tests.activities.hands import Hands
 from tests.activities.machine_world import DELETE, MARK, MachineWorld
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 10")]
@@ -15,12 +15,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 10")]
 
 @pytest.mark.parametrize("step", [DELETE, MARK])
 async def test_machine_is_left_alone_while_a_request_that_the_incident_made_is_there(
-    machine_world: MachineWorld, hands: Hands, step: Step
+    machine_world: MachineWorld, worker: WorkerActivities, step: Step
 ) -> None:
     known = await machine_world.make_machine_request()
     before = await machine_world.machine()
 
-    result = await hands.act(machine_world.order(step=step, known=(known,)))
+    result = await worker.act(machine_world.order(step=step, known=(known,)))
 
     assert result.request is not None
     assert result.request.reference == known
@@ -28,28 +28,28 @@ async def test_machine_is_left_alone_while_a_request_that_the_incident_made_is_t
 
 
 async def test_request_that_somebody_deleted_counts_before_anything_else_is_done(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     known = await machine_world.make_machine_request()
     await machine_world.client.delete(REQUESTS, machine_world.name, NAMESPACE)
 
-    assert (await hands.act(machine_world.order(known=(known,)))).is_lost
+    assert (await worker.act(machine_world.order(known=(known,)))).is_lost
     assert not await machine_world.is_being_deleted()
-    assert (await hands.act(machine_world.order())).is_done
+    assert (await worker.act(machine_world.order())).is_done
     found = await machine_world.client.get(MACHINES, machine_world.name, NAMESPACE)
     assert "deletionTimestamp" in found["metadata"]
 
 
 @pytest.mark.rule("decision 14/event", "decision 14/deleted request")
 async def test_loss_is_told_of_the_machine_with_the_time_of_what_is_next(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     known = await machine_world.make_machine_request()
     await machine_world.client.delete(REQUESTS, machine_world.name, NAMESPACE)
     order = machine_world.order(known=(known,), due_after_loss=datetime(2026, 3, 1, 12, tzinfo=UTC))
 
-    assert (await hands.act(order)).is_lost
-    assert (await hands.act(order)).is_lost
+    assert (await worker.act(order)).is_lost
+    assert (await worker.act(order)).is_lost
 
     (event,) = await machine_world.events()
     name = f"{NAMESPACE}/{machine_world.name}/{machine_world.name}/{machine_world.name}"

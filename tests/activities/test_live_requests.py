@@ -11,8 +11,8 @@ from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Conflict, Forbidden
 from kube.transport import Transport
-from tests.activities.hands import Hands
 from tests.activities.two_versions import TwoVersions, installed
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import CleanUpInput
 
@@ -119,14 +119,14 @@ async def test_request_that_may_not_be_looked_at_is_not_gone(
 
 @pytest.mark.rule("decision 10")
 async def test_clean_up_deletes_and_act_meets_a_request_whose_version_is_no_longer_served(
-    world: World, admin_hands: Hands, kind: TwoVersions
+    world: World, admin_worker: WorkerActivities, kind: TwoVersions
 ) -> None:
     request = await kind.make_request(world.name)
     await kind.stop_serving_old()
 
-    met = (await admin_hands.act(world.order(known=(request,)))).request
+    met = (await admin_worker.act(world.order(known=(request,)))).request
     assert met is not None
     assert met.uid == request.uid
-    cleaned = await admin_hands.clean_up(CleanUpInput(incident=world.incident, requests=(request,)))
+    cleaned = await admin_worker.clean_up(CleanUpInput(incident=world.incident, requests=(request,)))
     assert cleaned.remaining == ()
     assert await kind.requests() == []

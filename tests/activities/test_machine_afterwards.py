@@ -8,30 +8,34 @@ from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
 from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.resource import NODES
-from tests.activities.hands import Hands
 from tests.activities.machine_world import MachineWorld
+from tests.activities.worker_activities import WorkerActivities
 from workflows.contracts import CleanUpInput, RenewInput
 
 pytestmark = pytest.mark.cluster
 
 
-async def test_lease_is_given_back_when_nothing_is_left(machine_world: MachineWorld, hands: Hands) -> None:
-    await hands.act(machine_world.order())
-    await hands.clean_up(CleanUpInput(incident=machine_world.incident, requests=()))
+async def test_lease_is_given_back_when_nothing_is_left(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
+    await worker.act(machine_world.order())
+    await worker.clean_up(CleanUpInput(incident=machine_world.incident, requests=()))
     assert await machine_world.machine_lease() is None
 
 
-async def test_lease_of_another_check_is_not_given_back(machine_world: MachineWorld, hands: Hands) -> None:
+async def test_lease_of_another_check_is_not_given_back(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
     holder = machine_world.holder.replace("/", "/not-")
     await machine_world.make_lease(holder, datetime.now(UTC), machine_world.machine_lease_name)
-    await hands.clean_up(CleanUpInput(incident=machine_world.incident, requests=()))
+    await worker.clean_up(CleanUpInput(incident=machine_world.incident, requests=()))
     assert await machine_world.machine_lease() is not None
 
 
-async def test_lease_is_renewed(machine_world: MachineWorld, hands: Hands) -> None:
+async def test_lease_is_renewed(machine_world: MachineWorld, worker: WorkerActivities) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
     await machine_world.make_lease(machine_world.holder, before, machine_world.machine_lease_name)
-    result = await hands.renew(RenewInput(incident=machine_world.incident, duration_seconds=600))
+    result = await worker.renew(RenewInput(incident=machine_world.incident, duration_seconds=600))
     assert result.acquired_at == before
     lease = await machine_world.machine_lease()
     assert lease is not None
@@ -39,38 +43,42 @@ async def test_lease_is_renewed(machine_world: MachineWorld, hands: Hands) -> No
 
 
 @pytest.mark.rule("decision 39")
-async def test_request_that_the_reference_made_is_deleted(machine_world: MachineWorld, hands: Hands) -> None:
-    await _clean_up(machine_world, hands, await machine_world.make_machine_request())
+async def test_request_that_the_reference_made_is_deleted(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
+    await _clean_up(machine_world, worker, await machine_world.make_machine_request())
     assert await machine_world.request() is None
 
 
-async def test_own_request_is_deleted(machine_world: MachineWorld, hands: Hands) -> None:
+async def test_own_request_is_deleted(machine_world: MachineWorld, worker: WorkerActivities) -> None:
     annotations = {INCIDENT: machine_world.incident.workflow_id, TARGET_UID: machine_world.machine_uid}
-    await _clean_up(machine_world, hands, await machine_world.make_machine_request(annotations=annotations))
+    await _clean_up(machine_world, worker, await machine_world.make_machine_request(annotations=annotations))
     assert await machine_world.request() is None
 
 
-async def test_request_of_another_checks_incident_is_kept(machine_world: MachineWorld, hands: Hands) -> None:
+async def test_request_of_another_checks_incident_is_kept(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
     incident = machine_world.incident
     other = incident.check.model_copy(update={"name": "another"})
     theirs = incident.model_copy(update={"check": other}).workflow_id
     await _clean_up(
-        machine_world, hands, await machine_world.make_machine_request(annotations={INCIDENT: theirs})
+        machine_world, worker, await machine_world.make_machine_request(annotations={INCIDENT: theirs})
     )
     assert await machine_world.request() is not None
 
 
 async def test_mark_on_a_node_of_the_machines_name_is_no_business_of_it(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.patch_node(annotations={CONFIRMED_HEALTHY: ""})
     asked = CleanUpInput(incident=machine_world.incident, requests=(), is_confirmed=True)
-    await hands.clean_up(asked)
+    await worker.clean_up(asked)
     node = await machine_world.client.get(NODES, machine_world.name)
     assert CONFIRMED_HEALTHY in node["metadata"]["annotations"]
 
 
-async def _clean_up(world: MachineWorld, hands: Hands, request: RequestReference) -> None:
+async def _clean_up(world: MachineWorld, worker: WorkerActivities, request: RequestReference) -> None:
     """Of a request that the detector does not see as the check's."""
     asked = CleanUpInput(incident=world.incident, requests=(request,), doubtful=(request.uid,))
-    assert (await hands.clean_up(asked)).remaining == ()
+    assert (await worker.clean_up(asked)).remaining == ()

@@ -7,7 +7,7 @@ from health.model.references import RequestReference
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
 from kube.resource import Resource
 from tests.activities.dead_webhook import dead_webhook
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, World
 from workflows.contracts import MarkInput, MarkResult
 
@@ -40,33 +40,33 @@ async def config_map(world: World) -> AsyncIterator[RequestReference]:
 
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 1.7/healthy-delay", "NHC 1.7/old-remediation-cr-flag")
-async def test_marks_are_written_beside_what_is_there(world: World, hands: Hands) -> None:
+async def test_marks_are_written_beside_what_is_there(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request(annotations={NODE_NAME: world.name})
     marks: dict[str, str | None] = {TIMED_OUT: WHEN, HEALTHY_DELAY: WHEN, GREW_OLD: GREW_OLD_FLAG}
-    await hands.mark(order(world, (request, marks)))
+    await worker.mark(order(world, (request, marks)))
     assert await annotations(world) == {NODE_NAME: world.name, **marks}
 
 
 @pytest.mark.rule("decision 19")
-async def test_mark_that_is_no_longer_true_is_taken_away(world: World, hands: Hands) -> None:
+async def test_mark_that_is_no_longer_true_is_taken_away(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request(annotations={NODE_NAME: world.name, HEALTHY_DELAY: WHEN})
-    await hands.mark(order(world, (request, {HEALTHY_DELAY: None})))
+    await worker.mark(order(world, (request, {HEALTHY_DELAY: None})))
     assert await annotations(world) == {NODE_NAME: world.name}
 
 
-async def test_mark_that_is_written_again_changes_nothing(world: World, hands: Hands) -> None:
+async def test_mark_that_is_written_again_changes_nothing(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request()
-    await hands.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    await worker.mark(order(world, (request, {TIMED_OUT: WHEN})))
     before = await world.request()
-    await hands.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    await worker.mark(order(world, (request, {TIMED_OUT: WHEN})))
     assert await world.request() == before
 
 
-async def test_request_that_somebody_made_anew_is_not_marked(world: World, hands: Hands) -> None:
+async def test_request_that_somebody_made_anew_is_not_marked(world: World, worker: WorkerActivities) -> None:
     ours = await world.make_request()
     await world.remove_request(world.name)
     await world.make_request()
-    await hands.mark(order(world, (ours, {TIMED_OUT: WHEN})))
+    await worker.mark(order(world, (ours, {TIMED_OUT: WHEN})))
     assert await annotations(world) == {}
 
 
@@ -79,20 +79,20 @@ async def test_request_that_somebody_made_anew_is_not_marked(world: World, hands
     ],
 )
 async def test_request_that_is_gone_keeps_no_other_from_being_marked(
-    world: World, hands: Hands, changes: dict[str, str]
+    world: World, worker: WorkerActivities, changes: dict[str, str]
 ) -> None:
     request = await world.make_request()
     gone = request.model_copy(update=changes)
-    await hands.mark(order(world, (gone, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    await worker.mark(order(world, (gone, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
 @pytest.mark.rule("decision 8", "decision 47", "decision 47/403")
 async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_from_being_marked(
-    world: World, hands: Hands, config_map: RequestReference
+    world: World, worker: WorkerActivities, config_map: RequestReference
 ) -> None:
     request = await world.make_request()
-    result = await hands.mark(order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    result = await worker.mark(order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
     assert failure.is_forbidden
@@ -102,20 +102,20 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
 
 
 @pytest.mark.rule("decision 47")
-async def test_request_whose_webhook_is_dead_is_answered(world: World, hands: Hands) -> None:
+async def test_request_whose_webhook_is_dead_is_answered(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request()
     async with dead_webhook(world.client, request.name):
-        result = await hands.mark(order(world, (request, {TIMED_OUT: WHEN})))
+        result = await worker.mark(order(world, (request, {TIMED_OUT: WHEN})))
     (failure,) = result.failures
     assert not failure.is_forbidden
     assert "failed calling webhook" in failure.why
     assert await annotations(world) == {}
-    assert await hands.mark(order(world, (request, {TIMED_OUT: WHEN}))) == MarkResult()
+    assert await worker.mark(order(world, (request, {TIMED_OUT: WHEN}))) == MarkResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
-async def test_mark_that_nobody_took_is_answered(world: World, hands_in_the_dark: Hands) -> None:
+async def test_mark_that_nobody_took_is_answered(world: World, worker_in_the_dark: WorkerActivities) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
-    (failure,) = (await hands_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))).failures
+    (failure,) = (await worker_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))).failures
     assert failure.subject == subject_of_mark("any", [TIMED_OUT])
     assert not failure.is_forbidden

@@ -5,9 +5,9 @@ import pytest
 from health.model.observation import HoldReason
 from kube.resource import MACHINES
 from kube.transport import Transport
-from tests.activities.hands import Hands
 from tests.activities.machine_world import MARK, STRATEGY, MachineWorld
 from tests.activities.overtaken import Overtaken, Refused
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE
 from workflows.contracts import ActResult
 
@@ -23,9 +23,9 @@ async def marking(machine_world: MachineWorld) -> MachineWorld:
 
 @pytest.mark.rule("MHC A.2.5/mark", "MHC A.1/event/ExternalAnnotationAdded")
 async def test_machine_is_marked_under_its_lease_and_an_event_says_so(
-    marking: MachineWorld, hands: Hands
+    marking: MachineWorld, worker: WorkerActivities
 ) -> None:
-    result = await hands.act(marking.order(step=MARK))
+    result = await worker.act(marking.order(step=MARK))
     assert result.is_done
     assert result.hold is None
     assert result.lease_acquired_at is not None
@@ -42,45 +42,49 @@ async def test_machine_is_marked_under_its_lease_and_an_event_says_so(
 
 @pytest.mark.rule("MHC A.1/annotation/external-remediation")
 async def test_mark_that_is_tried_again_writes_and_tells_nothing_more(
-    marking: MachineWorld, hands: Hands
+    marking: MachineWorld, worker: WorkerActivities
 ) -> None:
-    await hands.act(marking.order(step=MARK))
+    await worker.act(marking.order(step=MARK))
     before = await marking.machine()
-    assert await hands.act(marking.order(step=MARK)) == ActResult(is_done=True)
+    assert await worker.act(marking.order(step=MARK)) == ActResult(is_done=True)
     assert await marking.machine() == before
     assert len(await marking.events()) == 1
 
 
 @pytest.mark.rule("MHC A.1/annotation/external-remediation")
-async def test_machine_that_somebody_marked_needs_no_more(marking: MachineWorld, hands: Hands) -> None:
+async def test_machine_that_somebody_marked_needs_no_more(
+    marking: MachineWorld, worker: WorkerActivities
+) -> None:
     await marking.patch_machine(annotations={"host.metal3.io/external-remediation": "theirs"})
     before = await marking.machine()
-    assert await hands.act(marking.order(step=MARK)) == ActResult(is_done=True)
+    assert await worker.act(marking.order(step=MARK)) == ActResult(is_done=True)
     assert await marking.machine() == before
     assert await marking.machine_lease() is None
     assert await marking.events() == []
 
 
 @pytest.mark.rule("MHC A.2.5/mark")
-async def test_machine_without_a_controller_is_marked_too(marking: MachineWorld, hands: Hands) -> None:
+async def test_machine_without_a_controller_is_marked_too(
+    marking: MachineWorld, worker: WorkerActivities
+) -> None:
     await marking.patch_machine(ownerReferences=None)
-    assert (await hands.act(marking.order(step=MARK))).is_done
+    assert (await worker.act(marking.order(step=MARK))).is_done
     assert await marking.is_marked()
 
 
 @pytest.mark.rule("decision 2")
 async def test_machine_that_failed_since_the_admission_is_not_marked(
-    marking: MachineWorld, hands: Hands
+    marking: MachineWorld, worker: WorkerActivities
 ) -> None:
     await marking.fail_machine()
-    await _is_held(marking, hands, HoldReason.NOT_TRUE, "no longer true")
+    await _is_held(marking, worker, HoldReason.NOT_TRUE, "no longer true")
 
 
 @pytest.mark.rule("decision 2")
 async def test_machine_of_a_check_that_deletes_by_now_is_not_marked(
-    machine_world: MachineWorld, hands: Hands
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
-    await _is_held(machine_world, hands, HoldReason.NOT_TRUE, "no longer says: Mark")
+    await _is_held(machine_world, worker, HoldReason.NOT_TRUE, "no longer says: Mark")
 
 
 @pytest.mark.rule("decision 2/preconditions")
@@ -90,31 +94,35 @@ async def test_machine_that_changes_between_the_look_and_the_mark_is_not_marked(
     async def somebody_writes() -> None:
         await marking.patch_machine(annotations={"somebody": "was here"})
 
-    hands = Hands(worker_transport, client=Overtaken(worker_transport, MACHINES, somebody_writes))
-    await _is_held(marking, hands, HoldReason.NOT_TRUE, "changed since")
+    worker = WorkerActivities(worker_transport, client=Overtaken(worker_transport, MACHINES, somebody_writes))
+    await _is_held(marking, worker, HoldReason.NOT_TRUE, "changed since")
 
 
 @pytest.mark.rule("decision 2/preconditions")
 async def test_machine_that_is_made_anew_between_the_look_and_the_mark_is_not_marked(
     marking: MachineWorld, worker_transport: Transport
 ) -> None:
-    hands = Hands(worker_transport, client=Overtaken(worker_transport, MACHINES, marking.make_machine_anew))
-    await _is_held(marking, hands, HoldReason.NOT_TRUE, "changed since")
+    worker = WorkerActivities(
+        worker_transport, client=Overtaken(worker_transport, MACHINES, marking.make_machine_anew)
+    )
+    await _is_held(marking, worker, HoldReason.NOT_TRUE, "changed since")
 
 
 @pytest.mark.rule("decision 2/preconditions")
 async def test_machine_that_goes_between_the_look_and_the_mark_is_a_hold(
     marking: MachineWorld, worker_transport: Transport
 ) -> None:
-    hands = Hands(worker_transport, client=Overtaken(worker_transport, MACHINES, marking.remove_machine))
-    await _is_held(marking, hands, HoldReason.NOT_TRUE, "is gone")
+    worker = WorkerActivities(
+        worker_transport, client=Overtaken(worker_transport, MACHINES, marking.remove_machine)
+    )
+    await _is_held(marking, worker, HoldReason.NOT_TRUE, "is gone")
 
 
 @pytest.mark.rule("MHC A.1/event/ExternalAnnotationFailed")
 async def test_mark_that_is_refused_is_told_once(marking: MachineWorld, worker_transport: Transport) -> None:
-    hands = Hands(worker_transport, client=Refused(worker_transport, "tests"))
+    worker = WorkerActivities(worker_transport, client=Refused(worker_transport, "tests"))
     for _ in range(2):
-        result = await hands.act(marking.order(step=MARK))
+        result = await worker.act(marking.order(step=MARK))
         assert result.hold is not None
         assert result.hold.reason is HoldReason.REFUSED
     assert await marking.machine_lease() is None
@@ -123,8 +131,8 @@ async def test_mark_that_is_refused_is_told_once(marking: MachineWorld, worker_t
     assert event["message"].endswith("failed: Machines stay.")
 
 
-async def _is_held(world: MachineWorld, hands: Hands, reason: HoldReason, words: str) -> None:
-    result = await hands.act(world.order(step=MARK))
+async def _is_held(world: MachineWorld, worker: WorkerActivities, reason: HoldReason, words: str) -> None:
+    result = await worker.act(world.order(step=MARK))
     assert result.hold is not None
     assert result.hold.reason is reason
     assert words in result.hold.message

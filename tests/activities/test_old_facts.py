@@ -12,8 +12,8 @@ from kube.resource import LEASES, NODES, Resource
 from kube.server_clock import ServerClock
 from kube.transport import Transport
 from tests.activities.clocks import Clocks, Lingering
-from tests.activities.hands import Hands
 from tests.activities.machine_world import MARK, STRATEGY, MachineWorld
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import ActInput, ActResult
 
@@ -61,21 +61,21 @@ async def step(request: pytest.FixtureRequest, machine_world: MachineWorld) -> S
 
 
 @pytest.mark.parametrize("age", [6.9, 0.0, -1.9])
-async def test_facts_of_seven_seconds_are_acted_on(step: Step, hands: Hands, age: float) -> None:
+async def test_facts_of_seven_seconds_are_acted_on(step: Step, worker: WorkerActivities, age: float) -> None:
     clocks = Clocks()
     order = step.order(seen_at=clocks.wall - seconds(age))
-    result = await hands.act(order, now=clocks.now, monotonic=clocks.monotonic)
+    result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
     assert result.hold is None
     assert await step.is_taken()
 
 
 @pytest.mark.parametrize("age", [86_400.0, 7.1, -2.1, None])
 async def test_facts_that_are_older_or_of_the_future_or_of_no_known_age_are_refused_without_a_lease(
-    step: Step, hands: Hands, age: float | None
+    step: Step, worker: WorkerActivities, age: float | None
 ) -> None:
     clocks = Clocks()
     order = step.order(seen_at=None if age is None else clocks.wall - seconds(age))
-    result = await hands.act(order, now=clocks.now, monotonic=clocks.monotonic)
+    result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
     await step.must_be_refused(result)
     assert await step.world.machine_lease() is None
 
@@ -96,9 +96,11 @@ async def test_act_that_lasts_a_while_is_done(
     step: Step, worker_transport: Transport, wall: timedelta, monotonic: timedelta
 ) -> None:
     clocks = Clocks()
-    hands = Hands(worker_transport, client=Lingering(worker_transport, LEASES, clocks, wall, monotonic))
+    worker = WorkerActivities(
+        worker_transport, client=Lingering(worker_transport, LEASES, clocks, wall, monotonic)
+    )
     order = step.order(seen_at=clocks.wall)
-    result = await hands.act(order, now=clocks.now, monotonic=clocks.monotonic)
+    result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
     assert result.hold is None
     assert await step.is_taken()
 
@@ -109,9 +111,11 @@ async def test_act_that_lasts_too_long_by_either_clock_is_refused_and_gives_its_
     step: Step, worker_transport: Transport, moment: Resource, wall: timedelta, monotonic: timedelta
 ) -> None:
     clocks = Clocks()
-    hands = Hands(worker_transport, client=Lingering(worker_transport, moment, clocks, wall, monotonic))
+    worker = WorkerActivities(
+        worker_transport, client=Lingering(worker_transport, moment, clocks, wall, monotonic)
+    )
     order = step.order(seen_at=clocks.wall)
-    result = await hands.act(order, now=clocks.now, monotonic=clocks.monotonic)
+    result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
     await step.must_be_refused(result)
     assert await step.world.machine_lease() is None
 
@@ -124,7 +128,7 @@ async def test_lease_that_was_taken_for_nothing_is_given_back_unless_the_inciden
     clocks = Clocks()
     lingering = Lingering(worker_transport, LEASES, clocks, seconds(7.1), seconds(7.1))
     order = world.order(seen_at=clocks.wall, holds_lease=holds_lease)
-    result = await Hands(worker_transport, client=lingering).act(
+    result = await WorkerActivities(worker_transport, client=lingering).act(
         order, now=clocks.now, monotonic=clocks.monotonic
     )
     assert result.hold is not None
@@ -143,7 +147,7 @@ async def test_act_that_temporal_has_given_up_leaves_the_lease_to_the_act_that_w
     clocks = Clocks()
     lingering = Lingering(worker_transport, LEASES, clocks, wall, monotonic)
     order = world.order(seen_at=clocks.wall)
-    result = await Hands(worker_transport, client=lingering).act(
+    result = await WorkerActivities(worker_transport, client=lingering).act(
         order, now=clocks.now, monotonic=clocks.monotonic
     )
     assert result.hold is not None
@@ -152,12 +156,12 @@ async def test_act_that_temporal_has_given_up_leaves_the_lease_to_the_act_that_w
 
 
 async def test_act_that_begins_late_touches_nothing_of_the_act_that_was_tried_instead(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
     late = world.order(seen_at=datetime.now(UTC) - seconds(21))
-    assert (await hands.act(world.order())).request is not None
+    assert (await worker.act(world.order())).request is not None
     lease, request = await world.lease(), await world.request()
-    result = await hands.act(late)
+    result = await worker.act(late)
     assert result.hold is not None
     assert result.hold.reason is HoldReason.STALE_FACTS
     assert (await world.lease(), await world.request()) == (lease, request)
@@ -168,14 +172,14 @@ async def test_date_of_the_api_server_decides_where_the_wall_clock_of_the_worker
     world: World, worker_transport: Transport, off: timedelta
 ) -> None:
     worker_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + off)
-    hands, clock = Hands(worker_transport), worker_transport.server_clock
-    refused = await hands.act(
+    worker, clock = WorkerActivities(worker_transport), worker_transport.server_clock
+    refused = await worker.act(
         world.order(seen_at=datetime.now(UTC) - seconds(9)), now=clock.now, monotonic=clock.monotonic
     )
     assert refused.hold is not None
     assert refused.hold.reason is HoldReason.STALE_FACTS
     assert await world.request() is None
-    assert (await hands.act(world.order(), now=clock.now, monotonic=clock.monotonic)).request is not None
+    assert (await worker.act(world.order(), now=clock.now, monotonic=clock.monotonic)).request is not None
 
 
 async def test_machine_that_was_paused_with_all_its_clocks_learns_the_time_from_the_api_server(
@@ -184,9 +188,9 @@ async def test_machine_that_was_paused_with_all_its_clocks_learns_the_time_from_
     # Its guest clocks say that no time has passed, while 21 s did.
     behind = seconds(-21)
     worker_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + behind)
-    hands, clock = Hands(worker_transport), worker_transport.server_clock
+    worker, clock = WorkerActivities(worker_transport), worker_transport.server_clock
     seen_at = datetime.now(UTC) + behind
-    result = await hands.act(world.order(seen_at=seen_at), now=clock.now, monotonic=clock.monotonic)
+    result = await worker.act(world.order(seen_at=seen_at), now=clock.now, monotonic=clock.monotonic)
     assert result.hold is not None
     assert result.hold.reason is HoldReason.STALE_FACTS
     assert await world.request() is None

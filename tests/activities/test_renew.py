@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.activities.hands import Hands
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import RenewInput
 
@@ -16,10 +16,10 @@ def order(world: World) -> RenewInput:
 
 
 @pytest.mark.rule("NHC 1.8/duration", "NHC 2.5/manage/renew")
-async def test_lease_that_would_end_too_early_is_renewed(world: World, hands: Hands) -> None:
+async def test_lease_that_would_end_too_early_is_renewed(world: World, worker: WorkerActivities) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
     await world.make_lease(world.holder, before)
-    await hands.renew(order(world))
+    await worker.renew(order(world))
     lease = await world.lease()
     assert lease is not None
     assert datetime.fromisoformat(lease["renewTime"]) > before + timedelta(minutes=4)
@@ -27,23 +27,23 @@ async def test_lease_that_would_end_too_early_is_renewed(world: World, hands: Ha
     assert lease["leaseDurationSeconds"] == 660
 
 
-async def test_renew_that_is_tried_again_writes_nothing(world: World, hands: Hands) -> None:
+async def test_renew_that_is_tried_again_writes_nothing(world: World, worker: WorkerActivities) -> None:
     await world.make_lease(world.holder, datetime.now(UTC) - timedelta(minutes=5))
-    await hands.renew(order(world))
+    await worker.renew(order(world))
     lease = await world.lease()
-    await hands.renew(order(world))
+    await worker.renew(order(world))
     assert await world.lease() == lease
 
 
 @pytest.mark.rule("NHC 2.5/manage/not ours")
-async def test_lease_of_another_is_not_renewed(world: World, hands: Hands) -> None:
+async def test_lease_of_another_is_not_renewed(world: World, worker: WorkerActivities) -> None:
     await world.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=20))
     lease = await world.lease()
-    await hands.renew(order(world))
+    await worker.renew(order(world))
     assert await world.lease() == lease
 
 
 @pytest.mark.rule("NHC 2.5/manage/not ours")
-async def test_lease_that_is_gone_is_not_made_anew(world: World, hands: Hands) -> None:
-    await hands.renew(order(world))
+async def test_lease_that_is_gone_is_not_made_anew(world: World, worker: WorkerActivities) -> None:
+    await worker.renew(order(world))
     assert await world.lease() is None

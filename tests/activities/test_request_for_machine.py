@@ -6,8 +6,8 @@ from health.model.observation import HoldReason
 from health.model.references import Step
 from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.resource import NODES
-from tests.activities.hands import Hands
 from tests.activities.machine_world import MachineWorld
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, POD_TEMPLATES
 from workflows.contracts import ActInput
 
@@ -25,9 +25,9 @@ async def requesting(machine_world: MachineWorld) -> MachineWorld:
 
 @pytest.mark.rule("MHC A.2.5/request", "MHC A.1/annotation/cloned-from")
 async def test_act_makes_the_request_that_remediators_of_machines_expect(
-    requesting: MachineWorld, hands: Hands
+    requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
-    result = await hands.act(requesting.order_request(attempt=2))
+    result = await worker.act(requesting.order_request(attempt=2))
 
     made = await requesting.request()
     assert made is not None
@@ -66,80 +66,90 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
 
 
 @pytest.mark.rule("MHC A.2.5/template")
-async def test_request_that_is_tried_again_is_met_again(requesting: MachineWorld, hands: Hands) -> None:
-    first = await hands.act(requesting.order_request())
+async def test_request_that_is_tried_again_is_met_again(
+    requesting: MachineWorld, worker: WorkerActivities
+) -> None:
+    first = await worker.act(requesting.order_request())
     assert first.request is not None
-    assert await hands.act(requesting.order_request()) == first
+    assert await worker.act(requesting.order_request()) == first
 
 
 @pytest.mark.rule("MHC A.2.5/template")
 async def test_request_is_made_also_for_a_machine_that_nobody_would_replace(
-    requesting: MachineWorld, hands: Hands
+    requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     await requesting.patch_machine(ownerReferences=None)
-    assert (await hands.act(requesting.order_request())).request is not None
+    assert (await worker.act(requesting.order_request())).request is not None
 
 
 @pytest.mark.rule("decision 2")
-async def test_template_that_is_missing_makes_no_request(requesting: MachineWorld, hands: Hands) -> None:
+async def test_template_that_is_missing_makes_no_request(
+    requesting: MachineWorld, worker: WorkerActivities
+) -> None:
     await requesting.remove_template()
-    await _is_held(requesting.order_request(), hands, HoldReason.TEMPLATE, "Remediation template not found")
+    await _is_held(requesting.order_request(), worker, HoldReason.TEMPLATE, "Remediation template not found")
     assert await requesting.request() is None
 
 
 @pytest.mark.rule("decision 2")
-async def test_template_that_is_broken_makes_no_request(requesting: MachineWorld, admin_hands: Hands) -> None:
+async def test_template_that_is_broken_makes_no_request(
+    requesting: MachineWorld, admin_worker: WorkerActivities
+) -> None:
     await requesting.make_pod_template()
     template = requesting.order_request().step.template
     broken = template.model_copy(update={"api_version": "v1", "kind": POD_TEMPLATES.kind})
     order = requesting.order_request(step=Step(template=broken))
-    await _is_held(order, admin_hands, HoldReason.TEMPLATE, "didn't find spec.template")
+    await _is_held(order, admin_worker, HoldReason.TEMPLATE, "didn't find spec.template")
     assert await requesting.request() is None
     assert await requesting.machine_lease() is None
 
 
 @pytest.mark.rule("decision 39")
 async def test_request_that_the_reference_made_for_this_machine_is_taken_over(
-    requesting: MachineWorld, hands: Hands
+    requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     existing = await requesting.make_machine_request()
-    result = await hands.act(requesting.order_request())
+    result = await worker.act(requesting.order_request())
     assert result.request is not None
     assert result.request.uid == existing.uid
 
 
 @pytest.mark.rule("decision 13")
 async def test_request_of_another_checks_incident_is_left_to_it(
-    requesting: MachineWorld, hands: Hands
+    requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     theirs = requesting.incident.workflow_id.replace(
         f"/{NAMESPACE}/{requesting.name}/", f"/{NAMESPACE}/another/", 1
     )
     await requesting.make_machine_request(annotations={INCIDENT: theirs})
-    await _is_held(requesting.order_request(), hands, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner")
+    await _is_held(
+        requesting.order_request(), worker, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner"
+    )
 
 
 @pytest.mark.rule("decision 13")
 async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns_it_too(
-    requesting: MachineWorld, hands: Hands
+    requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     # The second owner exists, else the garbage collector would take the reference to it away.
     node = {"apiVersion": "v1", "kind": NODES.kind, "name": requesting.name, "uid": requesting.node_uid}
     await requesting.make_machine_request(owners=(node,))
-    await _is_held(requesting.order_request(), hands, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner")
+    await _is_held(
+        requesting.order_request(), worker, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner"
+    )
 
 
 @pytest.mark.rule("decision 11/recreated")
 async def test_request_for_an_earlier_machine_of_the_name_is_waited_for(
-    requesting: MachineWorld, hands: Hands
+    requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     annotations = {INCIDENT: requesting.incident.workflow_id, TARGET_UID: "an-earlier-machine"}
     await requesting.make_machine_request(annotations=annotations)
-    await _is_held(requesting.order_request(), hands, HoldReason.EARLIER_REQUEST, "an earlier target")
+    await _is_held(requesting.order_request(), worker, HoldReason.EARLIER_REQUEST, "an earlier target")
 
 
-async def _is_held(order: ActInput, hands: Hands, reason: HoldReason, words: str) -> None:
-    result = await hands.act(order)
+async def _is_held(order: ActInput, worker: WorkerActivities, reason: HoldReason, words: str) -> None:
+    result = await worker.act(order)
     assert result.request is None
     assert result.hold is not None
     assert result.hold.reason is reason

@@ -7,8 +7,8 @@ from health.model.observation import HoldReason
 from health.model.references import Step, TemplateReference
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, ServerFault, Unreachable
 from kube.transport import Transport
-from tests.activities.hands import Hands
 from tests.activities.overtaken import Answered
+from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import REQUESTS, World
 from tests.end_to_end.other_kind import installed_kind
 
@@ -36,8 +36,8 @@ async def test_answer_to_the_creation_of_a_request_is_told_and_the_lease_kept_wh
     is_told: bool,
     keeps_lease: bool,
 ) -> None:
-    hands = Hands(worker_transport, client=Answered(worker_transport, REQUESTS, error))
-    result = await hands.act(world.order())
+    worker = WorkerActivities(worker_transport, client=Answered(worker_transport, REQUESTS, error))
+    result = await worker.act(world.order())
 
     assert result.hold is not None
     assert result.hold.reason is reason
@@ -46,14 +46,14 @@ async def test_answer_to_the_creation_of_a_request_is_told_and_the_lease_kept_wh
 
 
 async def test_kind_of_requests_that_is_not_served_is_told_as_a_request_that_was_not_created(
-    world: World, admin_hands: Hands, control_plane: ControlPlane
+    world: World, admin_worker: WorkerActivities, control_plane: ControlPlane
 ) -> None:
     async with installed_kind(control_plane) as kind:
         await kind.remove(kind.requests)
         template = TemplateReference(
             api_version=kind.api_version, kind="ResetTemplate", namespace="default", name="reset"
         )
-        result = await admin_hands.act(world.order(step=Step(template=template)))
+        result = await admin_worker.act(world.order(step=Step(template=template)))
 
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
@@ -62,9 +62,9 @@ async def test_kind_of_requests_that_is_not_served_is_told_as_a_request_that_was
 
 
 async def test_what_may_not_be_read_before_is_no_request_that_was_not_created(
-    world: World, hands: Hands
+    world: World, worker: WorkerActivities
 ) -> None:
-    result = await hands.act(world.order_with_template("v1", "PodTemplate"))
+    result = await worker.act(world.order_with_template("v1", "PodTemplate"))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert result.hold.request_error == ""

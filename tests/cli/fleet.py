@@ -1,4 +1,4 @@
-"""Fleet: many nodes of one cluster, their incidents as real workflows, and a detector and hands by script."""
+"""Fleet: many nodes of one cluster, their incidents as real workflows, and a detector by script."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,9 +14,9 @@ from detector.dispatching.incident_calls import IncidentCalls
 from health.model.moves import Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
+from tests.workflows.observations import expired
 from tests.workflows.sandbox import workflow_runner
-from tests.workflows.sights import expired
 from workflows.contracts import (
     ACT,
     CLEAN_UP,
@@ -29,8 +29,8 @@ from workflows.contracts import (
     ObserveInput,
     RenewInput,
     RenewResult,
-    eyes_queue,
-    hands_queue,
+    detector_queue,
+    worker_queue,
 )
 from workflows.messages import State
 from workflows.remediation import Remediation
@@ -45,8 +45,8 @@ class Fleet:
     def __init__(self, client: Client, cluster: str) -> None:
         self.client = client
         self.cluster = cluster
-        self.sights: dict[str, Observation] = {}
-        self.requests: dict[str, RequestSight] = {}
+        self.summaries: dict[str, Observation] = {}
+        self.requests: dict[str, RequestSnapshot] = {}
         self._calls = IncidentCalls(lambda: client, cluster)
 
     def incident(self, node: str, check: str = "workers") -> IncidentReference:
@@ -59,15 +59,15 @@ class Fleet:
     def handle(self, node: str, check: str = "workers") -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(self.incident(node, check).workflow_id)
 
-    async def fail(self, node: str, sight: Observation, check: str = "workers") -> None:
+    async def fail(self, node: str, summary: Observation, check: str = "workers") -> None:
         """The detector sees an unhealthy node."""
-        self.sights[node] = _about(sight, node)
-        await self._calls.start(self.incident(node, check), self.sights[node])
+        self.summaries[node] = _about(summary, node)
+        await self._calls.start(self.incident(node, check), self.summaries[node])
 
-    async def see(self, node: str, sight: Observation, check: str = "workers") -> None:
+    async def see(self, node: str, summary: Observation, check: str = "workers") -> None:
         """The detector sees something else of the node."""
-        self.sights[node] = _about(sight, node)
-        await self._calls.look(self.incident(node, check))
+        self.summaries[node] = _about(summary, node)
+        await self._calls.wake(self.incident(node, check))
 
     async def state(self, node: str, check: str = "workers") -> State:
         state: State = await self.handle(node, check).query("state", result_type=State)
@@ -88,15 +88,15 @@ class Fleet:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """With a detector and a worker."""
-        hands = Worker(
+        worker = Worker(
             self.client,
-            task_queue=hands_queue(self.cluster),
+            task_queue=worker_queue(self.cluster),
             workflows=[Remediation],
             activities=[self.act, self.clean_up, self.renew],
             workflow_runner=workflow_runner(),
         )
-        eyes: list[Callable[..., Any]] = [self.observe]
-        async with Worker(self.client, task_queue=eyes_queue(self.cluster), activities=eyes), hands:
+        observe: list[Callable[..., Any]] = [self.observe]
+        async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=observe), worker:
             yield
 
     async def end(self) -> None:
@@ -110,7 +110,7 @@ class Fleet:
         node = asked.incident.target.name
         requests = (self.requests[node],) if node in self.requests else ()
         now = activity.info().started_time
-        return self.sights[node].model_copy(update={"requests": requests, "answered_at": now})
+        return self.summaries[node].model_copy(update={"requests": requests, "answered_at": now})
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
@@ -118,7 +118,7 @@ class Fleet:
         reference = RequestReference(
             api_version="example.com/v1", kind="Reboot", namespace="ns", name=node, uid=f"request-{node}"
         )
-        self.requests[node] = RequestSight(reference=reference, created=datetime.now(UTC))
+        self.requests[node] = RequestSnapshot(reference=reference, created=datetime.now(UTC))
         return ActResult(request=self.requests[node])
 
     @activity.defn(name=CLEAN_UP.name)
@@ -131,9 +131,9 @@ class Fleet:
         return RenewResult()
 
 
-def _about(sight: Observation, node: str) -> Observation:
+def _about(summary: Observation, node: str) -> Observation:
     """`sight` with the words that a real detector finds, about this node."""
-    if sight.state not in (TargetState.EXPIRED, TargetState.WAITING):
-        return sight
-    lasts = "longer than 5m" if sight.state is expired().state else "waiting for 5m"
-    return sight.model_copy(update={"reason": f"Node/{node}: {sight.fact}, {lasts}"})
+    if summary.state not in (TargetState.EXPIRED, TargetState.WAITING):
+        return summary
+    lasts = "longer than 5m" if summary.state is expired().state else "waiting for 5m"
+    return summary.model_copy(update={"reason": f"Node/{node}: {summary.fact}, {lasts}"})

@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.asking import AT_ONCE, BUSY, NO_WORKER, Asking
 from cli.history import TaskFailure
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State
@@ -69,18 +69,18 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskFailure]:
     return found
 
 
-async def asked(script: Script, count: int) -> Sequence[IncidentSight]:
+async def asked(script: Script, count: int) -> Sequence[IncidentSummary]:
     client = await Client.connect("127.0.0.1:1", lazy=True, interceptors=[script])
-    return await Asking(client).all(map(sight, range(count)))
+    return await Asking(client).all(map(summary, range(count)))
 
 
-def sight(number: int) -> IncidentSight:
+def summary(number: int) -> IncidentSummary:
     incident = IncidentReference(
         cluster="c-1a2b",
         check=CheckReference(kind="NodeHealthCheck", name="workers"),
         target=TargetReference(kind="Node", name=f"node-{number}", uid=f"{number:0>8}-2222"),
     )
-    return IncidentSight(incident, "run", "Running", datetime(2026, 1, 1, tzinfo=UTC))
+    return IncidentSummary(incident, "run", "Running", datetime(2026, 1, 1, tzinfo=UTC))
 
 
 async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:
@@ -121,7 +121,7 @@ async def test_silence_is_not_asked_again_and_beside_answers_it_is_a_busy_incide
 
 
 async def test_code_that_fails_is_told_and_asked_once(failures: dict[str, TaskFailure]) -> None:
-    failures[sight(0).incident.workflow_id] = FAILURE
+    failures[summary(0).incident.workflow_id] = FAILURE
     script = Script(FAILING)
     (one,) = await asked(script, 1)
     assert one.details == "unknown: its code fails since 2026-11-22 10:00:00Z: RuntimeError: broken"
@@ -131,7 +131,7 @@ async def test_code_that_fails_is_told_and_asked_once(failures: dict[str, TaskFa
 async def test_code_that_fails_is_told_also_where_nobody_works_any_more(
     failures: dict[str, TaskFailure],
 ) -> None:
-    last = sight(99).incident.workflow_id
+    last = summary(99).incident.workflow_id
     failures[last] = FAILURE
     found = await asked(Script(SILENT), 100)
     assert {one.incident.workflow_id for one in found if one.problem == str(FAILURE)} == {last}
@@ -141,5 +141,5 @@ async def test_code_that_fails_is_told_also_where_nobody_works_any_more(
 async def test_code_that_fails_everywhere_does_not_look_like_no_worker(
     failures: dict[str, TaskFailure],
 ) -> None:
-    failures.update({sight(number).incident.workflow_id: FAILURE for number in range(100)})
+    failures.update({summary(number).incident.workflow_id: FAILURE for number in range(100)})
     assert {one.problem for one in await asked(Script(FAILING), 100)} == {str(FAILURE)}

@@ -18,8 +18,8 @@ from health.model.moves import Phase
 from runtime import search_attributes
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
-from tests.workflows.sights import expired
-from workflows.contracts import hands_queue
+from tests.workflows.observations import expired
+from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
 
 REPORTED_AFTER = "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute"
@@ -91,7 +91,7 @@ async def worker(fleet: Fleet, version: type) -> AsyncIterator[None]:
     """With a worker of that version."""
     async with Worker(
         fleet.client,
-        task_queue=hands_queue(fleet.cluster),
+        task_queue=worker_queue(fleet.cluster),
         workflows=[version],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):

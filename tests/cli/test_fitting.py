@@ -11,8 +11,8 @@ from cli.watching import Fitting
 def drawn(rows: int, height: int) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=40, height=height, force_terminal=True, color_system=None)
-    picture = Group(*(Text(f"row {row}") for row in range(rows)))
-    console.print(Group(Text("headline"), Fitting(picture)))
+    cluster_state = Group(*(Text(f"row {row}") for row in range(rows)))
+    console.print(Group(Text("headline"), Fitting(cluster_state)))
     return out.getvalue().splitlines()
 
 

@@ -9,7 +9,7 @@ import pytest
 from health.model.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
-from tests.workflows.sights import FIRST, expired, healthy, held, waiting
+from tests.workflows.observations import FIRST, expired, healthy, held, waiting
 
 FIELDS = {
     "workflow_id",
@@ -26,7 +26,7 @@ FIELDS = {
     "started_at",
     "closed_at",
     "lasted_seconds",
-    "goes_on_at",
+    "transitions_at",
     "goes_on_in_seconds",
     "goes_on_with",
     "held",
@@ -96,7 +96,7 @@ async def test_nothing_is_next_where_a_person_must_come(fleet: Fleet, paramedic:
     await fleet.listed("Running", 1)
     assert next_of((await paramedic("list", "--cluster", fleet.cluster)).out) == {"node-1": "-"}
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
-    assert (one["goes_on_at"], one["goes_on_in_seconds"]) == (None, None)
+    assert (one["transitions_at"], one["goes_on_in_seconds"]) == (None, None)
     page = (await paramedic("show", "node-1", "--cluster", fleet.cluster)).out
     assert "Goes on     by resume, or when it recovers: no template is left to try" in page
 

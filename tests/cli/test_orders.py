@@ -7,7 +7,7 @@ from health.model.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.health.samples import NOW
-from tests.workflows.sights import FIRST, SECOND, expired, held
+from tests.workflows.observations import FIRST, SECOND, expired, held
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]

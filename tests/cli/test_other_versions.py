@@ -3,11 +3,11 @@
 from rich.console import Console
 
 from cli.incident_page import Page, incident_page
-from cli.incident_table import incident_table, summary
+from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
 from health.model.moves import Phase
 from health.model.observation import Hold
-from tests.cli.sights import REASON, sight, state
+from tests.cli.summaries import REASON, state, summary
 from tests.health.samples import NOW
 from tests.health.steps import seen
 from workflows.messages import State
@@ -21,8 +21,8 @@ WIRE = (
 
 
 def test_phase_and_reason_that_are_not_known_are_shown_as_text() -> None:
-    seen_here = sight(State.model_validate_json(WIRE))
-    assert summary([seen_here]) == "1 incident: 1 Parked"
+    seen_here = summary(State.model_validate_json(WIRE))
+    assert headline([seen_here]) == "1 incident: 1 Parked"
     console = Console(width=1000, highlight=False)
     with console.capture() as captured:
         console.print(incident_table([seen_here], NOW, width=1000, is_wide=False))

@@ -16,7 +16,7 @@ from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
 from health.runbook.memory import Memory
-from tests.cli.sights import CONDITION, REASON, sight, state
+from tests.cli.summaries import CONDITION, REASON, state, summary
 from tests.health.samples import INCIDENT, NOW
 from tests.health.steps import (
     ACTED,
@@ -37,7 +37,7 @@ BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
 def page(of: State, *story: Episode) -> Page:
-    return Page(sight(of), story, "", NOW, "node-1")
+    return Page(summary(of), story, "", NOW, "node-1")
 
 
 def lines(of: State, *story: Episode) -> list[str]:
@@ -165,13 +165,13 @@ def test_orders_can_be_typed_as_they_are_told() -> None:
 
 def test_json_has_what_the_page_has() -> None:
     view = PageView.of_page(page(remediating()))
-    assert view.goes_on_at == NOW + 4 * MINUTE
+    assert view.transitions_at == NOW + 4 * MINUTE
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
     assert view.orders[0] == "paramedic hold node-1"
     held = PageView.of_page(page(remediating(**HELD)))
-    assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
+    assert (held.transitions_at, held.goes_on_in_seconds) == (None, None)
 
 
 UNMARKED = ChoreNote(
@@ -233,7 +233,11 @@ def test_row_of_acts_is_told_only_while_the_incident_is_held() -> None:
 def test_page_of_an_incident_that_has_ended_says_why() -> None:
     reason = f"{INCIDENT.target} is healthy"
     ended = replace(
-        sight(None), status="Completed", closed=NOW, outcome=Outcome.REMEDIATED, reason=f"{REASON}; {reason}"
+        summary(None),
+        status="Completed",
+        closed=NOW,
+        outcome=Outcome.REMEDIATED,
+        reason=f"{REASON}; {reason}",
     )
     assert ended.details == f"Remediated after 2h: {CONDITION}; {reason}"
     assert IncidentView.of(ended, NOW).details == f"{REASON}; {reason}"

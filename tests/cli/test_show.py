@@ -5,7 +5,7 @@ from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
-from tests.workflows.sights import expired, healthy, held, waiting
+from tests.workflows.observations import expired, healthy, held, waiting
 
 
 async def _remediating(fleet: Fleet) -> None:
@@ -50,9 +50,9 @@ async def test_json_of_one_incident(fleet: Fleet, paramedic: Command) -> None:
 
 
 async def test_last_incident_is_shown_where_none_is_open(fleet: Fleet, paramedic: Command) -> None:
-    for sight in (waiting(), expired()):
-        await fleet.fail("node-1", sight)
-        await fleet.reaches("node-1", Phase.WAITING if sight == waiting() else Phase.REMEDIATING)
+    for summary in (waiting(), expired()):
+        await fleet.fail("node-1", summary)
+        await fleet.reaches("node-1", Phase.WAITING if summary == waiting() else Phase.REMEDIATING)
         await fleet.see("node-1", healthy())
         await fleet.handle("node-1").result()
     await fleet.listed("Completed", 2)

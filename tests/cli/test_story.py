@@ -80,7 +80,7 @@ def test_order_without_arguments_or_with_some_that_cannot_be_read_is_told(ordere
 
 
 def test_other_signals_are_no_orders() -> None:
-    assert story([by_signal("look")], CONVERTER) == []
+    assert story([by_signal("wake")], CONVERTER) == []
 
 
 def test_how_long_it_was_until_it_asked_again_is_not_told_as_if_it_were_from_now() -> None:

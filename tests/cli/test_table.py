@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.incident_sight import IncidentSight
+from cli.incident_summary import IncidentSummary
 from cli.incident_table import column_widths, incident_table
 from cli.terminal import print_trimmed
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
-from tests.cli.sights import CONDITION, sight, state
+from tests.cli.summaries import CONDITION, state, summary
 from tests.health.samples import NOW
 from tests.health.steps import ACTED, FIRST, request_of, seen
 
@@ -22,11 +22,13 @@ REQUEST = "Reboot/remediators/node-1 exists"
 THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now")
 
 
-def incident(node: str, phase: Phase, *parts: str, memory: Memory = ACTED, **observed: Any) -> IncidentSight:
+def incident(
+    node: str, phase: Phase, *parts: str, memory: Memory = ACTED, **observed: Any
+) -> IncidentSummary:
     """An incident that says the condition of its node, and then `parts`."""
     reason = f"Node/{node}: {CONDITION}"
     observation = seen(*observed.pop("requests", ()), reason=reason, answered_at=NOW, **observed)
-    return sight(state(phase, "; ".join((reason, *parts)), observation, memory), node)
+    return summary(state(phase, "; ".join((reason, *parts)), observation, memory), node)
 
 
 SIGHTS = [
@@ -40,14 +42,14 @@ SIGHTS = [
         requests=[request_of(FIRST)],
     ),
     incident("node-3", Phase.HELD, f"{THRESHOLD} (asks again in 30m)", hold=THRESHOLD),
-    sight(None, "node-4"),
+    summary(None, "node-4"),
 ]
 
 
-def drawn(width: int, *sights: IncidentSight) -> list[str]:
+def drawn(width: int, *summaries: IncidentSummary) -> list[str]:
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
-        console.print(incident_table(sights or SIGHTS, NOW, width=width, is_wide=False))
+        console.print(incident_table(summaries or SIGHTS, NOW, width=width, is_wide=False))
     return captured.get().splitlines()
 
 

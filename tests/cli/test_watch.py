@@ -16,7 +16,7 @@ from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from tests.cli.command import PARAMEDIC, Command
 from tests.cli.fleet import Fleet
-from tests.workflows.sights import expired, held
+from tests.workflows.observations import expired, held
 
 WITH_CTRL_C = """
 import os, signal, sys

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from detector.dispatching.open_incidents import OpenIncidents
-from detector.picture.picture import Picture
-from detector.picture.records import CheckRecord
+from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
@@ -29,17 +29,17 @@ class SmallCluster:
     """One check over nodes with the label role=worker, due 5 minutes after Ready is Unknown."""
 
     def __init__(self) -> None:
-        self.picture = Picture("main-0a1b")
+        self.cluster_state = ClusterState("main-0a1b")
         self.open = OpenIncidents()
         self.now = NOW
 
     def check(self, *, phase: str = "Enabled", **spec: Any) -> None:
         conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]
         body = check_object(unhealthyConditions=conditions, **spec) | {"status": {"phase": phase}}
-        self.picture.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+        self.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
 
     def delete_check(self) -> None:
-        self.picture.check_changed(NODE_HEALTH_CHECK, CHECK, None)
+        self.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, None)
 
     def node(
         self, name: str, *, ready: str = "True", since: datetime = NOW, uid: str = "", **metadata: Any
@@ -49,10 +49,10 @@ class SmallCluster:
             labels={"role": "worker"},
             **{"name": name, "uid": uid or f"uid-{name}", **metadata},
         )
-        self.picture.target_changed(TargetName("Node", "", name), Node.model_validate(made))
+        self.cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(made))
 
     def delete_node(self, name: str) -> None:
-        self.picture.target_changed(TargetName("Node", "", name), None)
+        self.cluster_state.target_changed(TargetName("Node", "", name), None)
 
     def request(  # noqa: PLR0913  each is a mark of the request
         self,
@@ -101,4 +101,4 @@ class SmallCluster:
             "ownerReferences": [owned_by],
         }
         made = RemediationRequest.model_validate({"metadata": metadata})
-        self.picture.request_changed(*REQUEST_KIND, made, exists=exists)
+        self.cluster_state.request_changed(*REQUEST_KIND, made, exists=exists)

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions
 from detector.attempts.marked_targets import MarkedTargets
-from detector.picture.picture import Picture
-from detector.picture.records import CheckRecord
+from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
 from detector.watching.machine_join import MachineJoin
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
@@ -31,16 +31,16 @@ class SmallMachines:
     """One check over all Machines of its namespace, due 5 minutes after Ready is Unknown."""
 
     def __init__(self) -> None:
-        self.picture = Picture("main-0a1b")
+        self.cluster_state = ClusterState("main-0a1b")
         self.told: list[str | None] = []
         self.now = NOW
-        self.attempts = Attempts(timedelta(minutes=30), self.picture, lambda: self.now)
+        self.attempts = Attempts(timedelta(minutes=30), self.cluster_state, lambda: self.now)
         self.attempts.unread = ""
-        self._join = MachineJoin(self.picture)
+        self._join = MachineJoin(self.cluster_state)
         self.is_read = True
         for witness in (Deletions, MarkedTargets):
-            witness(self.picture, self.attempts, lambda _: self.is_read, lambda: self.now)
-        self.picture.subscribe(lambda _, target: self.told.append(target))
+            witness(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
+        self.cluster_state.subscribe(lambda _, target: self.told.append(target))
 
     def check(
         self,
@@ -50,20 +50,20 @@ class SmallMachines:
     ) -> None:
         body = check_object(annotations, **{"unhealthyConditions": [UNKNOWN], **spec})
         body["status"] = status or {}
-        self.picture.check_changed(MACHINE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+        self.cluster_state.check_changed(MACHINE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
 
     def delete_check(self) -> None:
-        self.picture.check_changed(MACHINE_HEALTH_CHECK, CHECK, None)
+        self.cluster_state.check_changed(MACHINE_HEALTH_CHECK, CHECK, None)
 
     def node(self, name: str, *, ready: str = "True", since: datetime = LONG_AGO) -> None:
         node = Node.model_validate(
             node_object(condition("Ready", ready, since), name=name, uid=f"uid-{name}")
         )
-        self.picture.target_changed(TargetName("Node", "", name), node)
+        self.cluster_state.target_changed(TargetName("Node", "", name), node)
         self._join.node_changed(name, node)
 
     def delete_node(self, name: str) -> None:
-        self.picture.target_changed(TargetName("Node", "", name), None)
+        self.cluster_state.target_changed(TargetName("Node", "", name), None)
         self._join.node_changed(name, None)
 
     def machine(  # noqa: PLR0913  each is a mark of the Machine
@@ -97,12 +97,12 @@ class SmallMachines:
 
     def break_node(self, name: str, problem: str) -> None:
         """Turns it into what cannot be read, which is told as its end."""
-        self.picture.targets.broken["Node"] = {Key("", name): problem}
+        self.cluster_state.targets.broken["Node"] = {Key("", name): problem}
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:
         """The same of a Machine."""
-        self.picture.targets.broken["Machine"] = {Key(NAMESPACE, name): problem}
+        self.cluster_state.targets.broken["Machine"] = {Key(NAMESPACE, name): problem}
         self.delete_machine(name)
 
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
@@ -119,21 +119,23 @@ class SmallMachines:
             "ownerReferences": [owner | {"uid": f"uid-{machine}"}],
         }
         request = RemediationRequest.model_validate({"metadata": metadata})
-        self.picture.request_changed(*REQUEST_KIND, request, exists=True)
+        self.cluster_state.request_changed(*REQUEST_KIND, request, exists=True)
 
     def numbers(self) -> tuple[int, int]:
         """Healthy ones, and all."""
-        allowance = self.picture.allowance(CHECK)
+        allowance = self.cluster_state.allowance(CHECK)
         assert allowance is not None
         return allowance.healthy, allowance.total
 
     def wanted(self) -> set[str]:
         """The Machines that there should be incidents for."""
-        return {incident.target.name for incident in self.picture.all_wanted()}
+        return {incident.target.name for incident in self.cluster_state.all_wanted()}
 
     def observe(self, name: str, *, is_handled: bool = True) -> Observation:
         target = TargetReference(kind="Machine", namespace=NAMESPACE, name=name, uid=f"uid-{name}")
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-        sight = Sight(timedelta(), timedelta(minutes=1), is_handled=is_handled)
-        back_off = self.attempts.before(TargetName.of(target), self.picture.targets.get(CHECK, name))
-        return Glance(self.picture, incident, sight, self.now, back_off=back_off).observation()
+        freshness = CheckFreshness(timedelta(), timedelta(minutes=1), is_handled=is_handled)
+        back_off = self.attempts.before(TargetName.of(target), self.cluster_state.targets.get(CHECK, name))
+        return ObservationBuilder(
+            self.cluster_state, incident, freshness, self.now, back_off=back_off
+        ).observation()

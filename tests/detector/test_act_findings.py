@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from detector.reporting.sighting import Sighting
+from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.gate.back_off import NO_BACK_OFF
-from health.gate.check_sight import TargetSight
+from health.gate.check_snapshot import TargetSnapshot
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
@@ -30,10 +30,10 @@ def fail(cluster: SmallCluster, uid: str = "") -> None:
     cluster.node("node-1", ready="Unknown", since=LONG_AGO, uid=uid)
 
 
-def sighted(cluster: SmallCluster) -> TargetSight:
-    sight = Sighting(cluster.picture, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
-    assert sight is not None
-    return sight.targets["node-1"]
+def sighted(cluster: SmallCluster) -> TargetSnapshot:
+    freshness = SnapshotBuilder(cluster.cluster_state, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
+    assert freshness is not None
+    return freshness.targets["node-1"]
 
 
 @pytest.fixture
@@ -47,15 +47,15 @@ def cluster() -> SmallCluster:
 
 def test_what_an_act_found_is_seen_and_told_once(cluster: SmallCluster) -> None:
     told: list[str | None] = []
-    cluster.picture.subscribe(lambda _, target: told.append(target))
+    cluster.cluster_state.subscribe(lambda _, target: told.append(target))
     assert not sighted(cluster).is_heard
     for _ in range(2):
-        cluster.picture.found(incident(), ETCD)
+        cluster.cluster_state.found(incident(), ETCD)
     assert sighted(cluster).found == ETCD
     assert sighted(cluster).is_heard
     assert told == [None]
 
-    cluster.picture.found(incident(), None)
+    cluster.cluster_state.found(incident(), None)
     assert sighted(cluster).found is None
     assert sighted(cluster).is_heard
     assert told == [None, None]
@@ -67,7 +67,7 @@ def recover(cluster: SmallCluster) -> None:
 
 def relabel(cluster: SmallCluster) -> None:
     other = node_object(condition("Ready", "Unknown", LONG_AGO), labels={}, name="node-1", uid="uid-node-1")
-    cluster.picture.target_changed(TargetName("Node", "", "node-1"), Node.model_validate(other))
+    cluster.cluster_state.target_changed(TargetName("Node", "", "node-1"), Node.model_validate(other))
 
 
 def recreate_check(cluster: SmallCluster) -> None:
@@ -83,13 +83,13 @@ def recreate_check(cluster: SmallCluster) -> None:
         pytest.param(lambda cluster: fail(cluster, "another"), id="another takes its name"),
         pytest.param(relabel, id="the check selects it no more"),
         pytest.param(recreate_check, id="the check is gone"),
-        pytest.param(lambda cluster: cluster.picture.act_findings.clear(), id="the lead begins"),
+        pytest.param(lambda cluster: cluster.cluster_state.act_findings.clear(), id="the lead begins"),
     ],
 )
 def test_what_an_act_found_is_forgotten_when(
     cluster: SmallCluster, change: Callable[[SmallCluster], None]
 ) -> None:
-    cluster.picture.found(incident(), ETCD)
+    cluster.cluster_state.found(incident(), ETCD)
     change(cluster)
     fail(cluster)
     assert sighted(cluster).found is None
@@ -97,18 +97,18 @@ def test_what_an_act_found_is_forgotten_when(
 
 
 def test_what_an_act_found_is_over_when_the_request_appears(cluster: SmallCluster) -> None:
-    cluster.picture.found(incident(), ETCD)
+    cluster.cluster_state.found(incident(), ETCD)
     cluster.request("node-1")
     assert sighted(cluster).found is None
     assert sighted(cluster).is_heard
 
-    cluster.picture.found(incident(), ETCD)  # of the next step
+    cluster.cluster_state.found(incident(), ETCD)  # of the next step
     cluster.request("node-1", old=True)
     assert sighted(cluster).found == ETCD
 
 
 def test_heartbeat_of_the_node_leaves_what_was_found(cluster: SmallCluster) -> None:
-    cluster.picture.found(incident(), ETCD)
+    cluster.cluster_state.found(incident(), ETCD)
     fail(cluster)
     assert sighted(cluster).found == ETCD
 
@@ -116,13 +116,13 @@ def test_heartbeat_of_the_node_leaves_what_was_found(cluster: SmallCluster) -> N
 def test_incident_of_an_earlier_individual_says_nothing_of_the_one_that_is_there(
     cluster: SmallCluster,
 ) -> None:
-    cluster.picture.found(incident(), ETCD)
-    cluster.picture.found(incident("an-earlier-node"), None)
+    cluster.cluster_state.found(incident(), ETCD)
+    cluster.cluster_state.found(incident("an-earlier-node"), None)
     assert sighted(cluster).found == ETCD
 
 
 def test_incident_of_a_node_that_has_recovered_says_nothing(cluster: SmallCluster) -> None:
     recover(cluster)
-    cluster.picture.found(incident(), ETCD)
+    cluster.cluster_state.found(incident(), ETCD)
     fail(cluster)
     assert sighted(cluster).found is None

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from pydantic import BaseModel, ValidationError
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions
 from detector.attempts.marked_targets import MarkedTargets
 from detector.dispatching.dispatch_queue import urgency
-from detector.picture.picture import Picture
-from detector.picture.records import CheckRecord
-from detector.reporting.sighting import Sighting
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
 from health.gate.back_off import BackOff
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
@@ -40,7 +40,7 @@ OWNER = {"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": CHECK.kind, "n
 A_NODE: dict[str, Any] = NODE | {"metadata": METADATA | {"labels": LABELS}}
 A_REQUEST: dict[str, Any] = REQUEST | {"metadata": REQUEST["metadata"] | {"ownerReferences": [OWNER]}}
 LEASE = lease_object(f"NodeHealthCheck-{CHECK.name}")
-FRESH = Sight(timedelta(), timedelta(seconds=5))
+FRESH = CheckFreshness(timedelta(), timedelta(seconds=5))
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -58,12 +58,12 @@ class Cluster:
 
     def __init__(self) -> None:
         self.now = NOW
-        self.picture = Picture("main-0a1b", NoGuard())
-        self.attempts = Attempts(timedelta(minutes=30), self.picture, lambda: self.now)
-        self.storms = Storms(self.picture, lambda _: True, lambda: self.now)
-        Deletions(self.picture, self.attempts, lambda _: True, lambda: self.now)
-        MarkedTargets(self.picture, self.attempts, lambda _: True, lambda: self.now)
-        self.picture.witness_requests(self.attempts.witness)
+        self.cluster_state = ClusterState("main-0a1b", NoGuard())
+        self.attempts = Attempts(timedelta(minutes=30), self.cluster_state, lambda: self.now)
+        self.storms = Storms(self.cluster_state, lambda _: True, lambda: self.now)
+        Deletions(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
+        MarkedTargets(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
+        self.cluster_state.add_request_handler(self.attempts.witness)
 
     def fill(
         self,
@@ -73,7 +73,7 @@ class Cluster:
         check: dict[str, Any] = NODE_CHECK,
     ) -> None:
         """What the reflectors would tell of these objects; those that do not parse they leave out."""
-        put = self.picture
+        put = self.cluster_state
         _read(CheckRecord, check, self._put_check)
         _read(LeaseRecord, lease, lambda one: put.lease_changed(f"node-{NAME}", one))
         _read(LeaseRecord, lease, lambda one: put.lease_changed(CONTROL_PLANE_TURN, one))
@@ -82,18 +82,20 @@ class Cluster:
 
     def _put_check(self, check: CheckRecord) -> None:
         reference = CHECK.model_copy(update={"name": check.metadata.name})
-        self.picture.check_changed(NODE_HEALTH_CHECK, reference, check)
+        self.cluster_state.check_changed(NODE_HEALTH_CHECK, reference, check)
 
     def answers(self) -> list[Observation]:
         """What each incident that there should be is told, and what its check reports."""
         found = []
-        for incident in list(self.picture.all_wanted()):
-            target = self.picture.targets.get(CHECK, incident.target.name)
+        for incident in list(self.cluster_state.all_wanted()):
+            target = self.cluster_state.targets.get(CHECK, incident.target.name)
             before: BackOff = self.attempts.before(TargetName.of(incident.target), target)
             storm = self.storms.hold(incident.check)
-            found.append(Glance(self.picture, incident, FRESH, self.now, storm, before).observation())
-        sighting = Sighting(self.picture, self.attempts.before)
-        sighting.of(CHECK, self.storms.of(CHECK), self.now)
+            found.append(
+                ObservationBuilder(self.cluster_state, incident, FRESH, self.now, storm, before).observation()
+            )
+        snapshot_builder = SnapshotBuilder(self.cluster_state, self.attempts.before)
+        snapshot_builder.of(CHECK, self.storms.of(CHECK), self.now)
         return found
 
 

@@ -16,7 +16,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import NOT_READ, Attempts
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer, temporal_server
 from health.gate.back_off import EndedAttempt
@@ -42,10 +42,10 @@ class Reader:
         self.client = client
         self.cluster = f"main-{uuid4().hex[:4]}"
         self.problems = Problems()
-        picture = Picture(self.cluster)
-        self.attempts = Attempts(limit, picture, lambda: NOW)
+        cluster_state = ClusterState(self.cluster)
+        self.attempts = Attempts(limit, cluster_state, lambda: NOW)
         calls = IncidentCalls(lambda: client, self.cluster)
-        self.reading = AttemptReading(calls, self.attempts, picture, self.problems)
+        self.reading = AttemptReading(calls, self.attempts, cluster_state, self.problems)
         self._task: asyncio.Task[None] | None = None
 
     def incident(self, name: str) -> IncidentReference:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.attempts.attempts import Attempts
 from health.gate.back_off import EndedAttempt
 from health.model.observation import HoldReason, Observation
@@ -24,9 +24,9 @@ class Memory:
     def __init__(self, limit: timedelta = LIMIT) -> None:
         self.cluster = SmallCluster()
         self.cluster.check(minHealthy=0)
-        self.attempts = Attempts(limit, self.cluster.picture, lambda: self.cluster.now)
+        self.attempts = Attempts(limit, self.cluster.cluster_state, lambda: self.cluster.now)
         self.attempts.unread = ""
-        self.cluster.picture.witness_requests(self.attempts.witness)
+        self.cluster.cluster_state.add_request_handler(self.attempts.witness)
 
     def remediate(self, name: str, *, attempt: int = 1, at: timedelta = timedelta()) -> None:
         """A node fails, is remediated and recovers; its request is gone `at`."""
@@ -49,9 +49,11 @@ class Memory:
         self.cluster.now = NOW + at
         target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-        sight = Sight(timedelta(), MINUTE)
+        freshness = CheckFreshness(timedelta(), MINUTE)
         before = self.attempts.before(TargetName.of(target))
-        return Glance(self.cluster.picture, incident, sight, self.cluster.now, back_off=before).observation()
+        return ObservationBuilder(
+            self.cluster.cluster_state, incident, freshness, self.cluster.now, back_off=before
+        ).observation()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
 from tests.kube.api_server import ApiServer
-from tests.workflows.sights import incident_reference
+from tests.workflows.observations import incident_reference
 
 pytestmark = pytest.mark.rule("decision 4", "decision 41")
 

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.metrics.clock_metrics import ClockMetrics
 from detector.watching.clock_watch import ClockWatch
 from health.model.observation import HoldReason, Observation, TargetState
@@ -16,7 +16,7 @@ from kube.server_clock import ServerClock
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.samples_of_metrics import Series, scrape, series
 
-FRESH = Sight(timedelta(0), timedelta(seconds=30))
+FRESH = CheckFreshness(timedelta(0), timedelta(seconds=30))
 TARGET = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
 INCIDENT = IncidentReference(cluster="main-0a1b", check=CHECK, target=TARGET)
 SKEW = series("paramedic_clock_skew_seconds")
@@ -55,7 +55,9 @@ class Detector:
         self.watch.look()
 
     def observe(self) -> Observation:
-        return Glance(self.cluster.picture, INCIDENT, FRESH, self.now, clock=self.watch.hold()).observation()
+        return ObservationBuilder(
+            self.cluster.cluster_state, INCIDENT, FRESH, self.now, clock=self.watch.hold()
+        ).observation()
 
     def scrape(self) -> dict[Series, float]:
         return scrape(self._registry)

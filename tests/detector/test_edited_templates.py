@@ -20,8 +20,8 @@ class Templates:
 
     def __init__(self, detector: Detector) -> None:
         self._known = TemplateKind()
-        self._picture = detector.cluster.picture
-        self._picture.template_kinds = lambda *_: self._known
+        self._cluster_state = detector.cluster.cluster_state
+        self._cluster_state.template_kinds = lambda *_: self._known
         self.say(generation=1)
 
     def say(self, *, generation: int, resource_version: str = "1", refusal: str = "") -> None:
@@ -34,7 +34,7 @@ class Templates:
         }
         template = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
         self._known = TemplateKind({Place("remediators", "reboot"): template}, refusal=refusal)
-        self._picture.templates_changed(*KIND)
+        self._cluster_state.templates_changed(*KIND)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.dispatching.dispatch import CALLS_AT_ONCE, Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from health.model.observation import Observation
@@ -40,7 +40,7 @@ class NotedCalls(IncidentCalls):
         self.names.append(incident.target.name)
         self.has_ended = False
 
-    async def look(self, incident: IncidentReference) -> None:  # noqa: ARG002  there is but one
+    async def wake(self, incident: IncidentReference) -> None:  # noqa: ARG002  there is but one
         self.looked += 1
         if self.has_ended:
             raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
@@ -58,7 +58,7 @@ class Detector:
         self.calls = NotedCalls()
         self.dispatch = Dispatch(
             self.calls,
-            self.cluster.picture,
+            self.cluster.cluster_state,
             self.observe,
             is_leader=lambda: True,
             now=self.now,
@@ -73,8 +73,8 @@ class Detector:
         self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
 
     def observe(self, incident: IncidentReference) -> Observation:
-        sight = Sight(timedelta(0), timedelta(seconds=5))
-        return Glance(self.cluster.picture, incident, sight, self.now()).observation()
+        freshness = CheckFreshness(timedelta(0), timedelta(seconds=5))
+        return ObservationBuilder(self.cluster.cluster_state, incident, freshness, self.now()).observation()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from detector.answers.failed_answer import ASK_AGAIN_SECONDS, never_failing
-from detector.picture.request_index import SeenRequest
+from detector.state.request_index import SeenRequest
 from health.gate.surroundings import Surroundings
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.node import Node
@@ -45,7 +45,7 @@ class GuardedDetector(Detector):
     """One that answers as ours does."""
 
     def observe(self, incident: IncidentReference) -> Observation:
-        return never_failing(super().observe, self.cluster.picture)(incident)
+        return never_failing(super().observe, self.cluster.cluster_state)(incident)
 
     def fail(self, name: str) -> None:
         self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
@@ -90,9 +90,9 @@ async def test_it_is_started_once_and_so_is_each_that_comes_before_or_after_it(
 
     await eventually(lambda: sorted(detector.calls.names) == sorted([BAD, GOOD, LATER]))
     (entry,) = [one for one in detector.dispatch.open_incidents if one.incident.target.name == BAD]
-    assert entry.told is not None
-    assert entry.told.hold is not None
-    assert entry.told.hold.reason is HoldReason.FAILED
+    assert entry.last_observation is not None
+    assert entry.last_observation.hold is not None
+    assert entry.last_observation.hold.reason is HoldReason.FAILED
 
 
 async def test_call_that_fails_as_nobody_foresaw_keeps_no_other_incident_waiting(
@@ -124,15 +124,15 @@ def test_event_handler_that_fails_keeps_no_other_from_its_events() -> None:
     def spoil_request(before: SeenRequest | None, after: SeenRequest | None) -> None:
         raise ValueError(f"{before} {after}")
 
-    detector.cluster.picture.subscribe(spoil)
-    detector.cluster.picture.subscribe(lambda _, target: told.append(target))
-    detector.cluster.picture.witness_requests(spoil_request)
+    detector.cluster.cluster_state.subscribe(spoil)
+    detector.cluster.cluster_state.subscribe(lambda _, target: told.append(target))
+    detector.cluster.cluster_state.add_request_handler(spoil_request)
     detector.cluster.check(minHealthy=0)
     detector.fail(GOOD)
     detector.cluster.request(GOOD)
 
     assert told.count(GOOD) >= 2
-    assert detector.cluster.picture.requests.targets_of(CHECK) == {GOOD}
+    assert detector.cluster.cluster_state.requests.targets_of(CHECK) == {GOOD}
 
 
 @pytest.mark.rule("decision 3")
@@ -149,6 +149,6 @@ def test_target_that_cannot_be_counted_counts_against_the_threshold(monkeypatch:
     detector.cluster.node(GOOD)
     detector.cluster.node(BAD)
 
-    allowance = detector.cluster.picture.allowance(CHECK)
+    allowance = detector.cluster.cluster_state.allowance(CHECK)
     assert allowance is not None
     assert (allowance.total, allowance.healthy, allowance.allowed) == (2, 1, False)

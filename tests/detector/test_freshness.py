@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client as TemporalClient
 
-from detector.answers.glance import Glance
-from detector.picture.picture import Picture
+from detector.answers.observation_builder import ObservationBuilder
+from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
 from devcluster import assets, manifests
 from devcluster.control_plane import ControlPlane, start
@@ -44,13 +44,13 @@ QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_l
 )
 
 
-class Eyes:
+class Observer:
     """A detector's sources and picture, and what it would answer one incident."""
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
-        self._picture = Picture("test")
+        self._cluster_state = ClusterState("test")
         scope = Scope(SETTINGS.lease_namespace, reflectors=QUICK)
-        self._sources = Sources(transport, self._picture, scope, Problems())
+        self._sources = Sources(transport, self._cluster_state, scope, Problems())
         self._incident = incident
 
     @asynccontextmanager
@@ -68,8 +68,10 @@ class Eyes:
 
     def observe(self) -> Observation:
         limit = SETTINGS.sight_limit
-        sight = self._sources.sight(self._incident.check, limit)
-        return Glance(self._picture, self._incident, sight, datetime.now(UTC)).observation()
+        freshness = self._sources.freshness(self._incident.check, limit)
+        return ObservationBuilder(
+            self._cluster_state, self._incident, freshness, datetime.now(UTC)
+        ).observation()
 
     def is_stale(self) -> bool:
         hold = self.observe().hold
@@ -95,16 +97,16 @@ async def proxy(control_plane: ControlPlane) -> AsyncIterator[TcpProxy]:
 
 
 @pytest.fixture
-async def eyes(
+async def observer(
     control_plane: ControlPlane,
     world: World,
     proxy: TcpProxy,
     tmp_path: Path,
-) -> AsyncIterator[Eyes]:
-    """Eyes that look through the proxy."""
+) -> AsyncIterator[Observer]:
+    """Observer that look through the proxy."""
     kubeconfig = proxy.kubeconfig(control_plane.kubeconfig, tmp_path)
     async with await Transport.connect(str(kubeconfig)) as transport:
-        made = Eyes(transport, await world.incident(world.nodes[0]))
+        made = Observer(transport, await world.incident(world.nodes[0]))
         async with made.open():
             await eventually(lambda: made.observe().is_admitted, 20)
             yield made
@@ -112,12 +114,12 @@ async def eyes(
 
 @pytest.mark.rule("decision 3")
 async def test_blackholed_connection_becomes_a_hold_after_the_limit_and_lifts_by_itself(
-    eyes: Eyes, proxy: TcpProxy
+    observer: Observer, proxy: TcpProxy
 ) -> None:
     proxy.hold()
-    assert not eyes.is_stale()
-    await eventually(eyes.is_stale, 20)
-    observation, age = eyes.observe(), eyes.age()
+    assert not observer.is_stale()
+    await eventually(observer.is_stale, 20)
+    observation, age = observer.observe(), observer.age()
     assert age is not None
     assert age > SETTINGS.sight_limit
     assert not observation.is_admitted
@@ -125,25 +127,27 @@ async def test_blackholed_connection_becomes_a_hold_after_the_limit_and_lifts_by
     assert "the last sign of life of the API server is" in observation.hold.message
 
     proxy.let_go()
-    await eventually(lambda: eyes.observe().is_admitted, 20)
+    await eventually(lambda: observer.observe().is_admitted, 20)
 
 
-async def test_hold_lifts_with_what_happened_meanwhile(eyes: Eyes, proxy: TcpProxy, world: World) -> None:
+async def test_hold_lifts_with_what_happened_meanwhile(
+    observer: Observer, proxy: TcpProxy, world: World
+) -> None:
     proxy.hold()
     await world.recover(*world.nodes)
-    await eventually(eyes.is_stale, 20)
+    await eventually(observer.is_stale, 20)
 
     proxy.let_go()
-    await eventually(lambda: not eyes.is_stale(), 20)
-    assert eyes.observe().fact is None
+    await eventually(lambda: not observer.is_stale(), 20)
+    assert observer.observe().fact is None
 
 
-async def test_quiet_cluster_is_not_a_stale_one(eyes: Eyes) -> None:
+async def test_quiet_cluster_is_not_a_stale_one(observer: Observer) -> None:
     oldest, ends = timedelta(), time.monotonic() + 1.2 * SETTINGS.sight_limit_seconds
 
     def time_is_over() -> bool:
         nonlocal oldest
-        oldest = max(oldest, eyes.age() or SETTINGS.sight_limit)
+        oldest = max(oldest, observer.age() or SETTINGS.sight_limit)
         return time.monotonic() > ends
 
     await eventually(time_is_over, 60)
@@ -153,20 +157,20 @@ async def test_quiet_cluster_is_not_a_stale_one(eyes: Eyes) -> None:
 @pytest.mark.rule("decision 3", "decision 4")
 async def test_api_server_that_is_cut_off_from_etcd_is_held_and_lifts_by_itself(tmp_path: Path) -> None:
     """It goes on accepting watches, and sends bookmarks."""
-    async with Supervisor() as supervisor, _own_cluster(supervisor, tmp_path) as (transport, eyes):
+    async with Supervisor() as supervisor, _own_cluster(supervisor, tmp_path) as (transport, observer):
         os.kill(supervisor.pids["etcd"], signal.SIGSTOP)
         try:
-            await eventually(eyes.is_stale, 20)
+            await eventually(observer.is_stale, 20)
             assert await _bookmarked_version(transport) == await _cached_version(transport)
-            assert not eyes.observe().is_admitted
+            assert not observer.observe().is_admitted
         finally:
             os.kill(supervisor.pids["etcd"], signal.SIGCONT)
-        await eventually(lambda: eyes.observe().is_admitted, 20)
+        await eventually(lambda: observer.observe().is_admitted, 20)
 
 
 @asynccontextmanager
-async def _own_cluster(supervisor: Supervisor, directory: Path) -> AsyncIterator[tuple[Transport, Eyes]]:
-    """A control plane of this test alone, with an expired node, and eyes on it."""
+async def _own_cluster(supervisor: Supervisor, directory: Path) -> AsyncIterator[tuple[Transport, Observer]]:
+    """A control plane of this test alone, with an expired node, and observer on it."""
     control_plane = await start(supervisor, lay_out(directory), assets.find())
     await manifests.install(control_plane.kubeconfig)
     nobody = await TemporalClient.connect("127.0.0.1:1", lazy=True)
@@ -175,10 +179,10 @@ async def _own_cluster(supervisor: Supervisor, directory: Path) -> AsyncIterator
         await world.add_nodes(1)
         await world.fail(*world.nodes)
         await world.add_check(duration="0s")  # last: bookmarks tell of nodes that nothing happened since
-        eyes = Eyes(transport, await world.incident(world.nodes[0]))
-        async with eyes.open():
-            await eventually(lambda: eyes.observe().is_admitted, 20)
-            yield transport, eyes
+        observer = Observer(transport, await world.incident(world.nodes[0]))
+        async with observer.open():
+            await eventually(lambda: observer.observe().is_admitted, 20)
+            yield transport, observer
 
 
 async def _cached_version(transport: Transport) -> str:

@@ -35,7 +35,7 @@ from workflows.messages import (
     ATTEMPT,
     ATTEMPT_ENDED,
     INCIDENT_MEMO,
-    LOOK,
+    WAKE,
     WORKFLOW,
     RemediationInput,
 )
@@ -54,12 +54,17 @@ class Person:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.detector = Detector()
-        self.detector.cluster.picture.cluster = self.cluster = f"main-{uuid4().hex[:4]}"
+        self.detector.cluster.cluster_state.cluster = self.cluster = f"main-{uuid4().hex[:4]}"
         self.calls = IncidentCalls(lambda: client, self.cluster)
         self.started: list[WorkflowHandle[Any, Any]] = []
-        picture, now = self.detector.cluster.picture, self.detector.now
+        cluster_state, now = self.detector.cluster.cluster_state, self.detector.now
         self.dispatch = Dispatch(
-            self.calls, picture, self.detector.observe, is_leader=lambda: True, now=now, problems=Problems()
+            self.calls,
+            cluster_state,
+            self.detector.observe,
+            is_leader=lambda: True,
+            now=now,
+            problems=Problems(),
         )
 
     def incident(self, name: str) -> IncidentReference:
@@ -111,7 +116,7 @@ class Person:
         history = await self.client.get_workflow_handle(handle.id).fetch_history()
         signals = [event for event in history.events if event.event_type == _SIGNALED]
         names = [event.workflow_execution_signaled_event_attributes.signal_name for event in signals]
-        return names.count(LOOK)
+        return names.count(WAKE)
 
 
 _SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
@@ -173,7 +178,7 @@ async def test_dispatch_goes_on_and_wakes_those_that_do_not_say_which_incident_t
 async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: asyncio.Task[None]) -> None:
     healthy = person.incident("healthy")
     await person.until_woken(person.started[1])
-    person.dispatch.told(healthy, person.detector.observe(healthy))
+    person.dispatch.answered(healthy, person.detector.observe(healthy))
     looks = await person.looks(person.started[1])
 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)
@@ -208,7 +213,7 @@ async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Pers
             ("strange", 4, ENDED),
         ]
     }
-    attempts = Attempts(timedelta(minutes=30), person.detector.cluster.picture, person.detector.now)
+    attempts = Attempts(timedelta(minutes=30), person.detector.cluster.cluster_state, person.detector.now)
     for name, attempt in found.items():
         attempts.note(name, attempt)
     assert attempts.before(TargetName("Node", "", "far")).latest is None
@@ -220,7 +225,12 @@ async def test_people_are_shown_them_by_their_ids(person: Person) -> None:
     await person.start("nameless", id_=f"nameless-{person.cluster}")
     await person.until_listed(3)
 
-    sights = await open_incidents(person.client, Filter(cluster=person.cluster))
+    freshnesses = await open_incidents(person.client, Filter(cluster=person.cluster))
 
-    assert sorted(str(sight.incident.target) for sight in sights) == ["Node/strange", "Node/without-memo"]
-    assert {sight.incident.workflow_id for sight in sights} == {one.id for one in person.started[:2]}
+    assert sorted(str(freshness.incident.target) for freshness in freshnesses) == [
+        "Node/strange",
+        "Node/without-memo",
+    ]
+    assert {freshness.incident.workflow_id for freshness in freshnesses} == {
+        one.id for one in person.started[:2]
+    }

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.picture.picture import Picture
+from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -29,14 +29,14 @@ FORBIDDEN = refused(403, "Forbidden")
 MACHINE_CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 
 
-class Eyes:
+class Observer:
     """Sources of both kinds over a scripted API server."""
 
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
         self.problems = Problems()
         scope = Scope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
-        self.sources = Sources(transport, Picture("test"), scope, self.problems)
+        self.sources = Sources(transport, ClusterState("test"), scope, self.problems)
         self._answer(LEASES.path("leases"), EMPTY)
 
     def may_not_read(self, forbidden: Resource) -> None:
@@ -60,49 +60,49 @@ class Eyes:
                 await running
 
     def age(self, check: CheckReference) -> timedelta | None:
-        return self.sources.sight(check, LIMIT).age
+        return self.sources.freshness(check, LIMIT).age
 
 
 @pytest.fixture
-def eyes(server: ApiServer, transport: Transport) -> Eyes:
-    return Eyes(server, transport)
+def observer(server: ApiServer, transport: Transport) -> Observer:
+    return Observer(server, transport)
 
 
 @pytest.mark.rule("decision 3")
 @pytest.mark.parametrize("unreadable", [MACHINES, MACHINE_CHECKS])
 async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
-    eyes: Eyes, unreadable: Resource
+    observer: Observer, unreadable: Resource
 ) -> None:
-    eyes.may_not_read(unreadable)
-    async with eyes.settled():
-        assert eyes.age(OF_NODES) is not None
-        assert eyes.sources.is_read(OF_NODES)
-        assert eyes.age(OF_MACHINES) is None
-        assert not eyes.sources.is_read(OF_MACHINES)
-        await eventually(lambda: any("Forbidden" in one for one in eyes.problems.sentences), 5)
+    observer.may_not_read(unreadable)
+    async with observer.settled():
+        assert observer.age(OF_NODES) is not None
+        assert observer.sources.is_read(OF_NODES)
+        assert observer.age(OF_MACHINES) is None
+        assert not observer.sources.is_read(OF_MACHINES)
+        await eventually(lambda: any("Forbidden" in one for one in observer.problems.sentences), 5)
 
 
 @pytest.mark.rule("decision 3")
-async def test_missing_rights_for_checks_of_nodes_hold_them_alone(eyes: Eyes) -> None:
-    eyes.may_not_read(NODE_HEALTH_CHECKS)
-    async with eyes.settled():
-        assert eyes.age(OF_NODES) is None
-        assert eyes.age(OF_MACHINES) is not None
+async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Observer) -> None:
+    observer.may_not_read(NODE_HEALTH_CHECKS)
+    async with observer.settled():
+        assert observer.age(OF_NODES) is None
+        assert observer.age(OF_MACHINES) is not None
         async with asyncio.timeout(1):
-            await eyes.sources.wait_read(OF_MACHINES)
+            await observer.sources.wait_read(OF_MACHINES)
 
 
 @pytest.mark.rule("decision 3")
-async def test_nothing_settles_without_the_nodes(eyes: Eyes) -> None:
-    eyes.may_not_read(NODES)
-    settling = asyncio.create_task(_settle(eyes))
-    await eventually(lambda: any("Forbidden" in one for one in eyes.problems.sentences), 5)
+async def test_nothing_settles_without_the_nodes(observer: Observer) -> None:
+    observer.may_not_read(NODES)
+    settling = asyncio.create_task(_settle(observer))
+    await eventually(lambda: any("Forbidden" in one for one in observer.problems.sentences), 5)
     assert not settling.done()
     settling.cancel()
     with suppress(asyncio.CancelledError):
         await settling
 
 
-async def _settle(eyes: Eyes) -> None:
-    async with eyes.settled():
+async def _settle(observer: Observer) -> None:
+    async with observer.settled():
         pass

@@ -35,7 +35,7 @@ class Detector:
         self._registry = CollectorRegistry()
         self._registry.register(
             LiveMetrics(
-                self.cluster.picture, lambda: self.ages, self.cluster.open.all, lambda: self.is_leader
+                self.cluster.cluster_state, lambda: self.ages, self.cluster.open.all, lambda: self.is_leader
             )
         )
 

@@ -16,7 +16,7 @@ PUBLISHED = {
 
 def gauges(cluster: SmallMachines) -> tuple[float | None, float | None]:
     registry = CollectorRegistry()
-    registry.register(MachineCheckMetrics(cluster.picture, lambda: True))
+    registry.register(MachineCheckMetrics(cluster.cluster_state, lambda: True))
     labels = {"name": CHECK.name, "namespace": CHECK.namespace}
     return registry.get_sample_value(COVERED, labels), registry.get_sample_value(SHORT_CIRCUIT, labels)
 

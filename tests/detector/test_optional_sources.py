@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.glance import Sight
-from detector.picture.picture import Picture
+from detector.answers.observation_builder import CheckFreshness
+from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
 from detector.watching.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
@@ -36,15 +36,15 @@ SERVED = {
 }
 
 
-class Eyes:
+class Observer:
     """Sources over a scripted API server."""
 
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
         self.problems = Problems()
-        self.picture = Picture("test")
+        self.cluster_state = ClusterState("test")
         scope = Scope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
-        self.sources = Sources(transport, self.picture, scope, self.problems)
+        self.sources = Sources(transport, self.cluster_state, scope, self.problems)
         for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES):
             self.answer(resource.path(), EMPTY)
         self.answer(LEASES.path(NAMESPACE), EMPTY)
@@ -72,119 +72,123 @@ class Eyes:
             await self.sources.wait_settled()
 
     @property
-    def sight(self) -> Sight:
-        return self.sources.sight(CHECK, timedelta(minutes=1))
+    def freshness(self) -> CheckFreshness:
+        return self.sources.freshness(CHECK, timedelta(minutes=1))
 
 
 @pytest.fixture
-def eyes(server: ApiServer, transport: Transport) -> Eyes:
-    return Eyes(server, transport)
+def observer(server: ApiServer, transport: Transport) -> Observer:
+    return Observer(server, transport)
 
 
 @pytest.mark.rule("decision 36")
-async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unready(eyes: Eyes) -> None:
-    eyes.serve()
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
+async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unready(
+    observer: Observer,
+) -> None:
+    observer.serve()
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
 
-        assert eyes.sight.unread_surroundings == ""
-        assert not any("ClusterVersion" in source for source in eyes.sources.ages())
-        assert eyes.picture.surroundings.upgrade == NEVER_UPGRADED
-        await eventually(lambda: eyes.problems.sentences == (), 5)
+        assert observer.freshness.unread_surroundings == ""
+        assert not any("ClusterVersion" in source for source in observer.sources.ages())
+        assert observer.cluster_state.surroundings.upgrade == NEVER_UPGRADED
+        await eventually(lambda: observer.problems.sentences == (), 5)
 
 
 @pytest.mark.rule("decision 3")
 @pytest.mark.parametrize(("unreadable", "other"), [(VERSIONS, OTHERS), (OTHERS, VERSIONS)])
 async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_the_nodes(
-    eyes: Eyes, unreadable: str, other: str
+    observer: Observer, unreadable: str, other: str
 ) -> None:
-    eyes.serve(GROUP)
-    eyes.answer(unreadable, refused(403, "Forbidden"))
-    eyes.answer(other, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
+    observer.serve(GROUP)
+    observer.answer(unreadable, refused(403, "Forbidden"))
+    observer.answer(other, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
 
-        assert "Forbidden" in eyes.sight.unread_surroundings
-        assert eyes.sight.age is not None
-        await eventually(lambda: any("Forbidden" in sentence for sentence in eyes.problems.sentences), 5)
+        assert "Forbidden" in observer.freshness.unread_surroundings
+        assert observer.freshness.age is not None
+        await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences), 5)
 
 
 @pytest.mark.rule("decision 36", "decision 3")
-async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_can_tell(eyes: Eyes) -> None:
-    eyes.serve(GROUP)
-    eyes.answer(VERSIONS, EMPTY)
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
+async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_can_tell(
+    observer: Observer,
+) -> None:
+    observer.serve(GROUP)
+    observer.answer(VERSIONS, EMPTY)
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
 
-        assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
-        assert eyes.sight.unread_surroundings == ""
+        assert observer.cluster_state.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
+        assert observer.freshness.unread_surroundings == ""
 
 
 @pytest.mark.rule("decision 3")
-async def test_kind_that_is_served_and_has_no_sign_of_life_holds(eyes: Eyes) -> None:
-    eyes.serve(GROUP)
-    eyes.answer(VERSIONS, EMPTY)
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
-        sight = eyes.sources.sight(CHECK, timedelta())
+async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Observer) -> None:
+    observer.serve(GROUP)
+    observer.answer(VERSIONS, EMPTY)
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
+        freshness = observer.sources.freshness(CHECK, timedelta())
 
-        assert sight.unread_surroundings in (
+        assert freshness.unread_surroundings in (
             "namespaces with kubernetes.io/metadata.name=leases: without a sign of life for too long",
             "ClusterVersion (config.openshift.io/v1): without a sign of life for too long",
         )
 
 
 @pytest.mark.rule("decision 3", "decision 36")
-async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(eyes: Eyes) -> None:
-    eyes.serve(GROUP)
-    eyes.answer(VERSIONS, refused(403, "Forbidden"))
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
+async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(observer: Observer) -> None:
+    observer.serve(GROUP)
+    observer.answer(VERSIONS, refused(403, "Forbidden"))
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
 
-        upgrade = eyes.picture.surroundings.upgrade
+        upgrade = observer.cluster_state.surroundings.upgrade
         assert upgrade.phase is UpgradePhase.UNKNOWN
         assert "Forbidden" in upgrade.why_unknown
 
 
 @pytest.mark.rule("decision 38", "decision 3")
-async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(eyes: Eyes) -> None:
-    eyes.serve(OTHER_GROUP)
-    eyes.answer(FLEETS, refused(403, "Forbidden"))
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
+async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(observer: Observer) -> None:
+    observer.serve(OTHER_GROUP)
+    observer.answer(FLEETS, refused(403, "Forbidden"))
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
 
-        assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
-        assert "Fleet (example.com/v1): " in eyes.sight.unread_surroundings
-        await eventually(lambda: any("Fleet" in sentence for sentence in eyes.problems.sentences), 5)
+        assert observer.cluster_state.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
+        assert "Fleet (example.com/v1): " in observer.freshness.unread_surroundings
+        await eventually(lambda: any("Fleet" in sentence for sentence in observer.problems.sentences), 5)
 
 
 @pytest.mark.rule("decision 36", "decision 3")
 async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_found(
-    server: ApiServer, eyes: Eyes
+    server: ApiServer, observer: Observer
 ) -> None:
-    eyes.serve()
+    observer.serve()
     server.answer("GET", GROUP, SERVED[GROUP])
-    eyes.answer(VERSIONS, refused(403, "Forbidden"))
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
-        assert eyes.picture.surroundings.upgrade == NEVER_UPGRADED
+    observer.answer(VERSIONS, refused(403, "Forbidden"))
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
+        assert observer.cluster_state.surroundings.upgrade == NEVER_UPGRADED
 
-        await eventually(lambda: "Forbidden" in eyes.picture.surroundings.upgrade.why_unknown, 5)
-        assert "ClusterVersion (config.openshift.io/v1): " in eyes.sight.unread_surroundings
-        await eventually(lambda: any("ClusterVersion" in one for one in eyes.problems.sentences), 5)
+        await eventually(lambda: "Forbidden" in observer.cluster_state.surroundings.upgrade.why_unknown, 5)
+        assert "ClusterVersion (config.openshift.io/v1): " in observer.freshness.unread_surroundings
+        await eventually(lambda: any("ClusterVersion" in one for one in observer.problems.sentences), 5)
 
 
 @pytest.mark.rule("decision 3")
 async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
-    eyes: Eyes, transport: Transport
+    observer: Observer, transport: Transport
 ) -> None:
-    eyes.serve()
+    observer.serve()
     around = SurroundingsWatch(transport, NAMESPACE, (CLUSTER_VERSION,), lambda: None)
     around.sources = {part: one for part, one in around.sources.items() if "ClusterVersion" in part}
     (source,) = around.sources.values()
@@ -200,7 +204,7 @@ async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
 
 
 @pytest.mark.rule("decision 38")
-async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(eyes: Eyes) -> None:
+async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(observer: Observer) -> None:
     metadata = {
         "name": "blue",
         "namespace": "fleets",
@@ -209,22 +213,22 @@ async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(eyes: E
         "creationTimestamp": "2026-01-01T00:00:00Z",
     }
     fleet = {"metadata": metadata, "status": {"conditions": [condition("Settled", "False")]}}
-    eyes.serve(OTHER_GROUP)
-    eyes.answer(FLEETS, said({"metadata": {"resourceVersion": "10"}, "items": [fleet]}))
-    eyes.answer(OTHERS, NOT_SERVED)
-    async with eyes.open():
-        await eyes.until_settled()
+    observer.serve(OTHER_GROUP)
+    observer.answer(FLEETS, said({"metadata": {"resourceVersion": "10"}, "items": [fleet]}))
+    observer.answer(OTHERS, NOT_SERVED)
+    async with observer.open():
+        await observer.until_settled()
 
-        upgrade = eyes.picture.surroundings.upgrade
+        upgrade = observer.cluster_state.surroundings.upgrade
         assert (upgrade.phase, upgrade.sign) == (UpgradePhase.UNDER_WAY, "Fleet/fleets/blue: Settled=False")
-        assert eyes.sight.unread_surroundings == ""
+        assert observer.freshness.unread_surroundings == ""
 
 
 @pytest.mark.rule("decision 36", "decision 3")
-async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(eyes: Eyes) -> None:
-    eyes.serve(nodes=NOT_SERVED)
-    eyes.answer(OTHERS, EMPTY)
-    async with eyes.open():
-        await eventually(lambda: any("no API server" in one for one in eyes.problems.sentences), 5)
+async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(observer: Observer) -> None:
+    observer.serve(nodes=NOT_SERVED)
+    observer.answer(OTHERS, EMPTY)
+    async with observer.open():
+        await eventually(lambda: any("no API server" in one for one in observer.problems.sentences), 5)
 
-        assert eyes.picture.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
+        assert observer.cluster_state.surroundings.upgrade.phase is UpgradePhase.UNKNOWN

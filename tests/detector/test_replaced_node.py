@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.glance import Glance, Sight
-from health.model.moves import CleanUp, Move, Phase, phase_of
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from health.model.moves import Move, Phase, RemoveRequests, phase_of
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
@@ -24,7 +24,7 @@ from tests.health.openshift.samples import TEMPLATE
 from tests.health.samples import NOW, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)
-FRESH = Sight(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
 EARLIER, OTHER = "uid-node-1", "uid-other"
 
 
@@ -40,7 +40,7 @@ def cluster() -> SmallCluster:
 
 
 def seen(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
-    return Glance(cluster.picture, incident(uid), FRESH, cluster.now).observation()
+    return ObservationBuilder(cluster.cluster_state, incident(uid), FRESH, cluster.now).observation()
 
 
 def incident(uid: str) -> IncidentReference:
@@ -55,7 +55,7 @@ def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_se
 ) -> None:
     gone = seen(cluster)
     told: list[str | None] = []
-    cluster.picture.subscribe(lambda _, target: told.append(target))
+    cluster.cluster_state.subscribe(lambda _, target: told.append(target))
     cluster.node("node-1", ready=ready, since=LONG_AGO, uid=OTHER)
     now = seen(cluster)
 
@@ -70,7 +70,7 @@ def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_se
 def test_another_of_its_name_that_the_check_does_not_select_changes_nothing(cluster: SmallCluster) -> None:
     gone = seen(cluster)
     other = Node.model_validate(node_object(labels={}, name="node-1", uid=OTHER))
-    cluster.picture.target_changed(TargetName("Node", "", "node-1"), other)
+    cluster.cluster_state.target_changed(TargetName("Node", "", "node-1"), other)
     now = seen(cluster)
 
     assert (now.state, now.is_replaced) == (TargetState.GONE, False)
@@ -85,7 +85,7 @@ def test_new_node_has_an_incident_of_its_own_that_waits_for_the_request_of_the_e
     cluster.node("node-1", ready="Unknown", since=LONG_AGO, uid=OTHER)
     held = seen(cluster, OTHER)
 
-    assert cluster.picture.wanted(CHECK, "node-1") == {incident(EARLIER), incident(OTHER)}
+    assert cluster.cluster_state.wanted(CHECK, "node-1") == {incident(EARLIER), incident(OTHER)}
     assert held.state is TargetState.EXPIRED
     assert held.requests == ()
     assert held.hold is not None
@@ -109,14 +109,16 @@ def test_machine_whose_node_is_away_keeps_a_request_that_expects_that_until_its_
     machines.delete_node("node-1")
     assert phase_of(_move(machines)) is Phase.REMEDIATING
     machines.node("node-1")
-    assert isinstance(_move(machines), CleanUp)
+    assert isinstance(_move(machines), RemoveRequests)
 
 
 def _expect_the_end_of_its_node(machines: SmallMachines) -> None:
-    (entry,) = machines.picture.requests.of(MACHINE_CHECK, "machine-1")
+    (entry,) = machines.cluster_state.requests.of(MACHINE_CHECK, "machine-1")
     status = {"conditions": [{"type": "PermanentNodeDeletionExpected", "status": "True"}]}
     told = entry.request.model_dump(by_alias=True) | {"status": status}
-    machines.picture.request_changed(*REQUEST_KIND, RemediationRequest.model_validate(told), exists=True)
+    machines.cluster_state.request_changed(
+        *REQUEST_KIND, RemediationRequest.model_validate(told), exists=True
+    )
 
 
 def _move(machines: SmallMachines) -> Move:

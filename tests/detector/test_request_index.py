@@ -2,7 +2,7 @@
 
 import pytest
 
-from detector.picture.request_index import RequestIndex, seen
+from detector.state.request_index import RequestIndex, seen
 from health.model.references import CheckReference
 from health.model.remediation_request import NODE_NAME, RemediationRequest
 from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster
@@ -42,10 +42,10 @@ def test_request_that_is_edited_to_be_of_another_node_leaves_nothing_behind() ->
 @pytest.mark.rule("NHC 2.8/deletion")
 def test_check_that_owns_a_request_no_more_is_told() -> None:
     told: list[tuple[CheckReference, str | None]] = []
-    picture = SmallCluster().picture
-    picture.request_changed(*REQUEST_KIND, request("node-1"), exists=True)
-    picture.subscribe(lambda check, target: told.append((check, target)))
+    cluster_state = SmallCluster().cluster_state
+    cluster_state.request_changed(*REQUEST_KIND, request("node-1"), exists=True)
+    cluster_state.subscribe(lambda check, target: told.append((check, target)))
 
-    picture.request_changed(*REQUEST_KIND, request("node-1", owner=""), exists=True)
+    cluster_state.request_changed(*REQUEST_KIND, request("node-1", owner=""), exists=True)
 
     assert told == [(CHECK, "node-1"), (CHECK, None)]

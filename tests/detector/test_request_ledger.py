@@ -32,11 +32,11 @@ class Leader:
         self.cluster.check()
         self.leads_since: datetime | None = NOW - timedelta(hours=1)
         self.registry = CollectorRegistry()
-        nodes = NodeSeries(self.cluster.picture)
+        nodes = NodeSeries(self.cluster.cluster_state)
         self.registry.register(nodes)
-        latency = FailureToRequest(self.cluster.picture, self.registry)
+        latency = FailureToRequest(self.cluster.cluster_state, self.registry)
         ledger = RequestLedger(nodes, latency, lambda: self.leads_since, lambda: self.cluster.now)
-        self.cluster.picture.witness_requests(ledger.witness)
+        self.cluster.cluster_state.add_request_handler(ledger.witness)
 
     def scrape(self) -> dict[Series, float]:
         return scrape(self.registry)

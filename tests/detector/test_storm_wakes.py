@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.answers.storms import Storms
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.picture.records import CheckRecord
+from detector.state.records import CheckRecord
 from health.gate.storm import Storm
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.storm import storm_conditions
@@ -48,11 +48,11 @@ class Detector:
 
     def __init__(self, cooldown: str) -> None:
         self.cluster = SmallCluster()
-        self.storms = Storms(self.cluster.picture, lambda _: True, self.now)
+        self.storms = Storms(self.cluster.cluster_state, lambda _: True, self.now)
         self.calls = NotedCalls()
         self.dispatch = Dispatch(
             self.calls,
-            self.cluster.picture,
+            self.cluster.cluster_state,
             self.observe,
             is_leader=lambda: True,
             now=self.now,
@@ -64,9 +64,11 @@ class Detector:
         return datetime.now(UTC)
 
     def observe(self, incident: IncidentReference) -> Observation:
-        sight = Sight(timedelta(0), LIMIT)
+        freshness = CheckFreshness(timedelta(0), LIMIT)
         hold = self.storms.hold(incident.check)
-        return Glance(self.cluster.picture, incident, sight, self.now(), hold).observation()
+        return ObservationBuilder(
+            self.cluster.cluster_state, incident, freshness, self.now(), hold
+        ).observation()
 
     def fill(self, cooldown: str) -> None:
         """Three nodes failed one after the other, and the cooldown of a storm begins now."""
@@ -78,7 +80,7 @@ class Detector:
         spec: dict[str, Any] = {"minHealthy": 0, "unhealthyConditions": conditions}
         body = check_object(**spec, stormCooldownDuration=cooldown)
         body["status"] = {"conditions": storm_conditions(storm)}
-        self.cluster.picture.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+        self.cluster.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
 
 
 @pytest.fixture

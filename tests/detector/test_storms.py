@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from detector.answers.storms import Storms
-from detector.picture.records import CheckRecord
+from detector.state.records import CheckRecord
 from health.gate.machine_health_checks import MachineHealthChecks
 from health.gate.storm import Storm
 from health.gate.surroundings import Surroundings
@@ -39,8 +39,8 @@ class Cluster(SmallCluster):
         super().__init__()
         self.is_seen = True
         self.told_of: list[tuple[CheckReference, str | None]] = []
-        self.storms = Storms(self.picture, lambda _: self.is_seen, lambda: self.now)
-        self.picture.subscribe(lambda check, target: self.told_of.append((check, target)))
+        self.storms = Storms(self.cluster_state, lambda _: self.is_seen, lambda: self.now)
+        self.cluster_state.subscribe(lambda check, target: self.told_of.append((check, target)))
         for number in range(4):
             self.node(f"node-{number}")
 
@@ -51,7 +51,7 @@ class Cluster(SmallCluster):
         body = check_object(**fields) | {"status": {"conditions": storm_conditions(stored)}}
         self.generation += 1
         body["metadata"] |= {"uid": uid, "generation": self.generation}
-        self.picture.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+        self.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
 
     generation = 3
 
@@ -175,12 +175,12 @@ async def test_no_storm_begins_while_the_check_holds_all_its_nodes_by_itself(
     if held == "paused":
         leader.storm_check(pauseRequests=["update"])
     else:
-        leader.picture.surround(Surroundings(machine_health_checks=MachineHealthChecks.OTHERS))
+        leader.cluster_state.surround(Surroundings(machine_health_checks=MachineHealthChecks.OTHERS))
     leader.fail(0, 1, 2)
     assert leader.storm is None
 
     leader.storm_check()
-    leader.picture.surround(Surroundings())
+    leader.cluster_state.surround(Surroundings())
     assert leader.storm == BEGUN
 
 
@@ -281,7 +281,7 @@ async def test_nothing_begins_or_ends_while_the_cluster_is_not_seen(cluster: Clu
 @pytest.fixture
 async def live(cluster: Cluster) -> AsyncIterator[Cluster]:
     """A detector that leads, by the real clock."""
-    cluster.storms = Storms(cluster.picture, lambda _: True, lambda: datetime.now(UTC))
+    cluster.storms = Storms(cluster.cluster_state, lambda _: True, lambda: datetime.now(UTC))
     async with cluster.leading():
         yield cluster
 
@@ -306,7 +306,7 @@ async def test_storm_that_is_found_at_the_start_ends_with_time_though_nothing_ch
 ) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     cluster.storm_check(stored=replace(COOLING, cooldown_turned=now), stormCooldownDuration="0s")
-    cluster.storms = Storms(cluster.picture, lambda _: True, lambda: datetime.now(UTC))
+    cluster.storms = Storms(cluster.cluster_state, lambda _: True, lambda: datetime.now(UTC))
     cluster.told_of.clear()
     async with cluster.leading():
         await eventually(lambda: (CHECK, None) in cluster.told_of)
@@ -318,7 +318,7 @@ async def test_storm_that_was_over_while_the_cluster_was_not_seen_ends_soon_afte
 ) -> None:
     monkeypatch.setattr("detector.answers.storms._BLIND", timedelta(milliseconds=20))
     cluster.storm_check(stored=COOLING)
-    cluster.storms = Storms(cluster.picture, lambda _: cluster.is_seen, lambda: datetime.now(UTC))
+    cluster.storms = Storms(cluster.cluster_state, lambda _: cluster.is_seen, lambda: datetime.now(UTC))
     cluster.is_seen = False
     cluster.told_of.clear()
     async with cluster.leading():

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
 from kube.lease import LeaseRecord
@@ -12,7 +12,7 @@ from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, stamp
 
 LONG_AGO = NOW - timedelta(hours=1)
-FRESH = Sight(age=timedelta(0), limit=timedelta(seconds=60))
+FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
 
 
 def lease_of(holder: str) -> LeaseRecord:
@@ -36,7 +36,7 @@ def cluster() -> SmallCluster:
 def hold_of(cluster: SmallCluster) -> Hold | None:
     target = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
     incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-    return Glance(cluster.picture, incident, FRESH, cluster.now).observation().hold
+    return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation().hold
 
 
 @pytest.mark.rule("decision 13")
@@ -51,7 +51,7 @@ def test_node_that_another_has_by_a_request_alone_is_not_told_to_be_held_by_a_le
 
 @pytest.mark.rule("decision 13")
 def test_lease_of_our_own_is_not_what_holds_a_node(cluster: SmallCluster) -> None:
-    cluster.picture.lease_changed("node-node-1", lease_of("NodeHealthCheck-workers"))
+    cluster.cluster_state.lease_changed("node-node-1", lease_of("NodeHealthCheck-workers"))
     hold = hold_of(cluster)
     assert hold is not None
     assert hold.reason is HoldReason.TAKEN_BY_REQUEST
@@ -59,7 +59,7 @@ def test_lease_of_our_own_is_not_what_holds_a_node(cluster: SmallCluster) -> Non
 
 @pytest.mark.rule("decision 13")
 def test_node_that_others_have_by_both_is_told_both(cluster: SmallCluster) -> None:
-    cluster.picture.lease_changed("node-node-1", lease_of("maintenance"))
+    cluster.cluster_state.lease_changed("node-node-1", lease_of("maintenance"))
     hold = hold_of(cluster)
     assert hold is not None
     assert hold.reason is HoldReason.TAKEN

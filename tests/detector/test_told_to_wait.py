@@ -11,13 +11,13 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.picture.picture import Picture
-from detector.reporting.announcer import Announcer
-from detector.reporting.pace import Pace
-from detector.reporting.sighting import Sighting
-from detector.reporting.status_reporter import Desk, StatusReporter
+from detector.reporting.event_recorder import EventRecorder
+from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
+from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
-from health.model.announcement import Announcement, Severity
+from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
@@ -37,7 +37,7 @@ TOLD_SECONDS = 10
 BUSY = refused(429, "TooManyRequests", **{"Retry-After": str(TOLD_SECONDS)})
 CHANGED = refused(409, "Conflict", "workers")
 BROKEN = refused(503, "ServiceUnavailable")
-NOTE = Announcement("the failure", Severity.NORMAL, "DetectedUnhealthy", "it failed")
+NOTE = Event("the failure", Severity.NORMAL, "DetectedUnhealthy", "it failed")
 
 
 def now() -> datetime:
@@ -58,21 +58,21 @@ async def reporter(server: ApiServer, transport: Transport, client: Client) -> A
         for rest in ("v1", "v1/clusterversions", "v1beta1", "v1beta1/machinehealthchecks"):
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
-    picture = Picture("test")
-    sources = Sources(transport, picture, Scope("leases"), Problems())
-    desk = Desk(
+    cluster_state = ClusterState("test")
+    sources = Sources(transport, cluster_state, Scope("leases"), Problems())
+    dependencies = ReporterDependencies(
         client,
-        picture,
+        cluster_state,
         sources,
-        Storms(picture, lambda _: True, now),
-        Sighting(picture, Attempts(timedelta(), picture, now).before),
-        Pace(100, 10.0, time.monotonic),
+        Storms(cluster_state, lambda _: True, now),
+        SnapshotBuilder(cluster_state, Attempts(timedelta(), cluster_state, now).before),
+        RateLimiter(100, 10.0, time.monotonic),
         "tests",
         now,
     )
     watching = asyncio.create_task(sources.run())
-    await eventually(lambda: CHECK in picture.checks)
-    yield StatusReporter(desk, CHECK)
+    await eventually(lambda: CHECK in cluster_state.checks)
+    yield StatusReporter(dependencies, CHECK)
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
@@ -101,11 +101,11 @@ async def test_status_is_sent_again_no_earlier_than_told(
 async def test_event_is_sent_again_no_earlier_than_told(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slept = SleptTime(monkeypatch, "detector.reporting.announcer")
+    slept = SleptTime(monkeypatch, "detector.reporting.event_recorder")
     server.answer("POST", EVENTS.path("default"), slept.noting(BUSY))
-    announcer = Announcer(client, "tests", CHECK, Pace(100, 10.0, time.monotonic), now)
-    announcer.tell([NOTE], "check-uid")
-    announcing = asyncio.create_task(announcer.run())
+    event_recorder = EventRecorder(client, "tests", CHECK, RateLimiter(100, 10.0, time.monotonic), now)
+    event_recorder.tell([NOTE], "check-uid")
+    announcing = asyncio.create_task(event_recorder.run())
     await eventually(lambda: len(slept.gaps) > 2)
     announcing.cancel()
     assert min(slept.gaps) > TOLD_SECONDS

@@ -4,20 +4,20 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.glance import Glance, Sight
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
 from kube.record import Key
 from tests.detector.small_cluster import CHECK, SmallCluster
 
 LONG = timedelta(minutes=10)
-FRESH = Sight(age=timedelta(), limit=timedelta(minutes=1))
+FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 
 
 def seen(cluster: SmallCluster, node: str) -> Observation:
     target = TargetReference(kind="Node", name=node, uid=f"uid-{node}")
     incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-    return Glance(cluster.picture, incident, FRESH, cluster.now).observation()
+    return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation()
 
 
 @pytest.mark.rule("decision 8/node")
@@ -28,7 +28,7 @@ def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
         cluster.node(name, ready="Unknown", since=cluster.now - LONG)
     cluster.delete_node("node-1")  # what cannot be read is told as gone, and why is kept beside it
     problem = "status.conditions.0.type: should be a string"
-    cluster.picture.targets.broken["Node"] = {Key("", "node-1"): problem}
+    cluster.cluster_state.targets.broken["Node"] = {Key("", "node-1"): problem}
 
     unread, other = seen(cluster, "node-1"), seen(cluster, "node-2")
 

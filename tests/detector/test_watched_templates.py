@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.picture.picture import Picture
-from detector.picture.records import CheckRecord
+from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
 from detector.webhook.admission_facts import AdmissionFacts
@@ -44,10 +44,10 @@ class Detector:
         ]
         self.check = check_object(remediationTemplate=None, escalatingRemediations=steps)
         self.kind: Kind = (other.api_version, other.templates.kind)
-        picture = Picture("test")
+        cluster_state = ClusterState("test")
         reference = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
-        picture.check_changed(NODE_HEALTH_CHECK, reference, CheckRecord.model_validate(self.check))
-        self.kinds = NamedKinds(transport, picture)
+        cluster_state.check_changed(NODE_HEALTH_CHECK, reference, CheckRecord.model_validate(self.check))
+        self.kinds = NamedKinds(transport, cluster_state)
         self._facts = AdmissionFacts(transport, lambda kind: self.kinds.watched_templates(kind, LIMIT))
 
     def names(self, limit: timedelta = LIMIT) -> set[str] | None:

@@ -24,7 +24,7 @@ class RequestLog:
         self.latest: dict[str, RemediationRequest] = {}
 
     def note(self, change: Change[RemediationRequest]) -> None:
-        """Listener of a reflector."""
+        """ChangeHandler of a reflector."""
         request = change.new or change.old
         assert request is not None
         if change.kind is not ChangeKind.MODIFIED:

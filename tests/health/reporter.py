@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.model.announcement import Announcement, Severity
+from health.model.event import Event, Severity
 from tests.health.samples import NOW
 
 
@@ -15,17 +15,17 @@ class Reporter:
 
     def __init__(self, kind: CheckKind = NODE_HEALTH_CHECK) -> None:
         self._kind = kind
-        self.before: CheckSight | None = None
+        self.before: CheckSnapshot | None = None
         self.stored: dict[str, Any] = {}
-        self.events: dict[str, Announcement] = {}
+        self.events: dict[str, Event] = {}
 
-    def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
+    def sees(self, after: CheckSnapshot, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
         """The Events that are new."""
         return [(note.severity, note.reason, note.message) for note in self.tells(after, now)]
 
-    def tells(self, after: CheckSight, now: datetime = NOW) -> list[Announcement]:
+    def tells(self, after: CheckSnapshot, now: datetime = NOW) -> list[Event]:
         """The same, with all that they say."""
-        notes = self._kind.announcements(self.before, after, self.stored, now)
+        notes = self._kind.events(self.before, after, self.stored, now)
         told = {note.seed: note for note in notes}
         names = {f"{seed}{note.again if seed in self.events else ''}": note for seed, note in told.items()}
         new = [note for name, note in names.items() if name not in self.events]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.template_validity import not_found
@@ -11,7 +11,7 @@ from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.runbook.chores import LeftBehind
 
@@ -103,39 +103,39 @@ def request(uid: str = "request-uid", template: str = "reboot", kind: str = "Reb
 
 def request_sight(
     uid: str = "request-uid", *, created: datetime = NOW, template: str = "reboot", **fields: Any
-) -> RequestSight:
-    return RequestSight(reference=request(uid, template), created=created, **fields)
+) -> RequestSnapshot:
+    return RequestSnapshot(reference=request(uid, template), created=created, **fields)
 
 
 def fact(since: datetime = NOW, status: str = "Unknown", type_: str = "Ready") -> Fact:
     return Fact(condition=type_, status=status, since=since)
 
 
-def expired(name: str = "node-1", *requests: RequestSight, since: datetime = NOW) -> TargetSight:
+def expired(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
     verdict = Verdict(Health.EXPIRED, "too long", fact(since), since + timedelta(minutes=5))
-    return TargetSight(name, f"uid-{name}", verdict, requests)
+    return TargetSnapshot(name, f"uid-{name}", verdict, requests)
 
 
-def waiting(name: str = "node-1", *requests: RequestSight, since: datetime = NOW) -> TargetSight:
+def waiting(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
     verdict = Verdict(Health.WAITING, "not long enough", fact(since), since + timedelta(minutes=5))
-    return TargetSight(name, f"uid-{name}", verdict, requests)
+    return TargetSnapshot(name, f"uid-{name}", verdict, requests)
 
 
-def recovered(name: str = "node-1", *requests: RequestSight) -> TargetSight:
-    return TargetSight(name, f"uid-{name}", HEALTHY, requests)
+def recovered(name: str = "node-1", *requests: RequestSnapshot) -> TargetSnapshot:
+    return TargetSnapshot(name, f"uid-{name}", HEALTHY, requests)
 
 
-def sight(
-    *targets: TargetSight,
+def snapshot(
+    *targets: TargetSnapshot,
     of: HealthCheck | InvalidCheckError | None = None,
     allowance: Allowance | None = ALLOWED,
     around: CheckSurroundings = NOTHING_AROUND,
-) -> CheckSight:
+) -> CheckSnapshot:
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
-        return CheckSight(judged, "check-uid", allowance=None)
-    return CheckSight(judged, "check-uid", allowance, {target.name: target for target in targets}, around)
+        return CheckSnapshot(judged, "check-uid", allowance=None)
+    return CheckSnapshot(judged, "check-uid", allowance, {target.name: target for target in targets}, around)
 
 
 NO_SUCH_KIND = CheckSurroundings(problem=not_found("No kind Reboot in example.com/v1."))

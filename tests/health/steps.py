@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from health.model.moves import MarkRequests, Move
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import RequestReference, Step, TemplateReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
@@ -36,16 +36,16 @@ ACTED = Memory(
 AN_INSTANT = timedelta(seconds=0.001)
 
 
-def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSight:
+def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSnapshot:
     """A request of `step` that was made `age` ago; its uid is the name of its template."""
     template = step.template
-    sight = request_sight(template.name, template=template.name, created=NOW - age, **fields)
-    reference: RequestReference = sight.reference.model_copy(update={"kind": template.request_kind})
-    return sight.model_copy(update={"reference": reference})
+    snapshot = request_sight(template.name, template=template.name, created=NOW - age, **fields)
+    reference: RequestReference = snapshot.reference.model_copy(update={"kind": template.request_kind})
+    return snapshot.model_copy(update={"reference": reference})
 
 
 def seen(
-    *requests: RequestSight,
+    *requests: RequestSnapshot,
     state: TargetState = TargetState.EXPIRED,
     steps: tuple[Step, ...] = ESCALATION,
     hold: Hold | None = None,
@@ -76,6 +76,6 @@ def annotations_of(result: Move) -> dict[str, str | None]:
     return {name: text for mark in result.marks for name, text in mark.annotations.items()}
 
 
-def with_steps_tried(*steps: Step) -> list[RequestSight]:
+def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
     """Requests that failed, and were told to stop."""
     return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]

@@ -18,7 +18,7 @@ from health.runbook.chores import (
     retry_delay,
 )
 from health.runbook.memory import Memory
-from health.runbook.resting import seconds_until
+from health.runbook.waiting import seconds_until
 from tests.health.samples import NOW
 
 pytestmark = pytest.mark.rule("decision 47")

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.model.moves import CleanUp, End, Phase, Rest
+from health.model.moves import End, Phase, RemoveRequests, Wait
 from health.model.observation import Observation, TargetState
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import AGAIN, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
@@ -17,12 +17,12 @@ ONE, OTHER = request_of(FIRST), request_of(SECOND)
 SECONDS = timedelta(seconds=1)
 
 
-def healthy(*requests: RequestSight) -> Observation:
+def healthy(*requests: RequestSnapshot) -> Observation:
     return seen(*requests, state=TargetState.HEALTHY)
 
 
 def cleaned(
-    *failed: RequestSight, hanging: tuple[RequestSight, ...] = (), times: int = 1, now: datetime = NOW
+    *failed: RequestSnapshot, hanging: tuple[RequestSnapshot, ...] = (), times: int = 1, now: datetime = NOW
 ) -> Memory:
     """What is known after so many attempts, of which the latest was made now."""
     memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
@@ -43,46 +43,46 @@ def cleaned(
 
 def test_request_is_removed_at_once() -> None:
     memory = ACTED.model_copy(update={"requests": (ONE.reference,)})
-    assert isinstance(next_move(healthy(ONE), memory, NOW), CleanUp)
+    assert isinstance(next_move(healthy(ONE), memory, NOW), RemoveRequests)
 
 
 def test_what_failed_waits_for_its_back_off_and_says_so() -> None:
     memory = cleaned(ONE, times=9)
     move = next_move(healthy(ONE, OTHER), memory, NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
     assert move.seconds == 300
     assert "finalizer" not in move.details
-    assert isinstance(next_move(healthy(ONE, OTHER), memory, NOW + 300 * SECONDS), CleanUp)
+    assert isinstance(next_move(healthy(ONE, OTHER), memory, NOW + 300 * SECONDS), RemoveRequests)
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
 def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
     memory = cleaned(hanging=(ONE,))
     move = next_move(healthy(ONE, OTHER), memory, NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert move.seconds == AGAIN.total_seconds()
     assert f"{ONE.reference} hangs on a finalizer" in move.details
 
 
 def test_each_is_told_by_what_keeps_it() -> None:
     move = next_move(healthy(ONE, OTHER), cleaned(ONE, hanging=(OTHER,)), NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert move.details.endswith(f"{OTHER.reference} hangs on a finalizer")
 
 
 def test_other_requests_than_before_are_a_reason_to_try_at_once() -> None:
     memory = cleaned(ONE)
-    assert isinstance(next_move(healthy(ONE), memory, NOW), CleanUp)
-    assert isinstance(next_move(healthy(OTHER, ONE), memory, NOW), Rest)
+    assert isinstance(next_move(healthy(ONE), memory, NOW), RemoveRequests)
+    assert isinstance(next_move(healthy(OTHER, ONE), memory, NOW), Wait)
 
 
 def test_detector_that_was_not_asked_and_shows_nothing_is_none() -> None:
     memory = cleaned(ONE).model_copy(update={"left_alone": True, "left_alone_reason": "power work"})
     not_asked = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
-    assert isinstance(next_move(not_asked, memory, NOW), Rest)
+    assert isinstance(next_move(not_asked, memory, NOW), Wait)
     asked = not_asked.model_copy(update={"hold": HOLD})
-    assert isinstance(next_move(asked, memory, NOW), CleanUp)
+    assert isinstance(next_move(asked, memory, NOW), RemoveRequests)
 
 
 @pytest.mark.rule("NHC 2.5/release")
@@ -103,10 +103,10 @@ def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease()
     memory = tried.having_cleaned_up(LeftBehind(), (), NOW)
     assert not memory.may_hold_lease
     move = next_move(confirmed, memory, NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
     assert move.seconds == 2
-    assert isinstance(next_move(confirmed, memory, NOW + 2 * SECONDS), CleanUp)
+    assert isinstance(next_move(confirmed, memory, NOW + 2 * SECONDS), RemoveRequests)
     assert isinstance(next_move(healthy(), memory, NOW), End)
 
 

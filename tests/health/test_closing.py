@@ -5,14 +5,24 @@ from typing import Any
 
 import pytest
 
-from health.model.moves import CleanUp, End, MarkRequests, Move, Outcome, Phase, Renew, RequestMark, Rest
+from health.model.moves import (
+    End,
+    MarkRequests,
+    Move,
+    Outcome,
+    Phase,
+    RemoveRequests,
+    RenewLease,
+    RequestMark,
+    Wait,
+)
 from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.marks import OLD
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
-from health.runbook.resting import LONGEST_REST
+from health.runbook.waiting import LONGEST_REST
 from tests.health.samples import NOW, request, request_sight, stamp
 from tests.health.steps import MINUTE
 from tests.health.steps import seen as anything_seen
@@ -27,16 +37,16 @@ RECOVERED_NOW = request_sight(healthy_since=NOW)
 EXPECTS = request_sight(is_node_deletion_expected=True)
 
 
-def healthy(*requests: RequestSight, delay: float = 0, is_confirmed: bool = False) -> Observation:
+def healthy(*requests: RequestSnapshot, delay: float = 0, is_confirmed: bool = False) -> Observation:
     return seen(*requests, healthy_delay_seconds=delay, is_confirmed=is_confirmed)
 
 
-def seen(*requests: RequestSight, state: TargetState = TargetState.HEALTHY, **fields: Any) -> Observation:
+def seen(*requests: RequestSnapshot, state: TargetState = TargetState.HEALTHY, **fields: Any) -> Observation:
     return anything_seen(*requests, state=state, steps=(), reason="it is so", **fields)
 
 
-def kept(words: str, seconds: float) -> Rest:
-    return Rest(Phase.HEALTHY_DELAY, f"it is so; {words}", seconds)
+def kept(words: str, seconds: float) -> Wait:
+    return Wait(Phase.HEALTHY_DELAY, f"it is so; {words}", seconds)
 
 
 DELAY = "healthyDelay of 2m"
@@ -63,7 +73,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
 @pytest.mark.parametrize(
     ("observation", "memory", "move"),
     [
-        pytest.param(healthy(request_sight()), ACTED, CleanUp("it is so"), id="no delay"),
+        pytest.param(healthy(request_sight()), ACTED, RemoveRequests("it is so"), id="no delay"),
         pytest.param(
             healthy(request_sight(), delay=120),
             ACTED,
@@ -74,11 +84,14 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(healthy_since=NOW - 2 * MINUTE), delay=120),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="delay is over",
         ),
         pytest.param(
-            healthy(request_sight(healthy_since=EVER), delay=120), ACTED, CleanUp("it is so"), id="unreadable"
+            healthy(request_sight(healthy_since=EVER), delay=120),
+            ACTED,
+            RemoveRequests("it is so"),
+            id="unreadable",
         ),
         pytest.param(
             healthy(RECOVERED_NOW, request_sight("2", healthy_since=NOW - MINUTE), delay=120),
@@ -95,7 +108,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(RECOVERED_NOW, delay=1200),
             ACTED.model_copy(update={"renew_at": NOW}),
-            Renew(Phase.HEALTHY_DELAY, "it is so; healthyDelay of 20m"),
+            RenewLease(Phase.HEALTHY_DELAY, "it is so; healthyDelay of 20m"),
             id="the Lease is due meanwhile",
         ),
         pytest.param(
@@ -120,11 +133,14 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(), delay=-1, is_confirmed=True),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="negative, and confirmed",
         ),
         pytest.param(
-            healthy(RECOVERED_NOW, delay=120, is_confirmed=True), ACTED, CleanUp("it is so"), id="confirmed"
+            healthy(RECOVERED_NOW, delay=120, is_confirmed=True),
+            ACTED,
+            RemoveRequests("it is so"),
+            id="confirmed",
         ),
         pytest.param(
             healthy(request_sight(created=NOW - OLD), delay=-1),
@@ -135,26 +151,26 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(is_being_deleted=True), delay=120),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="somebody deletes the request",
         ),
-        pytest.param(healthy(RECOVERED_NOW, delay=120), ALONE, CleanUp("it is so"), id="left alone"),
+        pytest.param(healthy(RECOVERED_NOW, delay=120), ALONE, RemoveRequests("it is so"), id="left alone"),
         pytest.param(
             seen(RECOVERED_NOW, state=TargetState.RELEASED, healthy_delay_seconds=120),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="released: no delay",
         ),
         pytest.param(
             seen(RECOVERED_NOW, state=TargetState.GONE, healthy_delay_seconds=120),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="gone: no delay",
         ),
         pytest.param(
             seen(EXPECTS, state=TargetState.GONE),
             ACTED,
-            Rest(
+            Wait(
                 Phase.REMEDIATING,
                 "it is so; its remediator expects that, and is not done yet",
                 timedelta(days=7).total_seconds(),
@@ -164,13 +180,13 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             seen(EXPECTS.model_copy(update={"succeeded": True}), state=TargetState.GONE),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="gone, and its remediator is done",
         ),
         pytest.param(
             seen(EXPECTS.model_copy(update={"succeeded": False}), state=TargetState.GONE),
             ACTED,
-            Rest(
+            Wait(
                 Phase.REMEDIATING,
                 "it is so; its remediator expects that, and is not done yet",
                 timedelta(days=7).total_seconds(),
@@ -180,7 +196,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             seen(EXPECTS, state=TargetState.GONE, is_replaced=True),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="gone, as its remediator expects, and another of its name is there",
         ),
         pytest.param(
@@ -190,22 +206,30 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
                 is_replaced=True,
             ),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="the same, and a finalizer keeps its request",
         ),
         pytest.param(
             seen(EXPECTS, state=TargetState.GONE, is_replaced=True, healthy_delay_seconds=-1),
             ACTED,
-            CleanUp("it is so"),
+            RemoveRequests("it is so"),
             id="another of its name is there: no delay, the one that went never recovered",
         ),
-        pytest.param(seen(EXPECTS, state=TargetState.GONE), ALONE, CleanUp("it is so"), id="gone, alone"),
         pytest.param(
-            seen(EXPECTS, state=TargetState.RELEASED), ACTED, CleanUp("it is so"), id="released, not gone"
+            seen(EXPECTS, state=TargetState.GONE), ALONE, RemoveRequests("it is so"), id="gone, alone"
         ),
-        pytest.param(healthy(EXPECTS), ACTED, CleanUp("it is so"), id="healthy, not gone"),
         pytest.param(
-            healthy(is_confirmed=True), Memory(), CleanUp("it is so"), id="confirmed, and nothing was done"
+            seen(EXPECTS, state=TargetState.RELEASED),
+            ACTED,
+            RemoveRequests("it is so"),
+            id="released, not gone",
+        ),
+        pytest.param(healthy(EXPECTS), ACTED, RemoveRequests("it is so"), id="healthy, not gone"),
+        pytest.param(
+            healthy(is_confirmed=True),
+            Memory(),
+            RemoveRequests("it is so"),
+            id="confirmed, and nothing was done",
         ),
         pytest.param(healthy(), Memory(), End(Outcome.RECOVERED, "it is so"), id="nothing to do"),
         pytest.param(

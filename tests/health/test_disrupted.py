@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.moves import Act, CleanUp, End, Outcome, Phase, Renew, Rest
+from health.model.moves import End, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.chores import LeftBehind
@@ -35,19 +35,19 @@ GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
 @pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY])
 def test_machine_that_was_deleted_is_waited_for_whatever_its_node_says(state: TargetState) -> None:
     move = next_move(seen(state), DELETED, NOW)
-    assert move == Rest(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 300.0)
+    assert move == Wait(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 300.0)
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
 def test_lease_is_kept_while_a_finalizer_keeps_the_machine() -> None:
-    assert next_move(EXPIRED, DELETED, LATER) == Renew(
+    assert next_move(EXPIRED, DELETED, LATER) == RenewLease(
         Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet"
     )
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
 def test_incident_that_deleted_its_machine_ends_remediated_when_it_is_gone() -> None:
-    assert next_move(GONE, DELETED, NOW) == CleanUp("it is so")
+    assert next_move(GONE, DELETED, NOW) == RemoveRequests("it is so")
     assert next_move(GONE, GIVEN_BACK, NOW) == End(Outcome.REMEDIATED, "it is so")
 
 
@@ -64,7 +64,7 @@ def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
 def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
     alone = GIVEN_BACK.model_copy(update={"left_alone": True, "left_alone_reason": "maintenance"})
     move = next_move(EXPIRED, alone, NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert move.phase is Phase.LEFT_ALONE
 
 
@@ -72,7 +72,7 @@ def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
 def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED)
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
-    assert next_move(marked, memory, NOW) == Rest(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
+    assert next_move(marked, memory, NOW) == Wait(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
     cleaned = memory.having_cleaned_up(LeftBehind(), (), NOW)
     assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, "it is so")
 
@@ -83,8 +83,8 @@ def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_tim
     memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
     soon = NOW + SEEN_AFTER - timedelta(seconds=1)
     move = next_move(unmarked, memory.at(soon), soon)
-    assert move == Rest(Phase.REMEDIATING, "it is so; it was marked, and is not seen to be yet", 1.0)
-    assert isinstance(next_move(unmarked, memory.at(NOW + SEEN_AFTER), NOW + SEEN_AFTER), Act)
+    assert move == Wait(Phase.REMEDIATING, "it is so; it was marked, and is not seen to be yet", 1.0)
+    assert isinstance(next_move(unmarked, memory.at(NOW + SEEN_AFTER), NOW + SEEN_AFTER), TakeStep)
 
 
 @pytest.mark.rule("decision 28")
@@ -92,7 +92,7 @@ def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_se
     memory = ORDERED.having_disrupted(
         Step(action=Action.MARK), seen(TargetState.EXPIRED, Action.MARK), NOW, NOW
     )
-    assert next_move(EXPIRED, memory, NOW) == Act(0, "it is so")
+    assert next_move(EXPIRED, memory, NOW) == TakeStep(0, "it is so")
 
 
 @pytest.mark.rule("decision 28")
@@ -101,13 +101,13 @@ def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW)
     memory = learned(learned(memory, marked, NOW), unmarked, NOW)
-    assert next_move(unmarked, memory, NOW) == Act(0, "it is so")
+    assert next_move(unmarked, memory, NOW) == TakeStep(0, "it is so")
 
 
 @pytest.mark.rule("decision 28")
 def test_mark_that_the_reference_set_is_not_set_again() -> None:
     move = next_move(seen(TargetState.EXPIRED, Action.MARK, MARKED), Memory(), NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert move.phase is Phase.REMEDIATING
 
 
@@ -128,13 +128,13 @@ def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
 
 @pytest.mark.rule("MHC A.2.6/healthy")
 def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as_healthy_either() -> None:
-    going = HEALTHY.model_copy(update={"requests": (request_sight(),), "is_fit": False})
+    going = HEALTHY.model_copy(update={"requests": (request_sight(),), "counts_as_healthy": False})
     memory = ORDERED.model_copy(update={"renew_at": LATER})
     words = "it is so; but it does not count as healthy yet"
-    assert next_move(going, memory, NOW) == Rest(Phase.REMEDIATING, words, 600.0)
-    fit = going.model_copy(update={"is_fit": True})
+    assert next_move(going, memory, NOW) == Wait(Phase.REMEDIATING, words, 600.0)
+    fit = going.model_copy(update={"counts_as_healthy": True})
     assert needs_wake_up(going, fit)
-    assert next_move(fit, memory, NOW) == CleanUp("it is so")
+    assert next_move(fit, memory, NOW) == RemoveRequests("it is so")
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
@@ -156,9 +156,9 @@ def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     unmarked = seen(TargetState.EXPIRED, Action.MARK).model_copy(update=limit)
     known = learned(learned(ORDERED, marked, NOW), unmarked, NOW)
     move = next_move(unmarked, known, NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert (move.phase, move.seconds) == (Phase.HELD, 60.0)
-    assert isinstance(next_move(unmarked, known, NOW + timedelta(minutes=1)), Act)
+    assert isinstance(next_move(unmarked, known, NOW + timedelta(minutes=1)), TakeStep)
 
 
 @pytest.mark.rule("decision 28", "decision 10")
@@ -168,4 +168,4 @@ def test_machine_that_was_marked_is_deleted_at_once_when_that_is_what_its_check_
     known = learned(learned(ORDERED, marked, NOW), deleted, NOW)
     assert known.lost == 0
     assert needs_wake_up(marked, deleted)
-    assert isinstance(next_move(deleted, known, NOW), Act)
+    assert isinstance(next_move(deleted, known, NOW), TakeStep)

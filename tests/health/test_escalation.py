@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.references import RequestReference, Step
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
 from tests.health.samples import NOW, check, escalation
 from tests.health.steps import CLASSIC, ESCALATION, FIRST, MINUTE, REBOOT, RESET, SECOND, THIRD, request_of
@@ -19,13 +19,13 @@ FIVE = 5 * MINUTE
 
 def order_of(steps: tuple[Step, ...]) -> list[str]:
     """The templates in the order in which they are tried when each of them fails."""
-    tried: list[RequestSight] = []
+    tried: list[RequestSnapshot] = []
     while (number := Plan(steps).course(tried, NOW).next_step) is not None:
         tried.append(request_of(steps[number], succeeded=False))
     return [one.reference.template for one in tried]
 
 
-def unnamed(request: RequestSight) -> RequestSight:
+def unnamed(request: RequestSnapshot) -> RequestSnapshot:
     """The same as somebody makes it who does not name the template."""
     reference: RequestReference = request.reference.model_copy(update={"template": ""})
     return request.model_copy(update={"reference": reference})
@@ -192,7 +192,7 @@ REQUESTS = st.lists(
 
 @given(requests=REQUESTS, order=st.randoms(use_true_random=False))
 def test_order_in_which_the_cluster_shows_requests_does_not_matter(
-    requests: list[RequestSight], order: Any
+    requests: list[RequestSnapshot], order: Any
 ) -> None:
     shuffled = list(requests)
     order.shuffle(shuffled)
@@ -203,7 +203,7 @@ def test_order_in_which_the_cluster_shows_requests_does_not_matter(
 
 
 @given(requests=REQUESTS, later=AGES)
-def test_what_is_over_stays_over(requests: list[RequestSight], later: timedelta) -> None:
+def test_what_is_over_stays_over(requests: list[RequestSnapshot], later: timedelta) -> None:
     plan = Plan(ESCALATION)
     now, then = plan.course(requests, NOW), plan.course(requests, NOW + later)
     assert set(now.over) <= set(then.over)
@@ -212,7 +212,7 @@ def test_what_is_over_stays_over(requests: list[RequestSight], later: timedelta)
 
 
 @given(requests=REQUESTS)
-def test_running_request_is_over_right_after_its_end(requests: list[RequestSight]) -> None:
+def test_running_request_is_over_right_after_its_end(requests: list[RequestSnapshot]) -> None:
     course = Plan(ESCALATION).course(requests, NOW)
     if course.running is None or course.until is None:
         assert course.running is None

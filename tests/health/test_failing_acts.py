@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import Act, Phase, Rest
+from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.memory import Memory
@@ -79,8 +79,8 @@ def test_edit_of_the_check_or_of_a_template_ends_the_row(change: dict[str, objec
     failing = _third()
     memory = Memory(may_hold_lease=True, failing=failing)
     edited = SEEN.model_copy(update=change)
-    assert isinstance(next_move(SEEN, memory, NOW), Rest)
-    assert isinstance(next_move(edited, memory, NOW), Act)
+    assert isinstance(next_move(SEEN, memory, NOW), Wait)
+    assert isinstance(next_move(edited, memory, NOW), TakeStep)
     again = after_failure(failing, AWAY, edited, NOW, 0)
     assert again is not None
     assert (again.count, again.since, again.next_act) == (1, NOW, NOW + timedelta(seconds=5))
@@ -88,7 +88,7 @@ def test_edit_of_the_check_or_of_a_template_ends_the_row(change: dict[str, objec
 
 def test_row_that_waits_says_why_how_often_and_until_when() -> None:
     result = next_move(SEEN, Memory(failing=_third()), NOW)
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert result.phase is Phase.HELD
     assert result.seconds == 20
     assert "the API server is away" in result.details
@@ -97,7 +97,7 @@ def test_row_that_waits_says_why_how_often_and_until_when() -> None:
 
 def test_act_is_made_when_its_wait_is_over() -> None:
     failing = _third()
-    assert isinstance(next_move(SEEN, Memory(failing=failing), failing.next_act), Act)
+    assert isinstance(next_move(SEEN, Memory(failing=failing), failing.next_act), TakeStep)
 
 
 @pytest.mark.rule("decision 47/403")

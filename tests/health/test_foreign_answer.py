@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import Act, Rest
+from health.model.moves import TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action
 from health.runbook.memory import Memory
@@ -33,14 +33,14 @@ def with_action(action: object) -> list[dict[str, Any]]:
 
 
 def test_admission_of_this_version_is_acted_on() -> None:
-    assert isinstance(next_move(received(), Memory(), NOW), Act)
+    assert isinstance(next_move(received(), Memory(), NOW), TakeStep)
 
 
 def test_hold_for_a_reason_that_is_not_known_holds_and_is_shown() -> None:
     observation = received(hold=QUARANTINE)
     assert str(observation.hold) == "Quarantine: rack 7 is quarantined"
     move = next_move(observation, Memory(), NOW)
-    assert isinstance(move, Rest)
+    assert isinstance(move, Wait)
     assert "Quarantine: rack 7 is quarantined" in move.details
 
 
@@ -71,7 +71,7 @@ def test_no_word_of_another_version_is_an_admission(word: str) -> None:
     hold = QUARANTINE | {"reason": word}
     for observation in (received(state=word), received(steps=with_action(word)), received(hold=hold)):
         assert not observation.is_admitted
-        assert isinstance(next_move(observation, Memory(), NOW), Rest)
+        assert isinstance(next_move(observation, Memory(), NOW), Wait)
         assert Observation.model_validate_json(observation.model_dump_json()) == observation
 
 

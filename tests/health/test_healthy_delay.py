@@ -81,7 +81,7 @@ def test_stamp_that_cannot_be_read_keeps_nothing(text: str) -> None:
         "creationTimestamp": "2026-03-01T11:00:00Z",
         "annotations": {HEALTHY_DELAY: text},
     }
-    request = RemediationRequest.model_validate({"metadata": metadata}).sight("example.com/v1", "Reboot")
+    request = RemediationRequest.model_validate({"metadata": metadata}).snapshot("example.com/v1", "Reboot")
     assert request.healthy_since == EVER
     assert not Delay(10**9).is_running(request, NOW)
     assert type(request).model_validate_json(request.model_dump_json()) == request

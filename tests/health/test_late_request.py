@@ -19,8 +19,8 @@ HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at mo
 def seen(
     state: TargetState = TargetState.EXPIRED, *requests: str, at: datetime = NOW, **more: Any
 ) -> Observation:
-    sights = tuple(request_sight(uid) for uid in requests)
-    return Observation(state=state, reason="", fact=fact(), requests=sights, seen_at=at, **more)
+    snapshots = tuple(request_sight(uid) for uid in requests)
+    return Observation(state=state, reason="", fact=fact(), requests=snapshots, seen_at=at, **more)
 
 
 ADMITTED = seen()

@@ -17,7 +17,7 @@ from health.model.remediation_request import (
     TIMED_OUT,
     RemediationRequest,
 )
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.marks import OLD, added, healthy, old, timed_out, unhealthy, with_marks
 from tests.health.samples import NOW, request, request_sight, stamp
 
@@ -28,7 +28,7 @@ def mark(annotations: dict[str, str | None], uid: str = "request-uid") -> Reques
     return RequestMark(request=request(uid), annotations=annotations)
 
 
-def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSight:
+def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSnapshot:
     """A request of ours that carries these annotations, as it is read."""
     metadata = {
         "name": "node-1",
@@ -38,7 +38,7 @@ def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSight:
         "annotations": {INCIDENT: "of-it"}
         | {name: text for name, text in annotations.items() if text is not None},
     }
-    read = RemediationRequest.model_validate({"metadata": metadata}).sight("example.com/v1", "Reboot")
+    read = RemediationRequest.model_validate({"metadata": metadata}).snapshot("example.com/v1", "Reboot")
     return read.model_copy(update={"reference": request()})
 
 
@@ -133,11 +133,11 @@ STATES = st.fixed_dictionaries(
 
 @given(state=STATES)
 def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
-    sight = request_sight(**state)
-    for due in (timed_out(sight, NOW), healthy(sight, NOW), unhealthy(sight), old(sight, NOW)):
+    snapshot = request_sight(**state)
+    for due in (timed_out(snapshot, NOW), healthy(snapshot, NOW), unhealthy(snapshot), old(snapshot, NOW)):
         if due is None:
             continue
-        (after,) = with_marks([sight], [due])
+        (after,) = with_marks([snapshot], [due])
         name = next(iter(due.annotations))
         again = {
             TIMED_OUT: timed_out(after, NOW),

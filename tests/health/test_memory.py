@@ -11,7 +11,7 @@ from health.model.moves import RequestMark
 from health.model.observation import Observation, TargetState
 from health.model.references import RequestReference, Step
 from health.model.remediation_request import TIMED_OUT
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
@@ -35,7 +35,7 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)
 OTHER = REPLACE.model_copy(update={"name": "other"})
 
 
-def references(*requests: RequestSight) -> tuple[RequestReference, ...]:
+def references(*requests: RequestSnapshot) -> tuple[RequestReference, ...]:
     return tuple(request.reference for request in requests)
 
 
@@ -62,7 +62,7 @@ def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
     ],
 )
 def test_lease_is_kept_for_the_step_of_the_request_that_is_seen(
-    steps: tuple[Step, ...], request_: RequestSight, seconds: int
+    steps: tuple[Step, ...], request_: RequestSnapshot, seconds: int
 ) -> None:
     memory = learned(Memory(lease_seconds=77), seen(request_, steps=steps), NOW)
     assert memory.lease_seconds == seconds
@@ -201,7 +201,7 @@ GOING = request_of(FIRST, is_being_deleted=True)
     ],
 )
 def test_what_the_incident_deletes_itself_is_never_lost(
-    before: tuple[RequestSight, ...], *, withdrawn: bool
+    before: tuple[RequestSnapshot, ...], *, withdrawn: bool
 ) -> None:
     known = references(AT_WORK)
     memory = learned(ACTED, seen(AT_WORK), NOW).having_cleaned_up(hanging(*known), before, NOW)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import Act, Phase, Rest
+from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from health.runbook.remediating import new_step
-from health.runbook.resting import LONGEST_REST
+from health.runbook.waiting import LONGEST_REST
 from tests.health.samples import NOW
 from tests.health.steps import MINUTE, seen
 
@@ -25,14 +25,14 @@ def lost(number: int, at: datetime = NOW) -> Memory:
 
 
 def test_what_is_admitted_is_done() -> None:
-    assert new_step(2, ADMITTED, Memory(), NOW) == Act(2, "it is Expired")
+    assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, "it is Expired")
 
 
 @pytest.mark.parametrize("reason", list(HoldReason))
 def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no", ask_again_seconds=42))
     result = new_step(0, held, Memory(), NOW)
-    assert result == Rest(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
+    assert result == Wait(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
 
 
 @pytest.mark.rule("decision 14")
@@ -40,7 +40,7 @@ def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> 
 def test_resume_skips_the_wait_between_two_attempts_and_nothing_else(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no"))
     result = new_step(0, held, Memory(skips_back_off=True), NOW)
-    assert isinstance(result, Act) is (reason is HoldReason.BACK_OFF)
+    assert isinstance(result, TakeStep) is (reason is HoldReason.BACK_OFF)
 
 
 @pytest.mark.rule("decision 14", "decision 14/deleted request")
@@ -64,28 +64,28 @@ def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
     due = NOW + minutes * MINUTE
     result = new_step(0, observation, lost(number), NOW)
     words = f"BackOff: its request was removed by somebody, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
-    assert result == Rest(Phase.HELD, f"it is Expired; {words}", minutes * 60)
-    assert isinstance(new_step(0, observation, lost(number), due - timedelta(microseconds=1)), Rest)
-    assert isinstance(new_step(0, observation, lost(number), due), Act)
+    assert result == Wait(Phase.HELD, f"it is Expired; {words}", minutes * 60)
+    assert isinstance(new_step(0, observation, lost(number), due - timedelta(microseconds=1)), Wait)
+    assert isinstance(new_step(0, observation, lost(number), due), TakeStep)
 
 
 @pytest.mark.rule("decision 14/limit")
 def test_without_a_limit_nothing_waits() -> None:
-    assert isinstance(new_step(0, seen(back_off_limit_seconds=0), lost(5), NOW), Act)
+    assert isinstance(new_step(0, seen(back_off_limit_seconds=0), lost(5), NOW), TakeStep)
 
 
 @pytest.mark.rule("decision 14")
 def test_resume_skips_the_wait_after_a_loss() -> None:
     memory = lost(5).model_copy(update={"skips_back_off": True})
-    assert isinstance(new_step(0, ADMITTED, memory, NOW), Act)
-    assert isinstance(new_step(0, ADMITTED.model_copy(update={"hold": SOON}), memory, NOW), Act)
+    assert isinstance(new_step(0, ADMITTED, memory, NOW), TakeStep)
+    assert isinstance(new_step(0, ADMITTED.model_copy(update={"hold": SOON}), memory, NOW), TakeStep)
 
 
 @given(number=st.integers(1, 20_000), earlier=st.integers(0, 10_000), limit=st.integers(0, 10**7))
 def test_wait_after_a_loss_has_an_end(number: int, earlier: int, limit: int) -> None:
     observation = seen(back_off_limit_seconds=limit, earlier_attempts=earlier)
     result = new_step(0, observation, lost(number), NOW)
-    assert isinstance(new_step(0, observation, lost(number), NOW + timedelta(seconds=limit)), Act)
-    if isinstance(result, Rest):
+    assert isinstance(new_step(0, observation, lost(number), NOW + timedelta(seconds=limit)), TakeStep)
+    if isinstance(result, Wait):
         assert result.seconds is not None
         assert 0 < result.seconds <= min(limit, LONGEST_REST.total_seconds())

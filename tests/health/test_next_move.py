@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.moves import Act, CleanUp, End, Move, Outcome, Phase, Renew, Rest, phase_of
+from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step, TemplateReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import lease_duration
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
@@ -24,7 +24,7 @@ STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
 LATER = NOW + timedelta(minutes=10)
 
 
-def seen(state: TargetState, *requests: RequestSight, hold: Hold | None = None) -> Observation:
+def seen(state: TargetState, *requests: RequestSnapshot, hold: Hold | None = None) -> Observation:
     return Observation(
         state=state,
         reason=f"it is {state}",
@@ -71,157 +71,164 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
     [
         # 1. A target that is healthy, gone or released: clean up what is left, then end.
         pytest.param(HEALTHY, NEW, End(Outcome.RECOVERED, "it is Healthy"), id="healthy, nothing done"),
-        pytest.param(HEALTHY, ACTED, CleanUp("it is Healthy"), id="healthy, request of ours"),
-        pytest.param(HEALTHY, BROKEN_OFF, CleanUp("it is Healthy"), id="healthy, an act broke off"),
+        pytest.param(HEALTHY, ACTED, RemoveRequests("it is Healthy"), id="healthy, request of ours"),
+        pytest.param(HEALTHY, BROKEN_OFF, RemoveRequests("it is Healthy"), id="healthy, an act broke off"),
         pytest.param(
-            seen(TargetState.HEALTHY, request_sight()), NEW, CleanUp("it is Healthy"), id="healthy, adopted"
+            seen(TargetState.HEALTHY, request_sight()),
+            NEW,
+            RemoveRequests("it is Healthy"),
+            id="healthy, adopted",
         ),
         pytest.param(HEALTHY, CLEANED, End(Outcome.REMEDIATED, "it is Healthy"), id="healthy, cleaned up"),
         pytest.param(
             HEALTHY, ALONE_CLEANED, End(Outcome.RECOVERED, "it is Healthy"), id="healthy, left alone"
         ),
-        pytest.param(HEALTHY, ALONE_ACTED, CleanUp("it is Healthy"), id="healthy, left alone, not clean"),
+        pytest.param(
+            HEALTHY, ALONE_ACTED, RemoveRequests("it is Healthy"), id="healthy, left alone, not clean"
+        ),
         pytest.param(GONE, NEW, End(Outcome.GONE, "it is Gone"), id="gone"),
-        pytest.param(GONE, ACTED, CleanUp("it is Gone"), id="gone, request of ours"),
+        pytest.param(GONE, ACTED, RemoveRequests("it is Gone"), id="gone, request of ours"),
         pytest.param(GONE, CLEANED, End(Outcome.GONE, "it is Gone"), id="gone, cleaned up"),
         pytest.param(RELEASED, NEW, End(Outcome.RELEASED, "it is Released"), id="released"),
-        pytest.param(RELEASED, ACTED, CleanUp("it is Released"), id="released, request of ours"),
+        pytest.param(RELEASED, ACTED, RemoveRequests("it is Released"), id="released, request of ours"),
         pytest.param(RELEASED, CLEANED, End(Outcome.RELEASED, "it is Released"), id="released, cleaned up"),
         # 2. Left alone by a person: clean up, then wait.
-        pytest.param(EXPIRED, ALONE_ACTED, CleanUp("left alone: maintenance"), id="alone, not clean"),
+        pytest.param(EXPIRED, ALONE_ACTED, RemoveRequests("left alone: maintenance"), id="alone, not clean"),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             ALONE,
-            CleanUp("left alone: maintenance"),
+            RemoveRequests("left alone: maintenance"),
             id="alone, a request is seen",
         ),
-        pytest.param(UNKNOWN, ALONE_ACTED, CleanUp("left alone: maintenance"), id="alone, sight is stale"),
+        pytest.param(
+            UNKNOWN, ALONE_ACTED, RemoveRequests("left alone: maintenance"), id="alone, sight is stale"
+        ),
         pytest.param(
             EXPIRED,
             ALONE,
-            Rest(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
+            Wait(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
             id="alone until resume",
         ),
         pytest.param(
             EXPIRED,
             ALONE_A_WHILE,
-            Rest(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance", 600),
+            Wait(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance", 600),
             id="alone for a time",
         ),
         pytest.param(
             WAITING,
             ALONE,
-            Rest(Phase.LEFT_ALONE, "it is Waiting; left alone: maintenance"),
+            Wait(Phase.LEFT_ALONE, "it is Waiting; left alone: maintenance"),
             id="alone, timer runs",
         ),
         # 4. Held by a person: hold, whatever the timer and the detector say.
-        pytest.param(EXPIRED, HELD_BY_US, Rest(Phase.HELD, f"it is Expired; {BY_US}"), id="held by a person"),
+        pytest.param(EXPIRED, HELD_BY_US, Wait(Phase.HELD, f"it is Expired; {BY_US}"), id="held by a person"),
         pytest.param(
-            EXPIRED, HELD_A_WHILE, Rest(Phase.HELD, f"it is Expired; {BY_US}", 600), id="held for a time"
+            EXPIRED, HELD_A_WHILE, Wait(Phase.HELD, f"it is Expired; {BY_US}", 600), id="held for a time"
         ),
         pytest.param(
             HELD,
             HELD_A_WHILE,
-            Rest(Phase.HELD, f"it is Expired; {BY_US}", 600),
+            Wait(Phase.HELD, f"it is Expired; {BY_US}", 600),
             id="held by a person and more",
         ),
         pytest.param(
             WAITING,
             HELD_BY_US,
-            Rest(Phase.HELD, f"it is Waiting; {BY_US}"),
+            Wait(Phase.HELD, f"it is Waiting; {BY_US}"),
             id="held by a person, timer runs",
         ),
         pytest.param(
             UNKNOWN,
             HELD_BY_US,
-            Rest(Phase.HELD, f"it is Unknown; {BY_US}"),
+            Wait(Phase.HELD, f"it is Unknown; {BY_US}"),
             id="held by a person, cannot tell",
         ),
         pytest.param(
             EXPIRED,
             HELD_ACTED,
-            Rest(Phase.HELD, f"it is Expired; {BY_US}"),
+            Wait(Phase.HELD, f"it is Expired; {BY_US}"),
             id="held by a person, somebody deleted the request",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED,
-            Rest(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
+            Wait(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
             id="held by a person, remediator works",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED.model_copy(update={"held_until": NOW + timedelta(seconds=5)}),
-            Rest(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
+            Wait(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED.model_copy(update={"renew_at": NOW}),
-            Renew(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}"),
+            RenewLease(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}"),
             id="held by a person, Lease is due",
         ),
         pytest.param(
             HEALTHY, HELD_BY_US, End(Outcome.RECOVERED, "it is Healthy"), id="held by a person, healthy"
         ),
         pytest.param(
-            HEALTHY, HELD_ACTED, CleanUp("it is Healthy"), id="held by a person, healthy, not clean"
+            HEALTHY, HELD_ACTED, RemoveRequests("it is Healthy"), id="held by a person, healthy, not clean"
         ),
         pytest.param(
             EXPIRED,
             HELD_AND_ALONE,
-            Rest(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
+            Wait(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
             id="left alone and held",
         ),
         # 5. The detector cannot tell: hold.
         pytest.param(
             UNKNOWN,
             NEW,
-            Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
+            Wait(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
             id="cannot tell",
         ),
         pytest.param(
             seen(TargetState.UNKNOWN, request_sight(), hold=STALE),
             ACTED,
-            Rest(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
+            Wait(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
             id="cannot tell, request of ours",
         ),
-        pytest.param(seen(TargetState.UNKNOWN), NEW, Rest(Phase.HELD, "it is Unknown"), id="was not asked"),
+        pytest.param(seen(TargetState.UNKNOWN), NEW, Wait(Phase.HELD, "it is Unknown"), id="was not asked"),
         # 3. A request exists: let the remediator work.
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             ACTED,
-            Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            Wait(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works",
         ),
         pytest.param(
             seen(TargetState.WAITING, request_sight()),
             ACTED,
-            Rest(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
+            Wait(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
             id="remediator works, only a timer runs",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight(), hold=HOLD),
             ACTED,
-            Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            Wait(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works, new ones would be held",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             ACTED.model_copy(update={"renew_at": NOW}),
-            Renew(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
+            RenewLease(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
             id="remediator works, Lease is due",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             NEW,
-            Renew(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
+            RenewLease(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
             id="adopted, nobody knows until when its Lease runs",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight(is_being_deleted=True)),
             ACTED,
-            Rest(
+            Wait(
                 Phase.REMEDIATING,
                 "it is Expired; Reboot/remediators/node-1 is being deleted, and a finalizer keeps it",
                 600,
@@ -229,19 +236,19 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="a request that hangs on a finalizer still counts",
         ),
         # 6. A timer runs: wait for the deadline.
-        pytest.param(WAITING, NEW, Rest(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
+        pytest.param(WAITING, NEW, Wait(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
         pytest.param(
             seen(TargetState.WAITING, hold=HOLD),
             NEW,
-            Rest(Phase.WAITING, "it is Waiting", 90),
+            Wait(Phase.WAITING, "it is Waiting", 90),
             id="timer runs, would be held",
         ),
-        pytest.param(WAITING, CLEANED, Rest(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
+        pytest.param(WAITING, CLEANED, Wait(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
         # 7. Not admitted: hold. Else act.
-        pytest.param(HELD, NEW, Rest(Phase.HELD, HELD_DETAILS, 1800), id="held"),
-        pytest.param(EXPIRED, NEW, Act(0, "it is Expired"), id="admitted"),
-        pytest.param(EXPIRED, BROKEN_OFF, Act(0, "it is Expired"), id="admitted after an act broke off"),
-        pytest.param(EXPIRED, ACTED, Act(0, "it is Expired"), id="somebody deleted the request"),
+        pytest.param(HELD, NEW, Wait(Phase.HELD, HELD_DETAILS, 1800), id="held"),
+        pytest.param(EXPIRED, NEW, TakeStep(0, "it is Expired"), id="admitted"),
+        pytest.param(EXPIRED, BROKEN_OFF, TakeStep(0, "it is Expired"), id="admitted after an act broke off"),
+        pytest.param(EXPIRED, ACTED, TakeStep(0, "it is Expired"), id="somebody deleted the request"),
     ],
 )
 def test_move(observation: Observation, memory: Memory, move: Move) -> None:
@@ -252,11 +259,11 @@ def test_move(observation: Observation, memory: Memory, move: Move) -> None:
 @pytest.mark.parametrize(
     ("move", "phase"),
     [
-        (Act(0, ""), Phase.ACTING),
-        (Renew(Phase.REMEDIATING, ""), Phase.REMEDIATING),
-        (CleanUp(""), Phase.CLEANING_UP),
+        (TakeStep(0, ""), Phase.ACTING),
+        (RenewLease(Phase.REMEDIATING, ""), Phase.REMEDIATING),
+        (RemoveRequests(""), Phase.CLEANING_UP),
         (End(Outcome.GONE, ""), Phase.ENDED),
-        (Rest(Phase.HELD, ""), Phase.HELD),
+        (Wait(Phase.HELD, ""), Phase.HELD),
     ],
 )
 def test_phase_of_a_move(move: Move, phase: Phase) -> None:

@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from health.model.moves import (
-    Act,
-    CleanUp,
     End,
     GiveBack,
     MarkRequests,
     Move,
     Outcome,
     Phase,
-    Renew,
+    RemoveRequests,
+    RenewLease,
     RequestMark,
-    Rest,
+    TakeStep,
+    Wait,
     subject_of_mark,
 )
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LONGEST_RETRY, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
 from health.runbook.escalation import Plan
 from health.runbook.learning import learned
@@ -63,7 +63,7 @@ class World(RuleBasedStateMachine):
         self.is_confirmed = False
         self.state = TargetState.WAITING
         self.hold: Hold | None = None
-        self.requests: dict[str, RequestSight] = {}
+        self.requests: dict[str, RequestSnapshot] = {}
         self.has_finalizers = False
         self.taken: set[str] = set()
         """What somebody else deleted."""
@@ -203,21 +203,21 @@ class World(RuleBasedStateMachine):
         self.log.append(f"{self.now} {self.state}, {seen.requests}, {self.memory}: {move}")
         self.judge(seen, move)
         match move:
-            case Act(step=number):
+            case TakeStep(step=number):
                 self.act(number, is_refused=is_refused)
             case MarkRequests(marks=marks):
                 self.mark(marks)
-            case Renew():
+            case RenewLease():
                 self.renew()
             case GiveBack():
                 if self.tries(Chore.CLEAN_UP, OF_LEASE):
                     self.has_lease = False
                     self.memory = self.memory.having_given_back()
-            case CleanUp():
+            case RemoveRequests():
                 self.clean_up()
             case End(outcome=outcome):
                 self.outcome = outcome
-            case Rest():
+            case Wait():
                 self.memory = self.memory.resting(self.now)
         return move
 
@@ -244,9 +244,9 @@ class World(RuleBasedStateMachine):
 
     def judge(self, seen: Observation, move: Move) -> None:
         """What must be so of every single move."""
-        if isinstance(move, Act):
+        if isinstance(move, TakeStep):
             self.judge_act(seen, move.step)
-        if isinstance(move, CleanUp):
+        if isinstance(move, RemoveRequests):
             # A hold alone keeps what exists.
             is_ordered = self.memory.left_alone or self.memory.starts_over
             assert self.state in ENDED or is_ordered, self.log
@@ -256,10 +256,10 @@ class World(RuleBasedStateMachine):
             assert not self.requests, self.log
             assert not self.memory.owns_something, self.log
             assert self.has_forgotten or not self.has_lease, self.log
-        if isinstance(move, Renew):
+        if isinstance(move, RenewLease):
             assert self.requests, self.log
             assert not self.memory.left_alone, self.log
-        if isinstance(move, Rest):
+        if isinstance(move, Wait):
             assert move.details, self.log
             self.judge_rest(move)
 
@@ -276,7 +276,7 @@ class World(RuleBasedStateMachine):
             assert request.timed_out_at or request.succeeded or self.is_waited_for(request), self.log
             assert plan.step_of(request.reference) != self.steps[number], self.log
 
-    def is_waited_for(self, request: RequestSight) -> bool:
+    def is_waited_for(self, request: RequestSnapshot) -> bool:
         """Whether the incident tried for long enough to tell its remediator to stop."""
         notes = [
             one
@@ -295,7 +295,7 @@ class World(RuleBasedStateMachine):
         ends = [one.healthy_since and one.healthy_since + timedelta(seconds=self.delay) for one in living]
         return self.delay < 0 or any(end is None or self.now < end for end in ends)
 
-    def judge_rest(self, move: Rest) -> None:
+    def judge_rest(self, move: Wait) -> None:
         """It never spins; and who holds an incident is told that, for no longer than the hold lasts."""
         assert move.seconds is None or move.seconds > 0, self.log
         if not self.memory.held or self.memory.left_alone or self.state in ENDED:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from detector.picture.records import CheckRecord
-from health.gate.check_sight import CheckSight, TargetSight
+from detector.state.records import CheckRecord
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.gate.global_stop import LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
@@ -150,25 +150,25 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     assert record.listed_request_kinds is not None
     if isinstance(parsed, InvalidCheckError):
         assert str(parsed)
-        told(kind, record, CheckSight(parsed, "uid", None))
+        told(kind, record, CheckSnapshot(parsed, "uid", None))
         return
     parsed.selects(target)
     verdicts = [parsed.verdict(target, NOW, around) for around in (CALM, UPGRADED)]
     assert parsed.is_unhealthy(target, CALM) == (verdicts[0] != HEALTHY)
-    parsed.is_fit(target, CALM)
+    parsed.counts_as_healthy(target, CALM)
     parsed.under_way(target)
     parsed.problem(CALM, lambda *_: None)
     assert parsed.steps_for(target) is not None
     allowance = parsed.allowance(total=10, healthy=3)
     assert allowance.words
-    sight = TargetSight("node-1", "uid", verdicts[0], (request_sight(healthy_since=NOW),))
-    told(kind, record, CheckSight(parsed, "uid", allowance, {"node-1": sight}))
+    snapshot = TargetSnapshot("node-1", "uid", verdicts[0], (request_sight(healthy_since=NOW),))
+    told(kind, record, CheckSnapshot(parsed, "uid", allowance, {"node-1": snapshot}))
 
 
-def told(kind: CheckKind, record: CheckRecord, sight: CheckSight) -> None:
-    assert isinstance(kind.status_patch(sight, record.status, NOW), dict)
-    assert isinstance(kind.announcements(None, sight, record.status, NOW), list)
-    assert isinstance(kind.announcements(sight, sight, record.status, NOW), list)
+def told(kind: CheckKind, record: CheckRecord, snapshot: CheckSnapshot) -> None:
+    assert isinstance(kind.status_patch(snapshot, record.status, NOW), dict)
+    assert isinstance(kind.events(None, snapshot, record.status, NOW), list)
+    assert isinstance(kind.events(snapshot, snapshot, record.status, NOW), list)
 
 
 @given(mutated(NODE_CHECK))
@@ -227,7 +227,7 @@ def test_remediation_request(body: dict[str, Any]) -> None:
     request = read(RemediationRequest, body)
     if request is None:
         return
-    assert request.sight("example.com/v1", "Reboot")
+    assert request.snapshot("example.com/v1", "Reboot")
     assert request.target_name
     for kind in CHECK_KINDS.values():
         kind.owner_of(request)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.model.moves import Act, MarkRequests, Phase, Renew, RequestMark, Rest
+from health.model.moves import MarkRequests, Phase, RenewLease, RequestMark, TakeStep, Wait
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.learning import learned
 from tests.health.samples import NOW, stamp
@@ -32,7 +32,7 @@ def test_step_rests_until_just_after_its_timeout() -> None:
     short = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
     for step, seconds in WORKING_TIME.items():
         result = move(seen(request_of(step)), short)
-        assert isinstance(result, Rest)
+        assert isinstance(result, Wait)
         assert result.phase is Phase.REMEDIATING
         assert result.seconds == seconds + AN_INSTANT.total_seconds()
 
@@ -43,7 +43,7 @@ def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     first = move(seen(over))
     assert isinstance(first, MarkRequests)
     assert first.marks == (RequestMark(request=over.reference, annotations={TIMED_OUT: stamp(NOW)}),)
-    assert move(seen(over), ACTED.having_marked(first.marks)) == Act(1, "it is Expired")
+    assert move(seen(over), ACTED.having_marked(first.marks)) == TakeStep(1, "it is Expired")
 
 
 @pytest.mark.rule("NHC 2.4/6/failed", "decision 22")
@@ -51,26 +51,28 @@ def test_step_that_failed_is_marked_at_once_and_the_next_one_begins() -> None:
     failed = request_of(FIRST, succeeded=False)
     result = move(seen(failed))
     assert annotations_of(result) == {TIMED_OUT: stamp(NOW)}
-    assert move(seen(FAILED)) == Act(1, "it is Expired")
+    assert move(seen(FAILED)) == TakeStep(1, "it is Expired")
 
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.7/Succeeded")
 def test_step_that_succeeded_in_vain_moves_on_at_its_timeout_without_a_mark() -> None:
     in_vain = request_of(FIRST, 5 * MINUTE, succeeded=True)
-    assert isinstance(move(seen(in_vain)), Rest)
-    assert move(seen(request_of(FIRST, 5 * MINUTE + AN_INSTANT, succeeded=True))) == Act(1, "it is Expired")
+    assert isinstance(move(seen(in_vain)), Wait)
+    assert move(seen(request_of(FIRST, 5 * MINUTE + AN_INSTANT, succeeded=True))) == TakeStep(
+        1, "it is Expired"
+    )
 
 
 @pytest.mark.rule("NHC 2.4/2", "NHC 2.4/6/kept")
 def test_each_step_follows_the_one_before_and_all_requests_stay() -> None:
     for tried, following in (([FIRST], 1), ([FIRST, SECOND], 2)):
-        assert move(seen(*with_steps_tried(*tried))) == Act(following, "it is Expired")
+        assert move(seen(*with_steps_tried(*tried))) == TakeStep(following, "it is Expired")
 
 
 @pytest.mark.rule("NHC 2.4/2/none left", "decision 40/exhausted")
 def test_without_a_step_left_it_waits_for_resume() -> None:
     result = move(seen(*with_steps_tried(*ESCALATION)))
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert result.phase is Phase.EXHAUSTED
     assert result.details.endswith("no template left to try")
 
@@ -87,21 +89,21 @@ def test_last_step_is_marked_as_timed_out_too() -> None:
 @pytest.mark.rule("NHC 2.4/2/none left")
 def test_exhausted_incident_no_longer_renews_the_lease() -> None:
     due = ACTED.model_copy(update={"renew_at": NOW})
-    assert isinstance(move(seen(*with_steps_tried(*ESCALATION)), due), Rest)
-    assert isinstance(move(seen(*with_steps_tried(FIRST, SECOND), hold=HOLD), due), Renew)
+    assert isinstance(move(seen(*with_steps_tried(*ESCALATION)), due), Wait)
+    assert isinstance(move(seen(*with_steps_tried(FIRST, SECOND), hold=HOLD), due), RenewLease)
 
 
 @pytest.mark.rule("NHC 2.4/2")
 def test_step_whose_request_somebody_deleted_after_its_turn_is_not_taken_again() -> None:
     after = learned(ACTED, seen(FAILED), NOW)
-    assert move(seen(), after) == Act(1, "it is Expired")
+    assert move(seen(), after) == TakeStep(1, "it is Expired")
     assert move(seen(request_of(SECOND)), after) == move(seen(request_of(SECOND)), ACTED)
 
 
 @pytest.mark.rule("decision 22")
 def test_classic_remediation_that_failed_goes_on_as_before() -> None:
     result = move(seen(request_of(CLASSIC[0], succeeded=False), steps=CLASSIC))
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
     assert result.details == "it is Expired; Reboot/remediators/node-1 failed"
 
@@ -109,21 +111,21 @@ def test_classic_remediation_that_failed_goes_on_as_before() -> None:
 @pytest.mark.rule("decision 10/steps")
 def test_running_step_keeps_its_request_when_the_list_changes() -> None:
     result = move(seen(AT_WORK, steps=(SECOND, THIRD)))
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
 
 
 @pytest.mark.rule("decision 10/steps")
 def test_next_step_is_of_the_new_list() -> None:
-    assert move(seen(FAILED, steps=(THIRD, FIRST))) == Act(0, "it is Expired")
-    assert move(seen(FAILED, steps=(FIRST, THIRD))) == Act(1, "it is Expired")
-    assert move(seen(FAILED, steps=(THIRD,))) == Act(0, "it is Expired")
+    assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, "it is Expired")
+    assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, "it is Expired")
+    assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, "it is Expired")
 
 
 @pytest.mark.rule("decision 10/steps", "decision 40/exhausted")
 def test_step_that_is_added_ends_an_exhaustion() -> None:
     exhausted = learned(ACTED, seen(FAILED, steps=(FIRST,)), NOW)
-    assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == Act(1, "it is Expired")
+    assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == TakeStep(1, "it is Expired")
 
 
 @pytest.mark.rule("decision 10/edit")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from health.model.moves import GiveBack, Phase, Renew, Rest
+from health.model.moves import GiveBack, Phase, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.runbook.learning import learned
@@ -43,7 +43,7 @@ HELD_IN_VAIN = [
 )
 def test_what_holds_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]) -> None:
     result = move(seen(FAILED, **fields), ACTED.model_copy(update=orders))
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert result.phase is Phase.HELD
 
 
@@ -55,7 +55,7 @@ def test_what_holds_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any
     memory = ACTED.model_copy(update=orders)
     assert TIMED_OUT in annotations_of(move(seen(request_of(FIRST, 6 * MINUTE), **fields), memory))
     due = memory.model_copy(update={"renew_at": NOW})
-    assert isinstance(move(seen(AT_WORK, **fields), due), Renew)
+    assert isinstance(move(seen(AT_WORK, **fields), due), RenewLease)
     acquired_long_ago = memory.model_copy(update={"lease_acquired_at": NOW - 60 * MINUTE})
     overdue = request_of(FIRST, 16 * MINUTE, timed_out_at=NOW)
     assert isinstance(move(seen(overdue, **fields), acquired_long_ago), GiveBack)
@@ -73,7 +73,7 @@ def test_while_only_a_timer_runs_requests_stay_and_nothing_escalates() -> None:
     over = request_of(FIRST, 6 * MINUTE)
     for request in (over, FAILED, AT_WORK, request_of(FIRST, 6 * MINUTE, succeeded=True)):
         result = move(seen(request, state=TargetState.WAITING))
-        assert isinstance(result, Rest)
+        assert isinstance(result, Wait)
         assert result.seconds == 90
     assert move(seen(over)) != move(seen(over, state=TargetState.WAITING))
 
@@ -84,7 +84,7 @@ def test_while_only_a_timer_runs_the_lease_is_kept_even_when_it_is_overdue() -> 
         update={"lease_acquired_at": NOW - 60 * MINUTE, "renew_at": NOW, "lease_seconds": 600.0}
     )
     request = request_of(CLASSIC[0], 60 * MINUTE)
-    assert isinstance(move(seen(request, state=TargetState.WAITING, steps=CLASSIC), overdue), Renew)
+    assert isinstance(move(seen(request, state=TargetState.WAITING, steps=CLASSIC), overdue), RenewLease)
 
 
 @pytest.mark.rule("decision 3")
@@ -92,20 +92,20 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
     unmarked = request_of(FIRST, 100 * OLD, succeeded=False, healthy_since=NOW)
     blind = seen(unmarked, state=TargetState.UNKNOWN, hold=STALE)
     result = move(blind)
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
     assert result.seconds == 10
-    assert isinstance(move(blind, ACTED.model_copy(update={"renew_at": NOW})), Renew)
+    assert isinstance(move(blind, ACTED.model_copy(update={"renew_at": NOW})), RenewLease)
 
 
 @pytest.mark.rule("decision 3")
 def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     between = learned(ACTED, seen(FAILED), NOW)
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
-    assert move(blind, between) == Rest(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10)
+    assert move(blind, between) == Wait(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10)
     until = {**BY_A_PERSON, "held_until": NOW + MINUTE}
     details = "it is Unknown; held by a person: disk swap"
-    assert move(blind, between.model_copy(update=until)) == Rest(Phase.HELD, details, 60)
+    assert move(blind, between.model_copy(update=until)) == Wait(Phase.HELD, details, 60)
 
 
 @pytest.mark.rule("decision 19")

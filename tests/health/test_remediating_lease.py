@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.model.moves import Act, GiveBack, MarkRequests, Phase, Renew, Rest, subject_of_mark
+from health.model.moves import GiveBack, MarkRequests, Phase, RenewLease, TakeStep, Wait, subject_of_mark
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
@@ -30,13 +30,13 @@ def test_request_is_flagged_once_after_48_hours() -> None:
     endless = (CLASSIC[0].model_copy(update={"timeout_seconds": 10 * OLD.total_seconds()}),)
     patient = ACTED.model_copy(update={"renew_at": NOW + 10 * OLD, "lease_seconds": 10 * OLD.total_seconds()})
     young = move(seen(request_of(CLASSIC[0], OLD - MINUTE), steps=endless), patient)
-    assert isinstance(young, Rest)
+    assert isinstance(young, Wait)
     assert young.seconds == 60
     old = request_of(CLASSIC[0], OLD)
     due = move(seen(old, steps=endless), patient)
     assert annotations_of(due) == {GREW_OLD: GREW_OLD_FLAG}
     assert isinstance(due, MarkRequests)
-    assert isinstance(move(seen(old, steps=endless), patient.having_marked(due.marks)), Rest)
+    assert isinstance(move(seen(old, steps=endless), patient.having_marked(due.marks)), Wait)
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
@@ -44,17 +44,17 @@ def test_lease_that_says_another_time_than_is_known_is_read_again_once() -> None
     patient = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
     rewritten = seen(AT_WORK, lease_acquired_at=NOW - 60 * MINUTE)
     memory = learned(patient, rewritten, NOW)
-    assert isinstance(move(rewritten, memory), Renew)
+    assert isinstance(move(rewritten, memory), RenewLease)
     read = memory.model_copy(update={"renew_at": NOW + 5 * MINUTE})
-    assert isinstance(move(rewritten, learned(read, rewritten, NOW)), Rest)
+    assert isinstance(move(rewritten, learned(read, rewritten, NOW)), Wait)
     known = seen(AT_WORK, lease_acquired_at=NOW)
-    assert isinstance(move(known, learned(patient, known, NOW)), Rest)
+    assert isinstance(move(known, learned(patient, known, NOW)), Wait)
 
 
 @pytest.mark.rule("NHC 2.5/manage/renew")
 def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
-    assert isinstance(move(seen(AT_WORK)), Rest)
-    assert isinstance(move(seen(AT_WORK), now=NOW + 5 * MINUTE), Renew)
+    assert isinstance(move(seen(AT_WORK)), Wait)
+    assert isinstance(move(seen(AT_WORK), now=NOW + 5 * MINUTE), RenewLease)
 
 
 @pytest.mark.rule("decision 13/overdue", "decision 47")
@@ -63,7 +63,7 @@ def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
     memory = ACTED.model_copy(update={"renew_at": late}).having_tried(Chore.MARK, {stop}, [failure], late, 1)
     running = seen(request_of(FIRST, late - NOW), hold=HOLD)
-    assert isinstance(move(running, memory, late), Rest), "neither given back nor renewed"
+    assert isinstance(move(running, memory, late), Wait), "neither given back nor renewed"
     later = memory.having_tried(Chore.MARK, {stop}, [failure], late + MINUTE, 1)
     assert isinstance(move(running, later, late + MINUTE), GiveBack)
 
@@ -75,7 +75,7 @@ CLASSIC_ACTED = ACTED.model_copy(update={"lease_seconds": 600.0, "renew_at": NOW
 def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then_rests() -> None:
     at_work = request_of(CLASSIC[0])
     in_time = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, NOW + 30 * MINUTE)
-    assert in_time == Rest(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 0.001)
+    assert in_time == Wait(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 0.001)
 
     late = NOW + 30 * MINUTE + AN_INSTANT
     mark = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, late)
@@ -87,7 +87,7 @@ def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then
 
     given_back = marked_memory.having_given_back()
     rest = move(seen(at_work, steps=CLASSIC), given_back, late)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Wait)
     assert rest.phase is Phase.EXHAUSTED
     assert rest.seconds == (at_work.created + OLD - late).total_seconds()
 
@@ -98,14 +98,14 @@ def test_overdue_request_that_succeeded_gives_the_lease_back_without_a_mark() ->
     done = request_of(CLASSIC[0], succeeded=True)
     assert isinstance(move(seen(done, steps=CLASSIC), CLASSIC_ACTED, late), GiveBack)
     rest = move(seen(done, steps=CLASSIC), CLASSIC_ACTED.having_given_back(), late)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Wait)
     assert rest.phase is Phase.REMEDIATING
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_renewed() -> None:
     given_back = CLASSIC_ACTED.having_given_back().model_copy(update={"renew_at": NOW})
-    assert isinstance(move(seen(request_of(CLASSIC[0]), steps=CLASSIC), given_back), Rest)
+    assert isinstance(move(seen(request_of(CLASSIC[0]), steps=CLASSIC), given_back), Wait)
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
@@ -114,13 +114,13 @@ def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_ta
     waiting = request_of(FIRST, timed_out_at=NOW)
     assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), GiveBack)
     given_back = ACTED.having_given_back()
-    assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Rest)
-    assert move(seen(waiting), given_back, late) == Act(1, "it is Expired")
+    assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Wait)
+    assert move(seen(waiting), given_back, late) == TakeStep(1, "it is Expired")
 
     second = request_of(SECOND, NOW - late)
     acted = given_back.model_copy(update={"may_hold_lease": True}).having_acted(SECOND, second, late, late)
     assert acted.holds_lease
     assert acted.lease_acquired_at == late
     rest = move(seen(waiting, second), acted, late)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Wait)
     assert rest.seconds == 60

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from health.model.moves import Act, CleanUp, Phase, Rest
+from health.model.moves import Phase, RemoveRequests, TakeStep, Wait
 from health.model.observation import TargetState
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from tests.health.samples import NOW, hanging
@@ -32,9 +32,9 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
 @pytest.mark.parametrize(
     "request_", [AT_WORK, FAILED, request_of(FIRST, 6 * MINUTE)], ids=["at work", "failed", "timed out"]
 )
-def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSight) -> None:
+def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnapshot) -> None:
     memory = ACTED.model_copy(update={**ALONE, **BY_A_PERSON, "starts_over": True})
-    assert move(seen(request_, state=state, hold=HOLD), memory) == CleanUp("left alone: maintenance")
+    assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests("left alone: maintenance")
 
 
 @pytest.mark.rule("decision 40/exhausted")
@@ -42,9 +42,9 @@ def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSigh
 def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
     ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
-    assert move(tried, ordered) == CleanUp("it is Expired; starts over by order")
+    assert move(tried, ordered) == RemoveRequests("it is Expired; starts over by order")
     cleaned = ordered.having_cleaned_up(LeftBehind(), (), NOW)
-    assert move(seen(), cleaned) == Act(step, "it is Expired")
+    assert move(seen(), cleaned) == TakeStep(step, "it is Expired")
 
 
 @pytest.mark.rule("decision 40/exhausted")
@@ -53,16 +53,16 @@ def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": True})
     kept = ordered.having_cleaned_up(hanging(tried[0].reference), tried[:1], NOW)
     rest = move(seen(tried[0]), kept)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Wait)
     assert rest.phase is Phase.CLEANING_UP
-    assert isinstance(move(seen(tried[0]), kept, NOW + MINUTE), CleanUp)
-    assert isinstance(move(seen(), kept), CleanUp)
+    assert isinstance(move(seen(tried[0]), kept, NOW + MINUTE), RemoveRequests)
+    assert isinstance(move(seen(), kept), RemoveRequests)
 
 
 @pytest.mark.rule("decision 7")
 def test_hold_of_the_check_is_told_in_the_words_of_the_detector() -> None:
     result = move(seen(FAILED, hold=HOLD))
-    assert isinstance(result, Rest)
+    assert isinstance(result, Wait)
     assert str(HOLD) in result.details
     assert result.phase is Phase.HELD
     assert result.seconds == 5 * 60

@@ -255,7 +255,7 @@ def test_request_that_names_no_incident_is_unsigned(
     annotations: dict[str, str],
     is_unsigned: bool,  # noqa: FBT001  a column of the table
 ) -> None:
-    assert seen(annotations=annotations).sight("a/v1", "B").is_unsigned is is_unsigned
+    assert seen(annotations=annotations).snapshot("a/v1", "B").is_unsigned is is_unsigned
 
 
 def test_what_we_make_is_read_back_as_what_it_is() -> None:
@@ -294,7 +294,7 @@ def test_request_that_is_being_deleted_says_so() -> None:
     assert not seen().is_being_deleted
     kept = seen(deletionTimestamp="2026-03-01T12:00:00Z", finalizers=["example.com/reboot"])
     assert kept.is_being_deleted
-    assert kept.sight("a/v1", "B").is_being_deleted
+    assert kept.snapshot("a/v1", "B").is_being_deleted
 
 
 @pytest.mark.rule("decision 39")
@@ -311,5 +311,5 @@ def test_request_that_is_being_deleted_says_so() -> None:
     ],
 )
 def test_mark_of_a_request_that_timed_out(mark: str, time: datetime | None) -> None:
-    assert seen(annotations={TIMED_OUT: mark}).sight("a/v1", "B").timed_out_at == time
-    assert seen().sight("a/v1", "B").timed_out_at is None
+    assert seen(annotations={TIMED_OUT: mark}).snapshot("a/v1", "B").timed_out_at == time
+    assert seen().snapshot("a/v1", "B").timed_out_at is None

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.moves import Act, MarkRequests, Move, Phase, Rest, subject_of_mark
+from health.model.moves import MarkRequests, Move, Phase, TakeStep, Wait, subject_of_mark
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
@@ -22,17 +22,17 @@ MOMENT = timedelta(seconds=1)
 PATIENT = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
 
 
-def stop_of(request: RequestSight) -> str:
+def stop_of(request: RequestSnapshot) -> str:
     return subject_of_mark(request.uid, [TIMED_OUT])
 
 
-def untold(of: RequestSight = FAILED, *, is_forbidden: bool = False) -> Memory:
+def untold(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
     """What an incident knows that failed just now, for the first time, to tell a remediator to stop."""
     failure = ChoreFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
     return PATIENT.having_tried(Chore.MARK, {stop_of(of)}, [failure], NOW, 1)
 
 
-def move_after(time: timedelta, memory: Memory, *requests: RequestSight) -> Move:
+def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> Move:
     """What it does then, the tries in between having failed as well."""
     now, look = NOW + time, seen(*(requests or (FAILED,)))
     failing = ChoreFailure(subject=stop_of(FAILED), what="annotate it", why="no")
@@ -48,12 +48,12 @@ def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> No
     memory = untold(is_forbidden=is_forbidden)
     for time in (timedelta(), MOMENT, STOP_PATIENCE - MOMENT):
         waiting = move_after(time, memory)
-        assert isinstance(waiting, Rest)
+        assert isinstance(waiting, Wait)
         assert waiting.phase is Phase.HELD
         assert "waits until 2026-03-01T12:01:00Z" in waiting.details
         assert waiting.seconds is not None
         assert 0 < waiting.seconds <= STOP_PATIENCE.total_seconds()
-    assert isinstance(move_after(STOP_PATIENCE, memory), Act)
+    assert isinstance(move_after(STOP_PATIENCE, memory), TakeStep)
 
 
 def test_mark_is_tried_again_meanwhile() -> None:
@@ -63,9 +63,9 @@ def test_mark_is_tried_again_meanwhile() -> None:
 
 def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
     told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
-    assert isinstance(move_after(timedelta(), untold(), told), Act)
+    assert isinstance(move_after(timedelta(), untold(), told), TakeStep)
     succeeded = request_of(FIRST, 6 * MINUTE, succeeded=True)
-    assert isinstance(move_after(timedelta(), untold(), succeeded), Act)
+    assert isinstance(move_after(timedelta(), untold(), succeeded), TakeStep)
 
 
 def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_longer() -> None:
@@ -80,16 +80,16 @@ def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_lon
 
 def test_mark_of_another_request_that_failed_is_not_waited_for() -> None:
     told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
-    assert isinstance(move_after(timedelta(), untold(request_of(SECOND)), told), Act)
+    assert isinstance(move_after(timedelta(), untold(request_of(SECOND)), told), TakeStep)
 
 
 def test_hold_of_the_detector_outlasts_the_wait() -> None:
     now = NOW + 2 * STOP_PATIENCE
     held = seen(FAILED, hold=HOLD)
-    assert isinstance(next_move(held, untold().resting(now), now), MarkRequests | Rest)
+    assert isinstance(next_move(held, untold().resting(now), now), MarkRequests | Wait)
     tried = untold().having_tried(
         Chore.MARK, {stop_of(FAILED)}, [ChoreFailure(subject=stop_of(FAILED), what="", why="")], now, 1
     )
     waiting = next_move(held, tried, now)
-    assert isinstance(waiting, Rest)
+    assert isinstance(waiting, Wait)
     assert "5 of 10 unhealthy" in waiting.details

@@ -9,10 +9,10 @@ from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.gate.global_stop import Stop
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch
-from health.model.announcement import Severity
+from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
-from tests.health.samples import NO_SUCH_KIND, NOW, expired, request_sight, sight
+from tests.health.samples import NO_SUCH_KIND, NOW, expired, request_sight, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 CONFLICTING = CheckSurroundings(problem=CONFLICT)
@@ -35,7 +35,7 @@ ALL = [
 def reporter() -> Reporter:
     """One that has told of an enabled check."""
     one = Reporter()
-    one.sees(sight())
+    one.sees(snapshot())
     return one
 
 
@@ -95,19 +95,19 @@ EVENTS = [
 def test_what_holds_the_check_is_told_once(
     reporter: Reporter, around: CheckSurroundings, event: tuple[Severity, str, str]
 ) -> None:
-    assert reporter.sees(sight(around=around)) == [event]
-    assert reporter.sees(sight(around=around)) == []
+    assert reporter.sees(snapshot(around=around)) == [event]
+    assert reporter.sees(snapshot(around=around)) == []
     reporter.restarts()
-    assert reporter.sees(sight(around=around)) == []
+    assert reporter.sees(snapshot(around=around)) == []
 
 
 @pytest.mark.rule("decision 15", "decision 42")
 def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter) -> None:
-    reporter.sees(sight(around=STOPPED))
-    reporter.sees(sight(around=CheckSurroundings(stop=Stop("power work", "8"))))
-    reporter.sees(sight())
+    reporter.sees(snapshot(around=STOPPED))
+    reporter.sees(snapshot(around=CheckSurroundings(stop=Stop("power work", "8"))))
+    reporter.sees(snapshot())
 
-    assert len(reporter.sees(sight(around=CheckSurroundings(stop=Stop("power work", "9"))))) == 1
+    assert len(reporter.sees(snapshot(around=CheckSurroundings(stop=Stop("power work", "9"))))) == 1
 
 
 @pytest.mark.rule("decision 6")
@@ -115,13 +115,13 @@ def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter
 def test_thousand_held_nodes_are_one_event(reporter: Reporter, around: CheckSurroundings) -> None:
     nodes = [expired(f"node-{number:04}") for number in range(1000)]
 
-    assert len(reporter.sees(sight(*nodes, around=around))) == 1
+    assert len(reporter.sees(snapshot(*nodes, around=around))) == 1
 
 
 @pytest.mark.parametrize("around", ALL)
 def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, around: CheckSurroundings) -> None:
-    reporter.sees(sight(expired("node-1"), around=around))
-    told = reporter.sees(sight(expired("node-1"), around=NOTHING_AROUND), NOW + timedelta(hours=1))
+    reporter.sees(snapshot(expired("node-1"), around=around))
+    told = reporter.sees(snapshot(expired("node-1"), around=NOTHING_AROUND), NOW + timedelta(hours=1))
 
     assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
 
@@ -130,7 +130,7 @@ def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, around: Chec
 @pytest.mark.parametrize("around", ALL)
 def test_numbers_and_remediations_are_true_whatever_is_around(around: CheckSurroundings) -> None:
     def published(held: CheckSurroundings) -> dict[str, Any]:
-        patch = status_patch(sight(expired("node-1", request_sight()), around=held), {}, NOW)
+        patch = status_patch(snapshot(expired("node-1", request_sight()), around=held), {}, NOW)
         return {name: patch[name] for name in ("observedNodes", "healthyNodes", "unhealthyNodes")}
 
     assert published(around) == published(NOTHING_AROUND)
@@ -138,7 +138,7 @@ def test_numbers_and_remediations_are_true_whatever_is_around(around: CheckSurro
 
 @pytest.mark.rule("NHC 1.4/Disabled", "NHC 2.1/4")
 def test_conflict_shows_as_the_condition_disabled() -> None:
-    patch = status_patch(sight(around=CONFLICTING), {}, NOW)
+    patch = status_patch(snapshot(around=CONFLICTING), {}, NOW)
 
     assert patch["phase"] == "Disabled"
     assert patch["reason"] == f"NHC is disabled: {CONFLICT.reason}: {CONFLICT.message}"
@@ -149,4 +149,4 @@ def test_conflict_shows_as_the_condition_disabled() -> None:
 @pytest.mark.rule("NHC 1.4/Enabled", "NHC 2.1/10")
 @pytest.mark.parametrize("around", [UPGRADING, UNKNOWN, STOPPED])
 def test_what_only_postpones_leaves_the_check_enabled(around: CheckSurroundings) -> None:
-    assert status_patch(sight(around=around), {}, NOW)["phase"] == "Enabled"
+    assert status_patch(snapshot(around=around), {}, NOW)["phase"] == "Enabled"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.admission import NO_FACTS, Rival, target_hold
+from health.gate.admission import NO_FACTS, CurrentHolder, target_hold
 from health.model.observation import HoldReason
 
 # In the order of precedence: what objects, the reason that is given, and its words.
@@ -17,17 +17,17 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         "Reboot/ns/node-1 of an earlier target of this name is still there",
     ),
     (
-        {"lease_holder": Rival("NodeHealthCheck-other")},
+        {"lease_holder": CurrentHolder("NodeHealthCheck-other")},
         HoldReason.TAKEN,
         "NodeHealthCheck-other holds its Lease",
     ),
     (
-        {"requester": Rival("NodeHealthCheck/other", "Reboot/ns/node-1")},
+        {"requester": CurrentHolder("NodeHealthCheck/other", "Reboot/ns/node-1")},
         HoldReason.TAKEN_BY_REQUEST,
         "NodeHealthCheck/other has the request Reboot/ns/node-1 for it",
     ),
     (
-        {"turn": Rival("NodeHealthCheck-workers/node-2")},
+        {"turn": CurrentHolder("NodeHealthCheck-workers/node-2")},
         HoldReason.CONTROL_PLANE,
         "one control-plane node at a time: NodeHealthCheck-workers/node-2 has the turn",
     ),
@@ -59,8 +59,10 @@ def test_first_objection_wins(first: int) -> None:
 
 
 def test_target_that_others_hold_by_a_lease_and_by_a_request_tells_both() -> None:
-    other = Rival("NodeHealthCheck/other", "Reboot/ns/node-1")
-    hold = target_hold(replace(NO_FACTS, lease_holder=Rival("maintenance", seconds=600), requester=other))
+    other = CurrentHolder("NodeHealthCheck/other", "Reboot/ns/node-1")
+    hold = target_hold(
+        replace(NO_FACTS, lease_holder=CurrentHolder("maintenance", seconds=600), requester=other)
+    )
 
     assert hold is not None
     assert hold.reason is HoldReason.TAKEN
@@ -70,7 +72,7 @@ def test_target_that_others_hold_by_a_lease_and_by_a_request_tells_both() -> Non
 
 
 def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_turn() -> None:
-    hold = target_hold(replace(NO_FACTS, turn=Rival("node-2", "Reboot/ns/node-2")))
+    hold = target_hold(replace(NO_FACTS, turn=CurrentHolder("node-2", "Reboot/ns/node-2")))
 
     assert hold is not None
     assert hold.message == (
@@ -80,15 +82,17 @@ def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_
 
 @pytest.mark.rule("decision 6")
 @pytest.mark.parametrize(
-    ("rival", "seconds"),
+    ("current_holder", "seconds"),
     [
-        pytest.param(Rival("a"), 60, id="as the reference where no end is known"),
-        pytest.param(Rival("a", seconds=17.5), 17.5, id="when its Lease runs out"),
-        pytest.param(Rival("a", seconds=-3), 1, id="never in a hot loop"),
+        pytest.param(CurrentHolder("a"), 60, id="as the reference where no end is known"),
+        pytest.param(CurrentHolder("a", seconds=17.5), 17.5, id="when its Lease runs out"),
+        pytest.param(CurrentHolder("a", seconds=-3), 1, id="never in a hot loop"),
     ],
 )
-def test_taken_target_is_asked_for_again_when_the_hold_may_end(rival: Rival, seconds: float) -> None:
-    hold = target_hold(replace(NO_FACTS, lease_holder=rival))
+def test_taken_target_is_asked_for_again_when_the_hold_may_end(
+    current_holder: CurrentHolder, seconds: float
+) -> None:
+    hold = target_hold(replace(NO_FACTS, lease_holder=current_holder))
 
     assert hold is not None
     assert hold.ask_again_seconds == seconds

@@ -10,17 +10,17 @@ from pydantic import ValidationError
 
 from detector.dispatching.dispatch_queue import urgency
 from detector.metrics.told_phase import told_hold, told_phase
-from health.model.moves import Move, Phase, RequestMark, Rest, phase_of
+from health.model.moves import Move, Phase, RequestMark, Wait, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
-from health.runbook.going_on import Resting, goes_on, overdue
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from health.runbook.resting import LONGEST_REST
+from health.runbook.next_transition import WaitingIncident, goes_on, overdue
+from health.runbook.waiting import LONGEST_REST
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
 from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
@@ -47,7 +47,7 @@ STEPS = st.builds(
     action=st.sampled_from(Action),
 )
 SIGHTS = st.builds(
-    RequestSight,
+    RequestSnapshot,
     reference=REQUESTS,
     created=TIMES,
     is_being_deleted=st.booleans(),
@@ -73,7 +73,7 @@ OBSERVATIONS = st.builds(
     lease_acquired_at=sometimes(TIMES),
     healthy_delay_seconds=NUMBERS,
     is_replaced=st.booleans(),
-    is_fit=st.booleans(),
+    counts_as_healthy=st.booleans(),
     is_confirmed=st.booleans(),
     earlier_attempts=COUNTS,
     back_off_limit_seconds=NUMBERS,
@@ -120,7 +120,7 @@ def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_m
 
     assert isinstance(move, Move)
     assert phase_of(move) in Phase
-    if isinstance(move, Rest) and move.seconds is not None:
+    if isinstance(move, Wait) and move.seconds is not None:
         assert math.isfinite(move.seconds)
         assert 0 <= move.seconds <= LONGEST_REST.total_seconds()
 
@@ -129,7 +129,7 @@ def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_m
 def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
     seen: Observation, memory: Memory, now: datetime, phase: Phase
 ) -> None:
-    resting = Resting(phase, seen, memory, now)
+    resting = WaitingIncident(phase, seen, memory, now)
 
     assert goes_on(resting).words
     overdue(resting)

@@ -52,7 +52,7 @@ async def _record(
 
 
 async def _with_workers(incident: IncidentDriver, scenario: Scenario) -> None:
-    async with incident.eyes(), incident.hands():
+    async with incident.detector(), incident.worker():
         await scenario(incident)
 
 

@@ -7,8 +7,8 @@ import pytest
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.resource import NODES
-from runtime.insisting import insist
 from runtime.problems import Problems
+from runtime.retrying import retry_forever
 from tests.kube.api_server import ApiServer, refused, said
 from tests.kube.conftest import client, server, transport
 from tests.slept_time import SleptTime
@@ -24,10 +24,10 @@ NODE = NODES.path(name="a")
 async def test_request_is_sent_again_no_earlier_than_told_and_soon_where_nothing_is_told(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slept = SleptTime(monkeypatch, "runtime.insisting")
+    slept = SleptTime(monkeypatch, "runtime.retrying")
     server.answer("GET", NODE, *map(slept.noting, (BUSY, BUSY, BROKEN, said({"found": True}))))
     async with asyncio.timeout(10):
-        found = await insist("nodes", lambda: client.get(NODES, "a"), (KubernetesError,), Problems())
+        found = await retry_forever("nodes", lambda: client.get(NODES, "a"), (KubernetesError,), Problems())
     assert found == {"found": True}
     first, second, third = slept.gaps
     assert min(first, second) > TOLD_SECONDS

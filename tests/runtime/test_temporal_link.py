@@ -19,8 +19,8 @@ from devcluster import temporal
 from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
 from runtime import search_attributes
-from runtime.insisting import one_sentence
 from runtime.problems import Problems
+from runtime.retrying import one_sentence
 from runtime.temporal_link import TemporalLink
 from tests.kube.eventually import eventually
 from tests.ports import free_port

@@ -53,7 +53,7 @@ async def bare_incident(
 @pytest.fixture
 async def incident(bare_incident: IncidentDriver) -> AsyncIterator[IncidentDriver]:
     """An incident with a detector and a worker."""
-    async with bare_incident.eyes(), bare_incident.hands():
+    async with bare_incident.detector(), bare_incident.worker():
         yield bare_incident
 
 
@@ -62,7 +62,7 @@ async def long_incident(
     short_histories: WorkflowEnvironment, replayer: Replayer
 ) -> AsyncIterator[IncidentDriver]:
     """An incident with a detector and a worker, whose history becomes too long soon."""
-    async with _checked(short_histories, replayer) as driver, driver.eyes(), driver.hands():
+    async with _checked(short_histories, replayer) as driver, driver.detector(), driver.worker():
         yield driver
 
 

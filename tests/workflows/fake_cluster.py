@@ -16,11 +16,11 @@ from temporalio import activity
 
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import Action, RequestReference
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import OF_LEASE, ChoreFailure
 from health.runbook.marks import with_marks
 from health.runbook.remediating import STOP_PATIENCE
-from tests.workflows.sights import expired
+from tests.workflows.observations import expired
 from workflows.contracts import (
     ACT,
     CLEAN_UP,
@@ -75,7 +75,7 @@ class FakeCluster:
     def __init__(self, clock: Callable[[], Awaitable[datetime]]) -> None:
         self._clock = clock
         """The workflow's own time, which a test moves."""
-        self.sight = expired()
+        self.observation = expired()
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
         self.failing: Counter[str] = Counter()
@@ -93,7 +93,7 @@ class FakeCluster:
         """The templates of the requests that cannot be deleted now."""
         self._untold: dict[str, datetime] = {}
         """Since when it fails to mark these."""
-        self.requests: dict[str, RequestSight] = {}
+        self.requests: dict[str, RequestSnapshot] = {}
         self._numbers = itertools.count(1)
         self.leased_since: datetime | None = None
         """Since when the check holds the Lease of the node."""
@@ -130,7 +130,7 @@ class FakeCluster:
     def note(self, what: str, when: datetime, *, is_admitted: bool = False, template: str = "") -> None:
         self.log.append(Entry(what, when, is_admitted, template))
 
-    def put_request(self, created: datetime | None = None, template: str = "") -> RequestSight:
+    def put_request(self, created: datetime | None = None, template: str = "") -> RequestSnapshot:
         """A request of the incident, as an earlier run of it or the reference operator left it."""
         uid = f"request-{next(self._numbers)}"
         reference = RequestReference(
@@ -141,11 +141,13 @@ class FakeCluster:
             uid=uid,
             template=template,
         )
-        self.requests[uid] = request = RequestSight(reference=reference, created=created or datetime.now(UTC))
+        self.requests[uid] = request = RequestSnapshot(
+            reference=reference, created=created or datetime.now(UTC)
+        )
         self.leased_since = self.leased_since or request.created
         return request
 
-    def request_of(self, template: str) -> RequestSight:
+    def request_of(self, template: str) -> RequestSnapshot:
         return next(one for one in self.requests.values() if one.reference.template == template)
 
     def report(self, template: str, **fields: object) -> None:
@@ -162,14 +164,14 @@ class FakeCluster:
 
     def answer(self) -> Observation:
         shown = {"requests": tuple(self.requests.values()), "lease_acquired_at": self.leased_since}
-        return self.sight.model_copy(update=shown)
+        return self.observation.model_copy(update=shown)
 
     @property
-    def eyes(self) -> list[Callable[..., Any]]:
+    def detector(self) -> list[Callable[..., Any]]:
         return [self.observe]
 
     @property
-    def hands(self) -> list[Callable[..., Any]]:
+    def worker(self) -> list[Callable[..., Any]]:
         return [self.act, self.clean_up, self.renew, self.mark]
 
     @activity.defn(name=OBSERVE.name)
@@ -249,7 +251,7 @@ class FakeCluster:
         self.requests = {request.uid: request for request in marked}
         return MarkResult()
 
-    def _is_at_work(self, request: RequestSight, when: datetime) -> bool:
+    def _is_at_work(self, request: RequestSnapshot, when: datetime) -> bool:
         """Whether its remediator may be: it was not told to stop, nor was that tried for long enough."""
         is_told = request.timed_out_at is not None or request.succeeded
         return not is_told and when < self._untold.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE

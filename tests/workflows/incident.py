@@ -29,9 +29,9 @@ from health.runbook.memory import Memory
 from runtime import search_attributes
 from tests.outcome import result_of
 from tests.workflows.fake_cluster import FakeCluster
+from tests.workflows.observations import incident_reference
 from tests.workflows.sandbox import workflow_runner
-from tests.workflows.sights import incident_reference
-from workflows.contracts import eyes_queue, hands_queue
+from workflows.contracts import detector_queue, worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 from workflows.remediation import Remediation
 
@@ -60,10 +60,12 @@ class IncidentDriver:
     def handle(self) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(self.reference.workflow_id)
 
-    async def start(self, sight: Observation | None = None, *, under_way: timedelta = timedelta()) -> None:
+    async def start(
+        self, observation: Observation | None = None, *, under_way: timedelta = timedelta()
+    ) -> None:
         """What the detector does when it sees an unhealthy node; `under_way` is how long the call took."""
-        if sight is not None:
-            self.cluster.sight = sight
+        if observation is not None:
+            self.cluster.observation = observation
         now = await self.now() if self._runs else datetime.now(UTC)
         answer = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
         await self._calls.start(self.reference, answer)
@@ -73,14 +75,14 @@ class IncidentDriver:
             self.cluster.note("answered", told, is_admitted=answer.is_admitted)
         self._runs.add(description.run_id)
 
-    async def sees(self, sight: Observation) -> None:
+    async def sees(self, observation: Observation) -> None:
         """The detector sees something else, and wakes the incident."""
-        self.cluster.sight = sight
-        await self.look()
+        self.cluster.observation = observation
+        await self.wake()
 
-    async def carry_on(self, memory: Memory, sight: Observation) -> None:
+    async def carry_on(self, memory: Memory, observation: Observation) -> None:
         """Start as the run before does that continues as new."""
-        self.cluster.sight = sight
+        self.cluster.observation = observation
         await self.start_bare(RemediationInput(incident=self.reference, memory=memory))
 
     async def start_bare(self, told: RemediationInput) -> None:
@@ -89,7 +91,7 @@ class IncidentDriver:
             WORKFLOW,
             told,
             id=self.reference.workflow_id,
-            task_queue=hands_queue(self.name),
+            task_queue=worker_queue(self.name),
             search_attributes=search_attributes.of_incident(self.reference),
         )
         self._runs.add((await self.handle.describe()).run_id)
@@ -123,11 +125,11 @@ class IncidentDriver:
             while (await self.handle.describe()).run_id == before:
                 answers = self.cluster.count("observe")
                 self.cluster.wakings += 1
-                await self.look()
+                await self.wake()
                 await self.happens("observe", answers + 1)
 
-    async def look(self) -> None:
-        await self._calls.look(self.reference)
+    async def wake(self) -> None:
+        await self._calls.wake(self.reference)
 
     async def abort(self, *order: AbortOrder | dict[str, object]) -> str:
         answer = await self._order("abort", *order)
@@ -244,13 +246,15 @@ class IncidentDriver:
         return (await self.handle.describe()).status
 
     @asynccontextmanager
-    async def eyes(self) -> AsyncIterator[None]:
+    async def detector(self) -> AsyncIterator[None]:
         """A detector that holds the lead."""
-        async with Worker(self.client, task_queue=eyes_queue(self.name), activities=self.cluster.eyes):
+        async with Worker(
+            self.client, task_queue=detector_queue(self.name), activities=self.cluster.detector
+        ):
             yield
 
     @asynccontextmanager
-    async def hands(
+    async def worker(
         self,
         max_cached_workflows: int = 1000,
         interceptors: Sequence[Interceptor] = (),
@@ -259,9 +263,9 @@ class IncidentDriver:
         """A worker."""
         async with Worker(
             self.client,
-            task_queue=hands_queue(self.name),
+            task_queue=worker_queue(self.name),
             workflows=[Remediation],
-            activities=self.cluster.hands,
+            activities=self.cluster.worker,
             interceptors=interceptors,
             workflow_runner=workflow_runner(),
             max_cached_workflows=max_cached_workflows,

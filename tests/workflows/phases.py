@@ -7,8 +7,17 @@ import pytest
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import (
+    ESCALATION,
+    escalating,
+    expired,
+    healthy,
+    held,
+    hold,
+    unknown,
+    waiting,
+)
 from tests.workflows.settling import rests, settle
-from tests.workflows.sights import ESCALATION, escalating, expired, healthy, held, hold, unknown, waiting
 
 Bring = Callable[[IncidentDriver], Awaitable[None]]
 
@@ -53,7 +62,7 @@ async def fail_steps(incident: IncidentDriver, *templates: str) -> None:
     """The remediators of these steps give up, one after the other, with the time that it takes."""
     for template in templates:
         incident.cluster.report(template, succeeded=False)
-        await incident.look()
+        await incident.wake()
         await settle(incident)
 
 

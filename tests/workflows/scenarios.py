@@ -18,9 +18,18 @@ from tests.workflows import (
     scenarios_of_steps,
 )
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import (
+    FIVE_MINUTES,
+    expired,
+    gone,
+    healthy,
+    hold,
+    released,
+    unknown,
+    waiting,
+)
 from tests.workflows.phases import act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
 from tests.workflows.settling import rests
-from tests.workflows.sights import FIVE_MINUTES, expired, gone, healthy, hold, released, unknown, waiting
 from tests.workflows.stories import MINUTE, begin, recover
 
 Scenario = Callable[[IncidentDriver], Awaitable[None]]
@@ -28,7 +37,7 @@ Scenario = Callable[[IncidentDriver], Awaitable[None]]
 
 async def remediated(incident: IncidentDriver) -> None:
     await begin(incident, wait)
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(FIVE_MINUTES + MINUTE)
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
@@ -49,7 +58,7 @@ async def deadline_moved(incident: IncidentDriver) -> None:
     await begin(incident, wait)
     await incident.sees(waiting(20 * MINUTE))
     await incident.happens("observe")
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(21 * MINUTE)
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
@@ -80,7 +89,7 @@ async def held_blind_then_admitted(incident: IncidentDriver) -> None:
 
 async def act_refused_then_done(incident: IncidentDriver) -> None:
     await begin(incident, be_refused)
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
 
@@ -115,7 +124,7 @@ async def request_of_a_recovered_node(incident: IncidentDriver) -> None:
 async def request_removed_by_somebody(incident: IncidentDriver) -> None:
     await begin(incident, act)
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await incident.happens("created", 2)
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
@@ -126,7 +135,7 @@ async def request_hangs_on_a_finalizer(incident: IncidentDriver) -> None:
     await incident.pass_time(MINUTE + MINUTE / 2)
     await incident.happens("clean_up", 2)
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     await incident.outcome()
 
 

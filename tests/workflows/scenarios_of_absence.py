@@ -4,21 +4,21 @@ from datetime import timedelta
 
 from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy
 from tests.workflows.phases import act
 from tests.workflows.settling import rests
-from tests.workflows.sights import expired, healthy
 from tests.workflows.stories import MINUTE, begin, recover
 
 
 async def lease_renewed_without_a_detector(incident: IncidentDriver) -> None:
-    async with incident.hands():
-        async with incident.eyes():
+    async with incident.worker():
+        async with incident.detector():
             await begin(incident, act)
             await incident.pass_time(10 * MINUTE - timedelta(seconds=1))
             await rests(incident, Phase.REMEDIATING)
-        await incident.look()
+        await incident.wake()
         await incident.happens("renew")
-        async with incident.eyes():
+        async with incident.detector():
             await incident.happens("answered", 2)
             await rests(incident, Phase.REMEDIATING)
             await recover(incident)
@@ -28,7 +28,7 @@ async def recovered_before_a_worker_ran(incident: IncidentDriver) -> None:
     """A worker that was killed in the middle of an act leaves the same history."""
     await incident.start(expired())
     await incident.sees(healthy())
-    async with incident.eyes(), incident.hands():
+    async with incident.detector(), incident.worker():
         await incident.outcome()
 
 

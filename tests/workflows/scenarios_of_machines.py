@@ -4,9 +4,9 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.references import Action, Step
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, gone, healthy
 from tests.workflows.phases import act
 from tests.workflows.settling import rests
-from tests.workflows.sights import escalating, expired, gone, healthy
 from tests.workflows.stories import MINUTE, begin, recover
 
 DELETING = escalating(expired(), Step(action=Action.DELETE))
@@ -14,8 +14,8 @@ MARKING = escalating(expired(), Step(action=Action.MARK))
 UNDER_WAY = "marked for external remediation"
 
 
-def _marked(sight: Observation) -> Observation:
-    return sight.model_copy(update={"under_way": UNDER_WAY, "is_marked": True})
+def _marked(observation: Observation) -> Observation:
+    return observation.model_copy(update={"under_way": UNDER_WAY, "is_marked": True})
 
 
 async def machine_deleted(incident: IncidentDriver) -> None:
@@ -72,7 +72,7 @@ async def mark_taken_off_in_vain(incident: IncidentDriver) -> None:
 
 async def request_kept_until_its_machine_is_fit(incident: IncidentDriver) -> None:
     await begin(incident, act)
-    await incident.sees(healthy().model_copy(update={"is_fit": False}))
+    await incident.sees(healthy().model_copy(update={"counts_as_healthy": False}))
     await incident.tells("does not count as healthy yet")
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)

@@ -2,9 +2,9 @@
 
 from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy
 from tests.workflows.phases import act, be_held, hang_on_a_finalizer, wait
 from tests.workflows.settling import rests
-from tests.workflows.sights import expired, healthy
 from tests.workflows.stories import MINUTE, begin, recover
 from workflows.messages import AbortOrder, HoldOrder
 
@@ -46,7 +46,7 @@ async def aborted_while_cleaning_up(incident: IncidentDriver) -> None:
     await begin(incident, hang_on_a_finalizer)
     await incident.abort()
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     await incident.outcome()
 
 
@@ -54,7 +54,7 @@ async def aborted_without_a_detector(incident: IncidentDriver) -> None:
     gate = incident.cluster.gates["observe"]
     await begin(incident, act)
     gate.close()
-    await incident.look()
+    await incident.wake()
     await gate.entered.wait()
     await incident.abort()
     await incident.happens("clean_up")
@@ -134,7 +134,7 @@ async def cancelled_while_acting(incident: IncidentDriver) -> None:
     await incident.start(expired())
     await gate.entered.wait()
     await incident.handle.cancel()
-    await incident.look()
+    await incident.wake()
     gate.open()
     await rests(incident, Phase.LEFT_ALONE)
     await recover(incident)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import STEP, expired, gone, hold, recovered
 from tests.workflows.phases import act
 from tests.workflows.settling import pass_until, rests
-from tests.workflows.sights import STEP, expired, gone, hold, recovered
 from tests.workflows.stories import MINUTE, begin, recover
 
 FOR_GOOD = timedelta(seconds=-1)
@@ -56,11 +56,11 @@ async def kept_until_a_person_confirms(incident: IncidentDriver) -> None:
 
 
 async def request_lost(incident: IncidentDriver) -> None:
-    incident.cluster.sight = LIMITED
+    incident.cluster.observation = LIMITED
     await incident.start()
     await rests(incident, Phase.REMEDIATING)
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.HELD)
     await incident.pass_time(MINUTE + MINUTE / 10)
     await incident.happens("created", 2)
@@ -69,11 +69,11 @@ async def request_lost(incident: IncidentDriver) -> None:
 
 
 async def request_lost_and_resumed(incident: IncidentDriver) -> None:
-    incident.cluster.sight = LIMITED
+    incident.cluster.observation = LIMITED
     await incident.start()
     await rests(incident, Phase.REMEDIATING)
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.HELD)
     await incident.resume()
     await incident.happens("created", 2)
@@ -85,7 +85,7 @@ async def attempt_in_a_row(incident: IncidentDriver) -> None:
     third = LIMITED.model_copy(update={"earlier_attempts": 2})
     await incident.start(third.model_copy(update={"hold": hold(HoldReason.BACK_OFF, 2 * MINUTE)}))
     await rests(incident, Phase.HELD)
-    incident.cluster.sight = third
+    incident.cluster.observation = third
     await incident.pass_time(2 * MINUTE + MINUTE / 10)
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)
@@ -132,7 +132,7 @@ async def end_of_the_node_expected(incident: IncidentDriver) -> None:
     await incident.tells("its remediator expects that")
     await rests(incident, Phase.REMEDIATING)
     incident.cluster.report(STEP.template.name, succeeded=True)
-    await incident.look()
+    await incident.wake()
     await incident.outcome()
 
 

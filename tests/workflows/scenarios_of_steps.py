@@ -3,9 +3,9 @@
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, healthy, held, hold, waiting
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests
-from tests.workflows.sights import escalating, expired, healthy, held, hold, waiting
 from tests.workflows.stories import MINUTE, begin, recover
 from workflows.messages import HoldOrder, ResumeOrder
 
@@ -60,7 +60,7 @@ async def next_step_refused_then_done(incident: IncidentDriver) -> None:
     incident.cluster.refusals.append(hold(HoldReason.TEMPLATE))
     await fail_steps(incident, "first")
     await rests(incident, Phase.HELD)
-    await incident.look()
+    await incident.wake()
     await incident.happens("created", 2)
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import healthy
 from tests.workflows.phases import Bring
 from tests.workflows.settling import settle
-from tests.workflows.sights import healthy
 
 MINUTE = timedelta(minutes=1)
 

@@ -6,8 +6,8 @@ import pytest
 from health.model.moves import Outcome, Phase
 from tests.kube.eventually import eventually
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
-from tests.workflows.sights import expired, healthy, waiting
 from workflows.messages import AbortOrder
 
 pytestmark = pytest.mark.rule("decision 40")
@@ -62,7 +62,7 @@ async def test_resumed_incident_acts_at_once(incident: IncidentDriver, bring: Br
     await bring(incident)
     await incident.abort()
     await incident.reaches(Phase.LEFT_ALONE)
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.resume()
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.requests
@@ -124,17 +124,17 @@ async def test_abort_while_an_act_is_in_flight_lets_it_finish_and_cleans_up(inci
 
 async def test_abort_cleans_up_at_once_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await act(incident)
-        await incident.look()
+        await incident.wake()
         assert incident.cluster.requests
         await incident.abort()
         await incident.reaches(Phase.LEFT_ALONE)
         assert not incident.cluster.requests
         assert incident.cluster.count("observe") == 0
 
-        incident.cluster.sight = healthy()
-        async with incident.eyes():
+        incident.cluster.observation = healthy()
+        async with incident.detector():
             assert await incident.outcome() is Outcome.RECOVERED
 
 
@@ -142,9 +142,9 @@ async def test_abort_without_anything_to_clean_up_is_told_when_no_detector_answe
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await incident.start(waiting())
-        await incident.look()
+        await incident.wake()
         await incident.abort()
         await incident.reaches(Phase.LEFT_ALONE)
         assert incident.cluster.count("clean_up") == 0
@@ -158,12 +158,12 @@ async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(
     incident.cluster.has_finalizer = True
     await incident.abort(order)
     await incident.reaches(Phase.CLEANING_UP)
-    await incident.look()
+    await incident.wake()
     await incident.pass_time(timedelta(seconds=150))
     assert (await incident.state()).phase is Phase.CLEANING_UP
     assert 2 <= incident.cluster.count("clean_up") <= 6
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     await incident.reaches(Phase.LEFT_ALONE)
 
 
@@ -173,7 +173,7 @@ async def test_abort_while_a_request_hangs_on_a_finalizer_still_ends_with_the_re
     await hang_on_a_finalizer(incident)
     await incident.abort()
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     assert await incident.outcome() is Outcome.RECOVERED
 
 
@@ -209,7 +209,7 @@ async def test_resume_during_the_clean_up_of_an_abort_asks_before_it_acts(incide
     gate.close()
     aborting = await incident.sends(incident.abort())
     await gate.entered.wait()
-    incident.cluster.sight = waiting()
+    incident.cluster.observation = waiting()
     resuming = await incident.sends(incident.resume())
     gate.open()
     await asyncio.gather(aborting, resuming)
@@ -219,7 +219,7 @@ async def test_resume_during_the_clean_up_of_an_abort_asks_before_it_acts(incide
 
 async def test_resume_shows_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await incident.start(waiting())
         await incident.abort()
         await incident.reaches(Phase.LEFT_ALONE)

@@ -11,8 +11,8 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy
 from tests.workflows.settling import settle
-from tests.workflows.sights import expired, healthy
 from workflows.contracts import FRESH
 
 ASKS_AGAIN = timedelta(seconds=7)
@@ -70,13 +70,13 @@ async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_inciden
     incident = bare_incident
     gate = incident.cluster.gates["act"]
     gate.close()
-    async with incident.eyes():
-        async with incident.hands(grace=FRESH):
+    async with incident.detector():
+        async with incident.worker(grace=FRESH):
             await incident.start(expired())
             await gate.entered.wait()
             asyncio.get_running_loop().call_later(0.5, gate.open)
         assert incident.cluster.count("created") == 1
-        async with incident.hands():
+        async with incident.worker():
             await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("act") == 1
 
@@ -86,12 +86,12 @@ async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_reques
     bare_incident: IncidentDriver, *, has_created: bool
 ) -> None:
     incident = bare_incident
-    async with incident.eyes():
+    async with incident.detector():
         async with _worker_in_the_middle_of_an_act(incident):
             if has_created:
                 request = incident.cluster.put_request()
                 incident.cluster.note("created", request.created)
-        async with incident.hands():
+        async with incident.worker():
             await settle(incident)  # Temporal gives the act up when its time is over
             if not has_created:
                 await incident.reaches(Phase.HELD)
@@ -107,11 +107,11 @@ async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_th
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.eyes():
+    async with incident.detector():
         async with _worker_in_the_middle_of_an_act(incident):
             incident.cluster.leased_since = await incident.now()
         await incident.sees(healthy())
-        async with incident.hands():
+        async with incident.worker():
             await settle(incident)
             assert await incident.outcome() is Outcome.RECOVERED
     assert incident.cluster.count("clean_up") == 1
@@ -125,7 +125,7 @@ async def test_orders_and_looks_that_come_in_the_middle_of_an_act_are_obeyed_in_
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    await incident.look()
+    await incident.wake()
     assert "Node/node-1" in await incident.hold()
     assert (await incident.state()).phase is Phase.ACTING
     await incident.handle.cancel()

@@ -11,7 +11,7 @@ from health.gate.back_off import EndedAttempt
 from health.model.moves import Outcome, Phase
 from health.model.target import TargetName
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import expired, gone, healthy, released, waiting
+from tests.workflows.observations import expired, gone, healthy, released, waiting
 
 pytestmark = pytest.mark.rule("decision 14")
 

@@ -7,9 +7,9 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, recovered
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import pass_wakes, rests
-from tests.workflows.sights import escalating, recovered
 
 MINUTE = timedelta(minutes=1)
 

@@ -2,8 +2,8 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
-from tests.workflows.sights import expired, healthy, waiting
 
 
 @pytest.mark.rule("decision 40")
@@ -26,7 +26,7 @@ async def test_cancel_while_an_act_is_in_flight_loses_no_request(incident: Incid
     await incident.start(expired())
     await gate.entered.wait()
     await incident.handle.cancel()
-    await incident.look()
+    await incident.wake()
     assert incident.cluster.count("created") == 0
     gate.open()
     await incident.reaches(Phase.LEFT_ALONE)
@@ -53,15 +53,15 @@ async def test_cancel_while_a_request_hangs_on_a_finalizer_waits_for_it(incident
     await incident.happens("clean_up", 2)
     assert await incident.is_open()
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     assert await incident.outcome() is Outcome.RECOVERED
 
 
 async def test_cancel_while_no_detector_answers_cleans_up_at_once(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await act(incident)
-        await incident.look()
+        await incident.wake()
         await incident.handle.cancel()
         await incident.reaches(Phase.LEFT_ALONE)
         assert not incident.cluster.requests
@@ -70,10 +70,10 @@ async def test_cancel_while_no_detector_answers_cleans_up_at_once(bare_incident:
 
 async def test_cancel_before_the_first_step_is_an_abort_too(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
+    async with incident.detector():
         await incident.start(waiting())
         await incident.handle.cancel()
-        async with incident.hands():
+        async with incident.worker():
             await incident.reaches(Phase.LEFT_ALONE)
             assert await incident.is_open()
 
@@ -83,7 +83,7 @@ async def test_cancelled_incident_can_be_resumed(incident: IncidentDriver) -> No
     await incident.start(waiting())
     await incident.handle.cancel()
     await incident.reaches(Phase.LEFT_ALONE)
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.resume()
     await incident.reaches(Phase.REMEDIATING)
 
@@ -93,7 +93,7 @@ async def test_second_cancel_changes_nothing(incident: IncidentDriver) -> None:
     await incident.handle.cancel()
     await incident.reaches(Phase.LEFT_ALONE)
     await incident.handle.cancel()
-    await incident.look()
+    await incident.wake()
     await incident.happens("observe", 2)
     assert await incident.is_open()
     assert (await incident.reaches(Phase.LEFT_ALONE)).outcome is None

@@ -11,6 +11,7 @@ from health.model.remediation_request import TIMED_OUT
 from health.runbook.chores import FORBIDDEN_GRACE, LONGEST_RETRY, Chore
 from health.runbook.remediating import STOP_PATIENCE
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, healthy
 from tests.workflows.phases import act, fail_steps, take_first_step
 from tests.workflows.settling import (
     pass_until,
@@ -19,7 +20,6 @@ from tests.workflows.settling import (
     rests,
     settle,
 )
-from tests.workflows.sights import escalating, healthy
 from workflows.contracts import MARK
 from workflows.messages import AbortOrder
 
@@ -206,7 +206,7 @@ async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes
     gate = incident.cluster.gates["mark"]
     gate.close()
     incident.cluster.report("first", succeeded=False)
-    await incident.look()
+    await incident.wake()
     await gate.entered.wait()
     assert "Node/node-1" in await incident.hold()
     state = await rests(incident, Phase.HELD)
@@ -224,7 +224,7 @@ async def test_look_repeats_no_chore_before_its_time(incident: IncidentDriver) -
     await pass_wakes(incident, STOP_PATIENCE)
     await pass_until_it_rests_for_long(incident)
     before, tries = (await incident.state()).memory.notes, incident.cluster.count("mark")
-    await incident.look()
+    await incident.wake()
     await settle(incident)
     assert (await incident.state()).memory.notes == before
     assert incident.cluster.count("mark") == tries

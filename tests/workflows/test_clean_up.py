@@ -5,8 +5,8 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, gone, healthy, held, released, replaced, waiting
 from tests.workflows.phases import hang_on_a_finalizer
-from tests.workflows.sights import expired, gone, healthy, held, released, replaced, waiting
 
 ENDINGS = [
     pytest.param(gone(), Outcome.GONE, id="gone"),
@@ -87,7 +87,7 @@ async def test_request_that_hangs_on_a_finalizer_is_waited_for(incident: Inciden
     assert incident.cluster.is_leased
 
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     assert await incident.outcome() is Outcome.REMEDIATED
 
 
@@ -139,7 +139,7 @@ async def test_look_that_arrives_while_the_last_activity_runs_is_answered(incide
     gate.close()
     await incident.sees(healthy())
     await gate.entered.wait()
-    await incident.look()
+    await incident.wake()
     gate.open()
     assert await incident.outcome() is Outcome.REMEDIATED
     whats = [entry.what for entry in incident.cluster.log]

@@ -1,7 +1,7 @@
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import expired, healthy, held
+from tests.workflows.observations import expired, healthy, held
 from workflows.messages import AbortOrder, HoldOrder
 
 POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)
@@ -35,7 +35,7 @@ async def test_hold_is_kept_over_runs(long_incident: IncidentDriver) -> None:
     await long_incident.hold(HoldOrder(reason="disk swap"))
     await long_incident.wake_until_continued()
     assert "disk swap" in (await long_incident.reaches(Phase.HELD)).details
-    long_incident.cluster.sight = expired()
+    long_incident.cluster.observation = expired()
     await long_incident.resume()
     await long_incident.reaches(Phase.REMEDIATING)
 

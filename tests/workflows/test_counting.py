@@ -12,7 +12,7 @@ from health.model.observation import HoldReason
 from health.runbook.chores import Chore
 from tests.samples_of_metrics import Series, scrape, series
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import expired, healthy, hold, waiting
+from tests.workflows.observations import expired, healthy, hold, waiting
 from worker.counting import Counting
 from worker.tally import Tally
 from workflows.remediation import Remediation
@@ -56,7 +56,7 @@ async def test_incident_is_counted_when_it_ends_and_each_act_with_its_result(
 ) -> None:
     counted = Counted()
     bare_incident.cluster.refusals.append(hold(HoldReason.TEMPLATE, timedelta(seconds=1)))
-    async with bare_incident.eyes(), bare_incident.hands(interceptors=[counted.interceptor]):
+    async with bare_incident.detector(), bare_incident.worker(interceptors=[counted.interceptor]):
         await bare_incident.start(expired())
         await bare_incident.reaches(Phase.HELD)
         assert counted.all() == {acted("Held", "Template"): 1}
@@ -73,7 +73,7 @@ async def test_incident_is_counted_when_it_ends_and_each_act_with_its_result(
 
 async def test_incident_that_needed_no_act_is_counted_by_its_outcome(bare_incident: IncidentDriver) -> None:
     counted = Counted()
-    async with bare_incident.eyes(), bare_incident.hands(interceptors=[counted.interceptor]):
+    async with bare_incident.detector(), bare_incident.worker(interceptors=[counted.interceptor]):
         await bare_incident.start(waiting())
         await bare_incident.reaches(Phase.WAITING)
         await bare_incident.sees(healthy())
@@ -82,14 +82,14 @@ async def test_incident_that_needed_no_act_is_counted_by_its_outcome(bare_incide
 
 
 async def test_replay_of_an_end_counts_nothing(bare_incident: IncidentDriver) -> None:
-    async with bare_incident.eyes(), bare_incident.hands():
+    async with bare_incident.detector(), bare_incident.worker():
         await bare_incident.start(expired())
         await bare_incident.reaches(Phase.REMEDIATING)
         await bare_incident.sees(healthy())
         await bare_incident.outcome()
 
     counted = Counted()
-    async with bare_incident.hands(interceptors=[counted.interceptor]):
+    async with bare_incident.worker(interceptors=[counted.interceptor]):
         assert (await bare_incident.state()).outcome is Outcome.REMEDIATED  # from the history alone
     replayer = Replayer(
         workflows=[Remediation],
@@ -104,11 +104,11 @@ async def test_replay_of_an_end_counts_nothing(bare_incident: IncidentDriver) ->
 
 async def test_worker_that_takes_over_counts_the_end_once(bare_incident: IncidentDriver) -> None:
     first, second = Counted(), Counted()
-    async with bare_incident.eyes():
-        async with bare_incident.hands(interceptors=[first.interceptor]):
+    async with bare_incident.detector():
+        async with bare_incident.worker(interceptors=[first.interceptor]):
             await bare_incident.start(expired())
             await bare_incident.reaches(Phase.REMEDIATING)
-        async with bare_incident.hands(interceptors=[second.interceptor]):
+        async with bare_incident.worker(interceptors=[second.interceptor]):
             await bare_incident.sees(healthy())
             await bare_incident.outcome()
     assert first.all() == {acted("Requested"): 1}

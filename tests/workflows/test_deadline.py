@@ -4,7 +4,7 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import FIVE_MINUTES, expired, healthy, waiting
+from tests.workflows.observations import FIVE_MINUTES, expired, healthy, waiting
 
 A_BIT = timedelta(seconds=2)
 
@@ -19,11 +19,11 @@ async def test_expired_node_is_acted_on_with_what_the_start_carried(incident: In
 @pytest.mark.rule("decision 4")
 async def test_what_the_start_carried_is_not_acted_on_when_it_grew_old(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
+    async with incident.detector():
         await incident.start(expired())
-        incident.cluster.sight = waiting()
+        incident.cluster.observation = waiting()
         await incident.pass_time(timedelta(seconds=6))
-        async with incident.hands():
+        async with incident.worker():
             await incident.reaches(Phase.WAITING)
             await incident.happens("observe")
     assert incident.cluster.count("act") == 0
@@ -36,7 +36,7 @@ async def test_node_is_left_alone_until_its_deadline_and_then_acted_on_once(inci
     assert (await incident.state()).phase is Phase.WAITING
     assert incident.cluster.log[1:] == []
 
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(2 * A_BIT)
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("act") == 1
@@ -59,7 +59,7 @@ async def test_deadline_that_moved_is_kept_as_it_is_now(incident: IncidentDriver
     await incident.pass_time(timedelta(minutes=19))
     assert incident.cluster.count("observe") == 1
 
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(timedelta(minutes=2))
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.times("act")[0] - incident.cluster.times("observe")[0] >= timedelta(minutes=20)

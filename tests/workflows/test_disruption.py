@@ -8,8 +8,8 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.references import Action, Step
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, gone, healthy
 from tests.workflows.settling import rests
-from tests.workflows.sights import escalating, expired, gone, healthy
 
 DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
@@ -41,12 +41,12 @@ async def test_machine_that_hangs_on_a_finalizer_for_an_hour_is_deleted_once_and
 @pytest.mark.rule("MHC A.2.5/delete")
 async def test_machine_is_deleted_once_over_a_restart_of_the_worker(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await incident.start(deleting())
             await rests(incident, Phase.REMEDIATING)
-        await incident.look()
-        async with incident.hands():
+        await incident.wake()
+        async with incident.worker():
             await rests(incident, Phase.REMEDIATING)
             await incident.sees(gone())
             assert await incident.outcome() is Outcome.REMEDIATED

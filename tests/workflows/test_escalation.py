@@ -8,9 +8,9 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from health.model.remediation_request import TIMED_OUT
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, healthy, hold, waiting
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests, settle
-from tests.workflows.sights import escalating, expired, healthy, hold, waiting
 from workflows.messages import HoldOrder
 
 A_BIT = timedelta(seconds=2)
@@ -78,7 +78,7 @@ async def test_step_that_succeeded_in_vain_has_its_time_and_is_not_told_to_stop(
 ) -> None:
     await take_first_step(incident)
     incident.cluster.report("first", succeeded=True)
-    await incident.look()
+    await incident.wake()
     await settle(incident)
     assert incident.cluster.tried == ["first"]
 
@@ -167,7 +167,7 @@ async def test_each_act_is_told_of_the_requests_of_its_own_step_alone(incident: 
     await rests(incident, Phase.REMEDIATING)
     second = incident.cluster.request_of("second").reference
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await incident.happens("act", 3)
     await settle(incident)
     assert [asked.step.template.name for asked in incident.cluster.acts][:3] == ["first", "second", "second"]
@@ -191,7 +191,7 @@ async def test_second_act_that_is_refused_keeps_the_lease(incident: IncidentDriv
     assert [asked.holds_lease for asked in incident.cluster.attempts] == [False, True]
     assert incident.cluster.is_leased
 
-    await incident.look()
+    await incident.wake()
     await incident.happens("created", 2)
     assert [asked.holds_lease for asked in incident.cluster.attempts] == [False, True, True]
 
@@ -201,7 +201,7 @@ async def test_first_act_that_is_refused_claims_no_lease_later(incident: Inciden
     await incident.start(escalating())
     for _ in range(2):
         await rests(incident, Phase.HELD)
-        await incident.look()
+        await incident.wake()
     await incident.happens("created")
     assert [asked.holds_lease for asked in incident.cluster.attempts] == [False, False, False]
 

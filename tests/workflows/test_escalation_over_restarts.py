@@ -6,9 +6,9 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import ESCALATION, FIRST, SECOND, THIRD, escalating, expired, healthy
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests
-from tests.workflows.sights import ESCALATION, FIRST, SECOND, THIRD, escalating, expired, healthy
 from workflows.messages import ResumeOrder
 
 UNCACHED = 0
@@ -22,18 +22,18 @@ async def test_whole_escalation_over_restarts_of_the_worker_in_each_step(
 ) -> None:
     incident = bare_incident
     await incident.start(escalating())
-    async with incident.eyes():
+    async with incident.detector():
         for number, step in enumerate(ESCALATION, start=1):
-            async with incident.hands(UNCACHED):
+            async with incident.worker(UNCACHED):
                 await rests(incident, Phase.REMEDIATING)
             began = incident.cluster.request_of(step.template.name).created
-            async with incident.hands(UNCACHED):
+            async with incident.worker(UNCACHED):
                 await pass_until(incident, began + timedelta(seconds=step.timeout_seconds or 0) + A_BIT)
                 await incident.happens("mark", number)
-        async with incident.hands(UNCACHED):
+        async with incident.worker(UNCACHED):
             await rests(incident, Phase.EXHAUSTED)
         await incident.sees(healthy())
-        async with incident.hands(UNCACHED):
+        async with incident.worker(UNCACHED):
             assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.tried == ["first", "second", "third"]
     assert incident.cluster.count("mark") == 3
@@ -44,15 +44,15 @@ async def test_timeout_that_passes_while_no_worker_runs_is_noticed_when_one_does
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await take_first_step(incident)
             await incident.pass_time(timedelta(minutes=4))
             await incident.happens("renew")
             await rests(incident, Phase.REMEDIATING)
         await incident.pass_time(timedelta(minutes=1) + A_BIT)
         assert incident.cluster.count("mark") == 0
-        async with incident.hands():
+        async with incident.worker():
             await incident.happens("created", 2)
             await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
@@ -61,15 +61,15 @@ async def test_timeout_that_passes_while_no_worker_runs_is_noticed_when_one_does
 @pytest.mark.rule("decision 40/exhausted", "NHC 2.7/restart")
 async def test_order_to_start_over_is_kept_over_restarts(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await take_first_step(incident)
             incident.cluster.has_finalizer = True
             await incident.resume(ResumeOrder(step="second"))
             await rests(incident, Phase.CLEANING_UP)
         incident.cluster.remove_finalizer()
-        await incident.look()
-        async with incident.hands():
+        await incident.wake()
+        async with incident.worker():
             await incident.happens("created", 2)
             await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
@@ -134,15 +134,15 @@ async def test_resume_of_a_new_run_that_no_detector_answers_yet_is_obeyed_later(
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.hands():
-        async with incident.eyes():
+    async with incident.worker():
+        async with incident.detector():
             await exhaust(incident)
         memory = (await incident.state()).memory
         await incident.handle.terminate()
         await incident.carry_on(memory, escalating())
         await incident.reaches(Phase.WAITING)
         await incident.resume()
-        async with incident.eyes():
+        async with incident.detector():
             await incident.happens("created", 4)
             await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried[3:] == ["first"]

@@ -10,8 +10,8 @@ from temporalio.api.history.v1 import HistoryEvent
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy, held, waiting
 from tests.workflows.settling import settle
-from tests.workflows.sights import expired, healthy, held, waiting
 from workflows.contracts import FRESH
 from workflows.messages import HoldOrder, RemediationInput
 
@@ -38,8 +38,8 @@ async def test_start_that_was_under_way_for_ten_seconds_is_asked_about_and_not_a
 ) -> None:
     incident = bare_incident
     await incident.start(expired(), under_way=RETRIED)
-    incident.cluster.sight = waiting()
-    async with incident.eyes(), incident.hands():
+    incident.cluster.observation = waiting()
+    async with incident.detector(), incident.worker():
         await incident.happens("observe")
         await settle(incident)
     assert (incident.cluster.count("observe"), incident.cluster.attempts) == (1, [])
@@ -55,10 +55,12 @@ async def test_wake_up_that_comes_with_a_start_costs_no_question(incident: Incid
 
 
 @pytest.mark.parametrize("sight", [expired(), held()], ids=["by-the-start", "by-an-answer"])
-async def test_act_is_told_when_what_admits_it_was_seen(incident: IncidentDriver, sight: Observation) -> None:
+async def test_act_is_told_when_what_admits_it_was_seen(
+    incident: IncidentDriver, observation: Observation
+) -> None:
     before = datetime.now(UTC)
-    await incident.start(sight)
-    if sight.hold is not None:
+    await incident.start(observation)
+    if observation.hold is not None:
         before = datetime.now(UTC)
         await incident.sees(expired())
     await incident.reaches(Phase.REMEDIATING)
@@ -67,12 +69,12 @@ async def test_act_is_told_when_what_admits_it_was_seen(incident: IncidentDriver
     assert before <= asked.seen_at <= datetime.now(UTC)
 
 
-@pytest.mark.parametrize("wake", [_look, _start], ids=["look", "start"])
+@pytest.mark.parametrize("wake", [_look, _start], ids=["wake", "start"])
 async def test_copy_of_a_start_asks_a_day_later_and_its_first_look_wakes_it(
     incident: IncidentDriver, wake: Wake
 ) -> None:
     yesterday = expired().model_copy(update={"seen_at": datetime.now(UTC) - A_DAY})
-    incident.cluster.sight = held()
+    incident.cluster.observation = held()
     await incident.start_bare(RemediationInput(incident=incident.reference, observation=yesterday))
     await incident.reaches(Phase.HELD)
     assert incident.cluster.attempts == []
@@ -94,7 +96,7 @@ async def test_copy_of_a_run_that_was_carried_on_begins_without_the_memory_of_th
     await incident.handle.terminate()
 
     incident.cluster.note("resume", datetime.now(UTC))  # the order is of the run that is over
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.start_bare(told)
     await incident.reaches(Phase.REMEDIATING)
     assert not (await incident.state()).memory.held
@@ -113,12 +115,12 @@ async def test_run_that_is_reset_asks_anew_and_makes_no_second_request(
     bare_incident: IncidentDriver, after: str
 ) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await _act_after_an_answer(incident)
         await incident.reset(await _task_after(incident, after))
         await incident.pass_time(TOO_OLD)
-        async with incident.hands():
+        async with incident.worker():
             await incident.reaches(Phase.REMEDIATING)
             await incident.happens("observe", 2)
             assert incident.cluster.count("act") == incident.cluster.count("created") == 1
@@ -130,15 +132,15 @@ async def test_run_that_is_reset_to_its_start_asks_and_finds_that_its_node_has_r
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await incident.start(expired())
             await incident.reaches(Phase.REMEDIATING)
             await incident.sees(healthy())
             assert await incident.outcome() is Outcome.REMEDIATED
         await incident.reset(_end_of_task(await incident.events()))
         await incident.pass_time(TOO_OLD)
-        async with incident.hands():
+        async with incident.worker():
             assert await incident.outcome() is Outcome.RECOVERED
     assert incident.cluster.count("act") == 1
 

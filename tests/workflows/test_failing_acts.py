@@ -9,8 +9,8 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.runbook.chores import LONGEST_RETRY
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired
 from tests.workflows.settling import pass_until_it_rests_for_long, pass_wakes, rests, settle
-from tests.workflows.sights import expired
 from workflows.messages import ResumeOrder
 
 MINUTE = timedelta(minutes=1)
@@ -61,7 +61,7 @@ async def test_resume_tries_at_once(incident: IncidentDriver) -> None:
 async def test_edit_is_tried_at_once(incident: IncidentDriver, edited: Observation) -> None:
     await fail_for(incident, 2.5 * MINUTE)
     acts = incident.cluster.count("act")
-    await incident.look()
+    await incident.wake()
     await settle(incident)
     assert incident.cluster.count("act") == acts
     incident.cluster.failing["act"] = 0

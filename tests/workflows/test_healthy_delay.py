@@ -7,9 +7,9 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import HEALTHY_DELAY
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, recovered
 from tests.workflows.phases import act, take_first_step, wait
 from tests.workflows.settling import pass_until, rests, settle
-from tests.workflows.sights import escalating, expired, recovered
 from workflows.messages import AbortOrder
 
 MINUTE = timedelta(minutes=1)
@@ -153,7 +153,7 @@ async def test_mark_of_a_person_stays_until_the_last_request_is_gone(incident: I
     await rests(incident, Phase.CLEANING_UP)
     assert incident.cluster.is_leased
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.clean_ups[-1].is_confirmed
 
@@ -170,12 +170,12 @@ async def test_abort_ends_a_delay(incident: IncidentDriver) -> None:
 @pytest.mark.rule("NHC 2.7/restart", "NHC 2.6/positive")
 async def test_delay_outlasts_restarts_of_the_worker(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands(UNCACHED):
+    async with incident.detector():
+        async with incident.worker(UNCACHED):
             await act(incident)
             since = await recover(incident, 5 * MINUTE)
         await incident.pass_time(4 * MINUTE)
-        async with incident.hands(UNCACHED):
+        async with incident.worker(UNCACHED):
             await settle(incident)
             assert incident.cluster.requests
             await pass_until(incident, since + 5 * MINUTE + A_BIT)

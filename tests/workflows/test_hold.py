@@ -6,7 +6,7 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import expired, healthy, held, hold, unknown
+from tests.workflows.observations import expired, healthy, held, hold, unknown
 
 MINUTE = timedelta(minutes=1)
 
@@ -14,12 +14,12 @@ MINUTE = timedelta(minutes=1)
 @pytest.mark.rule("decision 3")
 @pytest.mark.parametrize("sight", [pytest.param(held(), id="held"), pytest.param(unknown(), id="unknown")])
 async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
-    incident: IncidentDriver, sight: Observation
+    incident: IncidentDriver, observation: Observation
 ) -> None:
-    await incident.start(sight)
+    await incident.start(observation)
     state = await incident.reaches(Phase.HELD)
     assert "not now" in state.details
-    await incident.look()
+    await incident.wake()
     await incident.happens("observe")
     await incident.reaches(Phase.HELD)
     assert incident.cluster.count("act") == 0
@@ -42,7 +42,7 @@ async def test_held_incident_does_not_ask_before_its_time(incident: IncidentDriv
 async def test_held_incident_asks_again_by_itself_when_its_time_is_over(incident: IncidentDriver) -> None:
     await incident.start(held(again=20 * MINUTE))
     await incident.reaches(Phase.HELD)
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(23 * MINUTE)
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("observe") == 1
@@ -91,7 +91,7 @@ async def test_what_an_act_found_is_told_to_the_detector_at_once_and_once(incide
 
     await incident.pass_time(MINUTE)
     await incident.reaches(Phase.REMEDIATING)
-    await incident.look()
+    await incident.wake()
     await incident.happens("observe", 4)
     assert incident.cluster.found[-1] is None
 
@@ -117,7 +117,7 @@ async def test_look_that_arrives_while_an_act_is_in_flight_is_answered(incident:
 
 @pytest.mark.rule("decision 4")
 async def test_admission_that_arrives_late_is_asked_for_again(incident: IncidentDriver) -> None:
-    incident.cluster.sight = held()
+    incident.cluster.observation = held()
     await incident.start(held())
     await incident.reaches(Phase.HELD)
     incident.cluster.lateness.append(timedelta(seconds=6))

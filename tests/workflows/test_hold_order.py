@@ -4,8 +4,8 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import FIVE_MINUTES, expired, healthy, waiting
 from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, wait
-from tests.workflows.sights import FIVE_MINUTES, expired, healthy, waiting
 from workflows.messages import AbortOrder, HoldOrder
 
 MINUTE = timedelta(minutes=1)
@@ -58,7 +58,7 @@ async def test_request_of_a_held_incident_that_somebody_removed_is_not_made_agai
     await act(incident)
     await incident.hold()
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await incident.reaches(Phase.HELD)
     assert incident.cluster.count("created") == 1
     await incident.resume()
@@ -93,7 +93,7 @@ async def test_resume_ends_a_hold_at_once(incident: IncidentDriver) -> None:
     await wait(incident)
     await incident.hold()
     await incident.reaches(Phase.HELD)
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.resume()
     await incident.reaches(Phase.REMEDIATING)
 
@@ -104,7 +104,7 @@ async def test_timer_goes_on_after_resume(incident: IncidentDriver) -> None:
     await incident.reaches(Phase.HELD)
     await incident.resume()
     await incident.reaches(Phase.WAITING)
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(FIVE_MINUTES + timedelta(seconds=1))
     await incident.reaches(Phase.REMEDIATING)
 
@@ -133,7 +133,7 @@ async def test_hold_while_an_act_is_in_flight_lets_it_finish_and_keeps_the_reque
 
 async def test_hold_and_resume_show_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await incident.start(waiting())
         await incident.reaches(Phase.WAITING)
         await incident.hold(DISK_SWAP)

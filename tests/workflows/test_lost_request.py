@@ -8,9 +8,9 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason, Observation
 from objects.timestamps import stamp
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, healthy, hold
 from tests.workflows.phases import fail_steps
 from tests.workflows.settling import pass_until, rests, settle
-from tests.workflows.sights import escalating, expired, healthy, hold
 from workflows.messages import State
 
 MINUTE = timedelta(minutes=1)
@@ -19,18 +19,18 @@ A_BIT = timedelta(seconds=2)
 pytestmark = pytest.mark.rule("decision 14", "decision 14/deleted request")
 
 
-def limited(sight: Observation, limit: timedelta = 30 * MINUTE) -> Observation:
-    return sight.model_copy(update={"back_off_limit_seconds": limit.total_seconds()})
+def limited(observation: Observation, limit: timedelta = 30 * MINUTE) -> Observation:
+    return observation.model_copy(update={"back_off_limit_seconds": limit.total_seconds()})
 
 
-async def begin(incident: IncidentDriver, sight: Observation) -> None:
-    await incident.start(sight)
+async def begin(incident: IncidentDriver, observation: Observation) -> None:
+    await incident.start(observation)
     await rests(incident, Phase.REMEDIATING)
 
 
 async def lose(incident: IncidentDriver) -> State:
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     return await rests(incident, Phase.HELD)
 
 
@@ -64,7 +64,7 @@ async def test_act_that_finds_it_lost_makes_nothing(incident: IncidentDriver) ->
 async def test_without_a_limit_it_is_made_anew_at_once(incident: IncidentDriver) -> None:
     await begin(incident, limited(expired(), timedelta()))
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await incident.happens("created", 2)
     assert (await rests(incident, Phase.REMEDIATING)).memory.lost == 1
 
@@ -85,12 +85,12 @@ async def test_resume_skips_the_wait_for_an_earlier_incident_and_nothing_else(
 ) -> None:
     await incident.start(expired().model_copy(update={"hold": hold(HoldReason.BACK_OFF)}))
     await rests(incident, Phase.HELD)
-    incident.cluster.sight = expired().model_copy(update={"hold": hold(HoldReason.THRESHOLD)})
+    incident.cluster.observation = expired().model_copy(update={"hold": hold(HoldReason.THRESHOLD)})
     await incident.resume()
     await incident.tells("Threshold")
     await settle(incident)
     assert incident.cluster.count("act") == 0
-    incident.cluster.sight = expired().model_copy(update={"hold": hold(HoldReason.BACK_OFF)})
+    incident.cluster.observation = expired().model_copy(update={"hold": hold(HoldReason.BACK_OFF)})
     await incident.resume()
     await incident.happens("created")
 
@@ -131,7 +131,7 @@ async def test_request_that_goes_after_its_node_failed_again_is_counted_once(
     due = await incident.now() + number * MINUTE
     await incident.sees(again.model_copy(update={"hold": hold(HoldReason.BACK_OFF, number * MINUTE)}))
     await rests(incident, Phase.HELD)
-    incident.cluster.sight = again
+    incident.cluster.observation = again
     await pass_until(incident, due + A_BIT)
 
     await incident.happens("created", number + 1)
@@ -148,7 +148,7 @@ async def test_request_that_abort_removes_is_no_loss_unless_somebody_did_so_befo
     incident.cluster.has_finalizer = True
     if is_removed_before:
         incident.cluster.report("t", is_being_deleted=True)
-        await incident.look()
+        await incident.wake()
         await rests(incident, Phase.REMEDIATING)
     await incident.abort({"for_seconds": 30})
     await rests(incident, Phase.CLEANING_UP)
@@ -185,11 +185,11 @@ async def test_node_that_recovers_while_it_waits_is_cleaned_up(incident: Inciden
 
 async def test_wait_outlasts_a_restart_of_the_worker(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await begin(incident, limited(expired()))
             state = await lose(incident)
-        async with incident.hands():
+        async with incident.worker():
             assert state.memory.lost_at is not None
             await pass_until(incident, state.memory.lost_at + MINUTE - A_BIT)
             assert incident.cluster.count("created") == 1

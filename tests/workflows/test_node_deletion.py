@@ -7,9 +7,9 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import STEP, gone, healthy, released, replaced
 from tests.workflows.phases import act
 from tests.workflows.settling import rests
-from tests.workflows.sights import STEP, gone, healthy, released, replaced
 
 pytestmark = pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected")
 
@@ -19,7 +19,7 @@ TEMPLATE = STEP.template.name
 async def expect_the_end_of_the_node(incident: IncidentDriver) -> None:
     await act(incident)
     incident.cluster.report(TEMPLATE, is_node_deletion_expected=True)
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.REMEDIATING)
 
 
@@ -32,7 +32,7 @@ async def test_request_is_kept_until_its_remediator_reports_success(incident: In
     assert incident.cluster.count("clean_up") == 0
 
     incident.cluster.report(TEMPLATE, succeeded=True)
-    await incident.look()
+    await incident.wake()
     assert await incident.outcome() is Outcome.GONE
     assert incident.cluster.count("deleted") == 1
 
@@ -42,7 +42,7 @@ async def test_request_that_its_remediator_removes_itself_is_the_end_too(inciden
     await incident.sees(gone())
     await incident.tells("its remediator expects that")
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     assert await incident.outcome() is Outcome.GONE
     assert not incident.cluster.is_leased
 

@@ -7,8 +7,8 @@ import pytest
 from health.model.moves import Phase
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, recovered
 from tests.workflows.settling import pass_until, rests, settle
-from tests.workflows.sights import expired, recovered
 
 OLD = timedelta(hours=48)
 A_BIT = timedelta(seconds=2)
@@ -35,9 +35,9 @@ async def test_request_is_flagged_after_48_hours_and_never_again(incident: Incid
     await grow_old(incident, created)
     assert flags(incident) == [GREW_OLD_FLAG]
 
-    await incident.look()
+    await incident.wake()
     await incident.pass_time(3 * OLD)
-    await incident.look()
+    await incident.wake()
     await settle(incident)
     assert flags(incident) == [GREW_OLD_FLAG]
 

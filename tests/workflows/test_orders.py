@@ -4,7 +4,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from health.model.moves import Phase
 from health.runbook.memory import Memory
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import held
+from tests.workflows.observations import held
 from workflows.messages import AbortOrder, ResumeOrder
 
 MALFORMED = [
@@ -52,7 +52,7 @@ async def test_malformed_order_by_signal_is_dropped_and_the_incident_lives_on(
 ) -> None:
     await incident.start(held())
     await incident.handle.signal(name, {"for_seconds": 1e12})
-    await incident.look()
+    await incident.wake()
     await incident.happens("observe")
     assert (await incident.reaches(Phase.HELD)).details
 

@@ -8,8 +8,8 @@ from temporalio.worker import Worker
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import STEP, expired, healthy, waiting
-from workflows.contracts import OBSERVE, ObserveInput, eyes_queue
+from tests.workflows.observations import STEP, expired, healthy, waiting
+from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined", ask_again_seconds=3600)
 MINUTE = timedelta(minutes=1)
@@ -20,7 +20,7 @@ async def test_hold_for_a_reason_that_is_not_known_holds_is_shown_and_ends(incid
     state = await incident.reaches(Phase.HELD)
     assert "Quarantine: rack 7 is quarantined" in state.details
 
-    await incident.look()
+    await incident.wake()
     await incident.happens("observe")
     await incident.reaches(Phase.HELD)
     assert incident.cluster.count("act") == 0
@@ -36,7 +36,7 @@ async def test_action_that_is_not_known_is_not_carried_out(incident: IncidentDri
     assert "the action Drain of a step is not known here" in state.details
     assert incident.cluster.count("act") == 0
 
-    incident.cluster.sight = expired()
+    incident.cluster.observation = expired()
     await incident.pass_time(2 * MINUTE)
     await incident.reaches(Phase.REMEDIATING)
 
@@ -44,15 +44,15 @@ async def test_action_that_is_not_known_is_not_carried_out(incident: IncidentDri
 async def test_state_that_is_not_known_holds_and_a_later_answer_goes_on(
     bare_incident: IncidentDriver,
 ) -> None:
-    async with bare_incident.hands():
+    async with bare_incident.worker():
         async with newer_detector(bare_incident):
             await bare_incident.start(waiting(timedelta(seconds=1)))
             await bare_incident.pass_time(2 * MINUTE)
             state = await bare_incident.reaches(Phase.HELD)
             assert "the state Hibernating of the target is not known here" in state.details
-        bare_incident.cluster.sight = expired()
-        async with bare_incident.eyes():
-            await bare_incident.look()
+        bare_incident.cluster.observation = expired()
+        async with bare_incident.detector():
+            await bare_incident.wake()
             await bare_incident.reaches(Phase.REMEDIATING)
 
 
@@ -61,4 +61,4 @@ def newer_detector(incident: IncidentDriver) -> Worker:
     async def observe(asked: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
         return expired().model_dump(mode="json") | {"state": "Hibernating"}
 
-    return Worker(incident.client, task_queue=eyes_queue(incident.name), activities=[observe])
+    return Worker(incident.client, task_queue=detector_queue(incident.name), activities=[observe])

@@ -8,9 +8,9 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.remediation_request import TIMED_OUT
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, healthy, hold, waiting
 from tests.workflows.phases import act, take_first_step
 from tests.workflows.settling import pass_until, rests, settle
-from tests.workflows.sights import escalating, expired, healthy, hold, waiting
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
@@ -58,7 +58,7 @@ async def test_overdue_remediation_renews_nothing_any_more_and_is_cleaned_up_on_
     await rests(incident, Phase.EXHAUSTED)
     renewals = incident.cluster.count("renew")
     await incident.pass_time(timedelta(hours=10))
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.EXHAUSTED)
     assert incident.cluster.count("renew") == renewals
     assert incident.cluster.count("clean_up") == incident.cluster.count("mark") == 1
@@ -78,7 +78,7 @@ async def test_look_that_comes_while_the_lease_is_given_back_does_not_claim_it_a
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    await incident.look()
+    await incident.wake()
     gate.open()
     await rests(incident, Phase.EXHAUSTED)
     renewals = incident.cluster.count("renew")

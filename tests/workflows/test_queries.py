@@ -19,8 +19,8 @@ from detector.dispatching.incident_calls import IncidentCalls
 from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference, RequestReference
-from health.model.request_sight import RequestSight
-from tests.workflows.sights import expired, incident_reference
+from health.model.request_snapshot import RequestSnapshot
+from tests.workflows.observations import expired, incident_reference
 from worker.worker import POLLERS
 from workflows.contracts import (
     ACT,
@@ -31,8 +31,8 @@ from workflows.contracts import (
     ObserveInput,
     RenewInput,
     RenewResult,
-    eyes_queue,
-    hands_queue,
+    detector_queue,
+    worker_queue,
 )
 from workflows.messages import State
 from workflows.remediation import Remediation
@@ -49,7 +49,7 @@ class SlowCluster:
 
     def __init__(self) -> None:
         self.acts = Counter[str]()
-        self.requests: dict[str, RequestSight] = {}
+        self.requests: dict[str, RequestSnapshot] = {}
         self.all_act = asyncio.Event()
         self.gate = asyncio.Event()
 
@@ -64,7 +64,7 @@ class SlowCluster:
             api_version="example.com/v1", kind="Reboot", namespace="ns", name=name, uid=name, template="t"
         )
         now = datetime.now(UTC)
-        self.requests[name] = request = RequestSight(reference=reference, created=now)
+        self.requests[name] = request = RequestSnapshot(reference=reference, created=now)
         return ActResult(request=request, lease_acquired_at=now)
 
     @activity.defn(name=OBSERVE.name)
@@ -80,9 +80,9 @@ class SlowCluster:
 
 @asynccontextmanager
 async def workers_without_a_cache(client: Client, name: str, cluster: SlowCluster) -> AsyncIterator[None]:
-    hands = Worker(
+    worker = Worker(
         client,
-        task_queue=hands_queue(name),
+        task_queue=worker_queue(name),
         workflows=[Remediation],
         activities=[cluster.act, cluster.renew],
         workflow_runner=UnsandboxedWorkflowRunner(),
@@ -91,7 +91,7 @@ async def workers_without_a_cache(client: Client, name: str, cluster: SlowCluste
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         max_concurrent_activities=INCIDENTS,
     )
-    async with hands, Worker(client, task_queue=eyes_queue(name), activities=[cluster.observe]):
+    async with worker, Worker(client, task_queue=detector_queue(name), activities=[cluster.observe]):
         yield
 
 

@@ -5,7 +5,7 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.sights import expired, healthy, hold, waiting
+from tests.workflows.observations import expired, healthy, hold, waiting
 
 TEN_MINUTES = timedelta(minutes=10)
 A_BIT = timedelta(seconds=30)
@@ -68,7 +68,7 @@ async def test_lease_is_not_renewed_while_only_a_finalizer_keeps_the_request(
     await incident.pass_time(timedelta(minutes=12))
     assert incident.cluster.count("renew") == 0
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     await incident.outcome()
 
 
@@ -98,7 +98,7 @@ async def test_request_that_somebody_removed_is_made_again(incident: IncidentDri
     await incident.start(expired())
     await incident.reaches(Phase.REMEDIATING)
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await incident.happens("created", 2)
     assert (await incident.reaches(Phase.REMEDIATING)).requests[0].uid == "request-2"
 

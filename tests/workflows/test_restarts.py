@@ -4,8 +4,8 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import FIVE_MINUTES, expired, healthy, held, waiting
 from tests.workflows.phases import act
-from tests.workflows.sights import FIVE_MINUTES, expired, healthy, held, waiting
 
 CACHES = [pytest.param(1000, id="cached"), pytest.param(0, id="every-task-replays")]
 
@@ -16,21 +16,21 @@ async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
     bare_incident: IncidentDriver, cached: int
 ) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands(cached):
+    async with incident.detector():
+        async with incident.worker(cached):
             await incident.start(waiting())
             await incident.reaches(Phase.WAITING)
-        async with incident.hands(cached):
-            incident.cluster.sight = held()
+        async with incident.worker(cached):
+            incident.cluster.observation = held()
             await incident.pass_time(FIVE_MINUTES + timedelta(seconds=1))
             await incident.reaches(Phase.HELD)
-        async with incident.hands(cached):
+        async with incident.worker(cached):
             await incident.abort()
             await incident.reaches(Phase.LEFT_ALONE)
             await incident.resume()
             await incident.sees(expired())
             await incident.reaches(Phase.REMEDIATING)
-        async with incident.hands(cached):
+        async with incident.worker(cached):
             await incident.pass_time(timedelta(minutes=11))
             await incident.happens("renew")
             await incident.handle.cancel()
@@ -40,9 +40,9 @@ async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
             incident.cluster.has_finalizer = True
             await incident.sees(healthy())
             await incident.reaches(Phase.CLEANING_UP)
-        async with incident.hands(cached):
+        async with incident.worker(cached):
             incident.cluster.remove_finalizer()
-            await incident.look()
+            await incident.wake()
             assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.count("created") == 2
 
@@ -50,13 +50,13 @@ async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
 @pytest.mark.rule("decision 1")
 async def test_deadline_that_passes_while_no_worker_runs_is_kept(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.eyes():
-        async with incident.hands():
+    async with incident.detector():
+        async with incident.worker():
             await incident.start(waiting())
             await incident.reaches(Phase.WAITING)
         await incident.pass_time(FIVE_MINUTES + timedelta(seconds=1))
-        incident.cluster.sight = expired()
-        async with incident.hands():
+        incident.cluster.observation = expired()
+        async with incident.worker():
             await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("created") == 1
 

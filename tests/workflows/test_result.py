@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, healthy, released, waiting
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import rests, settle
-from tests.workflows.sights import escalating, expired, healthy, released, waiting
 from workflows.messages import HoldOrder
 
 MOMENT = timedelta(seconds=1)
@@ -44,7 +44,7 @@ async def test_request_that_somebody_deleted_ended_when_that_was_seen(incident: 
     await incident.start(expired())
     await rests(incident, Phase.REMEDIATING)
     await incident.cluster.lose_requests()
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.REMEDIATING)
     await incident.sees(healthy())
     first, second = (await incident.result()).requests

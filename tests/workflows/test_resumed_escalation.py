@@ -9,9 +9,9 @@ from temporalio.exceptions import ApplicationError
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, expired, healthy, hold, unknown
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import rests, settle
-from tests.workflows.sights import escalating, expired, healthy, hold, unknown
 from workflows.messages import ResumeOrder
 
 FROM_THE_SECOND = ResumeOrder(reason="power is back", step="second")
@@ -99,7 +99,7 @@ async def test_resume_waits_for_what_a_finalizer_keeps(incident: IncidentDriver)
     await rests(incident, Phase.CLEANING_UP)
     assert len(incident.cluster.tried) == 3
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried[3:] == ["first"]
 
@@ -112,25 +112,27 @@ async def test_resume_after_an_abort_that_a_finalizer_delays_begins_anew(inciden
     await incident.resume()
     await rests(incident, Phase.CLEANING_UP)
     incident.cluster.remove_finalizer()
-    await incident.look()
+    await incident.wake()
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried[3:] == ["first"]
 
 
 async def test_resume_is_no_admission(incident: IncidentDriver) -> None:
     await exhaust(incident)
-    incident.cluster.sight = incident.cluster.sight.model_copy(update={"hold": hold(HoldReason.PAUSED)})
+    incident.cluster.observation = incident.cluster.observation.model_copy(
+        update={"hold": hold(HoldReason.PAUSED)}
+    )
     await incident.resume()
     await rests(incident, Phase.HELD)
     assert incident.cluster.count("deleted") == 3
     assert len(incident.cluster.tried) == 3
-    await incident.sees(incident.cluster.sight.model_copy(update={"hold": None}))
+    await incident.sees(incident.cluster.observation.model_copy(update={"hold": None}))
     await incident.happens("created", 4)
 
 
 async def test_node_that_recovers_while_it_is_resumed_is_done(incident: IncidentDriver) -> None:
     await exhaust(incident)
-    incident.cluster.sight = healthy()
+    incident.cluster.observation = healthy()
     await incident.resume(FROM_THE_SECOND)
     assert await incident.outcome() is Outcome.REMEDIATED
     assert len(incident.cluster.tried) == 3

@@ -5,9 +5,9 @@ from pydantic_core import to_json
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import expired, healthy
 from tests.workflows.phases import Bring, act, be_held, hang_on_a_finalizer, wait
 from tests.workflows.settling import settle
-from tests.workflows.sights import expired, healthy
 from workflows.messages import HoldOrder
 
 IN_PHASES = [
@@ -60,9 +60,9 @@ async def test_state_can_be_asked_after_the_end(incident: IncidentDriver) -> Non
 async def test_details_say_whom_an_incident_waits_for_when_no_detector_answers(
     bare_incident: IncidentDriver,
 ) -> None:
-    async with bare_incident.hands():
+    async with bare_incident.worker():
         await wait(bare_incident)
-        await bare_incident.look()
+        await bare_incident.wake()
         assert f"paramedic-{bare_incident.name}-eyes" in await bare_incident.details()
 
 

@@ -12,20 +12,20 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
 from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
+from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import act
 from tests.workflows.settling import rests, settle
-from tests.workflows.sights import expired, healthy, waiting
 from workflows.messages import HoldOrder
 
 
 async def ask_in_vain(incident: IncidentDriver) -> None:
     """A request was made five minutes ago, the detector went, and something woke the incident."""
-    async with incident.eyes():
+    async with incident.detector():
         await act(incident)
         await settle(incident)
         await incident.pass_time(timedelta(minutes=5) - timedelta(seconds=1))
         await rests(incident, Phase.REMEDIATING)
-    await incident.look()
+    await incident.wake()
     await asks(incident)
 
 
@@ -53,14 +53,14 @@ async def asks(incident: IncidentDriver, times: int = 1) -> None:
 @pytest.mark.rule("decision 7/lease", "NHC 2.5/manage/renew")
 async def test_lease_is_renewed_again_and_again_while_a_question_waits(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await ask_in_vain_with_a_short_lease(incident)
         await incident.happens("renew", 2)
         await asks(incident, 3)
         assert incident.cluster.count("observe") == 0
 
-        incident.cluster.sight = healthy()
-        async with incident.eyes():
+        incident.cluster.observation = healthy()
+        async with incident.detector():
             assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.count("observe") == 1
 
@@ -68,11 +68,11 @@ async def test_lease_is_renewed_again_and_again_while_a_question_waits(bare_inci
 @pytest.mark.rule("decision 7/lease")
 async def test_answer_that_comes_late_is_used(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await ask_in_vain(incident)
         await incident.happens("renew")
         await asks(incident, 2)
-        async with incident.eyes():
+        async with incident.detector():
             await incident.happens("answered", 2)
             await rests(incident, Phase.REMEDIATING)
         assert incident.cluster.count("observe") == incident.cluster.count("renew") == 1
@@ -82,7 +82,7 @@ async def test_answer_that_comes_late_is_used(bare_incident: IncidentDriver) -> 
 @pytest.mark.rule("decision 40")
 async def test_abort_is_obeyed_while_a_question_waits(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await ask_in_vain_with_a_short_lease(incident)
         await incident.happens("renew")
         await asks(incident, 2)
@@ -90,8 +90,8 @@ async def test_abort_is_obeyed_while_a_question_waits(bare_incident: IncidentDri
         await incident.reaches(Phase.LEFT_ALONE)
         assert not incident.cluster.requests
         assert not incident.cluster.is_leased
-        incident.cluster.sight = healthy()
-        async with incident.eyes():
+        incident.cluster.observation = healthy()
+        async with incident.detector():
             assert await incident.outcome() is Outcome.RECOVERED
 
 
@@ -99,7 +99,7 @@ async def test_hold_shows_while_a_question_waits_and_the_lease_is_still_kept(
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await ask_in_vain(incident)
         await incident.hold(HoldOrder(reason="disk swap"))
         await incident.tells("disk swap")
@@ -112,13 +112,13 @@ async def test_question_without_a_lease_to_keep_waits_for_as_long_as_it_takes(
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
-    async with incident.hands():
+    async with incident.worker():
         await incident.start(waiting())
         await rests(incident, Phase.WAITING)
-        await incident.look()
+        await incident.wake()
         await asks(incident)
         assert await limits(incident) == [timedelta()]
-        async with incident.eyes():
+        async with incident.detector():
             await incident.happens("answered", 2)
             await rests(incident, Phase.WAITING)
     assert incident.cluster.count("renew") == 0

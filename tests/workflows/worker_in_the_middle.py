@@ -13,7 +13,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from tests.workflows.fake_cluster import FakeCluster
 from worker.worker import STICKY
-from workflows.contracts import ACT, hands_queue
+from workflows.contracts import ACT, worker_queue
 from workflows.remediation import Remediation
 
 
@@ -23,9 +23,9 @@ async def main(address: str, namespace: str, cluster_name: str) -> None:
     cluster.gates[ACT.name].close()
     async with Worker(
         client,
-        task_queue=hands_queue(cluster_name),
+        task_queue=worker_queue(cluster_name),
         workflows=[Remediation],
-        activities=cluster.hands,
+        activities=cluster.worker,
         workflow_runner=UnsandboxedWorkflowRunner(),
         sticky_queue_schedule_to_start_timeout=STICKY,
     ):

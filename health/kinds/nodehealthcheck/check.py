@@ -79,7 +79,7 @@ class NodeHealthCheck(FrozenObject):
         return None
 
     @property
-    def is_frozen(self) -> bool:
+    def is_fully_paused(self) -> bool:
         """Pause requests stop new requests alone."""
         return False
 
@@ -114,7 +114,7 @@ class NodeHealthCheck(FrozenObject):
         """A node whose request still exists is not healthy yet (semantics 2.2)."""
         return True
 
-    def is_fit(self, node: Node, around: Surroundings) -> bool:
+    def counts_as_healthy(self, node: Node, around: Surroundings) -> bool:
         """Whether no condition matches."""
         return not self.is_unhealthy(node, around)
 

@@ -8,7 +8,7 @@ status, are left to it. Any other disables every NodeHealthCheck.
 
 from dataclasses import dataclass
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.machine_health_checks import TERMINATING, MachineHealthChecks
 from health.gate.surroundings import CheckProblem
@@ -24,7 +24,7 @@ class Disabled:
     message: str
 
     @property
-    def announcement(self) -> str:
+    def event(self) -> str:
         """What the Event of its beginning says (semantics 1.5)."""
         if self.reason == CONFLICT.reason:
             return self.message
@@ -38,11 +38,11 @@ ENABLED = Disabled(
 )
 
 
-def disabled(sight: CheckSight) -> Disabled:
+def disabled(snapshot: CheckSnapshot) -> Disabled:
     """What keeps a check as a whole from working, if anything does."""
-    if isinstance(sight.check, InvalidCheckError):
-        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(sight.check))
-    problem = sight.around.problem
+    if isinstance(snapshot.check, InvalidCheckError):
+        return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.check))
+    problem = snapshot.around.problem
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
     return ENABLED

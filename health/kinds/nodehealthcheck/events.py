@@ -13,23 +13,23 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.admission import Question, common_hold
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.storm import storm_hold
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_condition
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
-from health.model.announcement import Announcement, Severity
+from health.model.event import Event, Severity
 from health.model.observation import HoldReason
 from health.model.stored_status import word
 
 PREFIX = "[remediation] "
 
 
-def announcements(
-    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
-) -> list[Announcement]:
+def events(
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
+) -> list[Event]:
     """What to tell; `before` is None at the start, `stored` is the status before this one."""
     switched = _switched(after, stored)
     if isinstance(after.check, InvalidCheckError):
@@ -50,7 +50,7 @@ def announcements(
     ]
 
 
-def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announcement]:
+def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
     why = disabled(after)
     before = stored_condition(stored, "Disabled")
     if before.get("status") == str(why.is_disabled) and (
@@ -59,19 +59,19 @@ def _switched(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announce
         return
     since = word(before, "lastTransitionTime")
     if why.is_disabled:
-        yield _note(after, Severity.WARNING, "Disabled", why.announcement, why.announcement, since)
+        yield _note(after, Severity.WARNING, "Disabled", why.event, why.event, since)
         return
     yield _note(after, Severity.NORMAL, "Enabled", why.message, since)
 
 
-def _stopped(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+def _stopped(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
     stop = after.around.stop
     if stop is not None and not (before and before.around.stop):
         message = f"Postponing potential remediations: {stop.words}"
         yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
 
 
-def _upgrading(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
     hold = after.around.upgrade
     known = before.around.upgrade if before else None
     if hold is None or (known is not None and known.reason is hold.reason):
@@ -84,22 +84,22 @@ def _upgrading(before: CheckSight | None, after: CheckSight) -> Iterator[Announc
     yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 
 
-def _paused(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+def _paused(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
     if _is_paused(after) and not (before and _is_paused(before)):
         message = "Postponing potential remediations because of pause requests"
         yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
 
 
-def _is_paused(sight: CheckSight) -> bool:
-    hold = getattr(sight.check, "hold", None)
+def _is_paused(snapshot: CheckSnapshot) -> bool:
+    hold = getattr(snapshot.check, "hold", None)
     return hold is not None and hold.reason is HoldReason.PAUSED
 
 
-def _generation(sight: CheckSight) -> str:
-    return str(getattr(sight.check, "generation", ""))
+def _generation(snapshot: CheckSnapshot) -> str:
+    return str(getattr(snapshot.check, "generation", ""))
 
 
-def _blocked(before: CheckSight | None, after: CheckSight) -> Iterator[Announcement]:
+def _blocked(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
     allowance = after.allowance
     if allowance is None or not after.is_blocked or (before and before.is_blocked):
         return
@@ -113,8 +113,8 @@ def _blocked(before: CheckSight | None, after: CheckSight) -> Iterator[Announcem
 
 
 def _storm(
-    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
-) -> Iterator[Announcement]:
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
+) -> Iterator[Event]:
     for one in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
         yield _note(after, one.severity, one.reason, one.message, one.seed)
     if after.storm is not None and after.is_held_by_storm and not (before and before.is_held_by_storm):
@@ -124,17 +124,17 @@ def _storm(
         )
 
 
-def _holds_all(sight: CheckSight, now: datetime) -> bool:
-    if sight.allowance is None or isinstance(sight.check, InvalidCheckError):
+def _holds_all(snapshot: CheckSnapshot, now: datetime) -> bool:
+    if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return True
-    storm = storm_hold(sight.storm, sight.check.storm_cooldown, now)
+    storm = storm_hold(snapshot.storm, snapshot.check.storm_cooldown, now)
     question = Question(
-        check_hold=sight.check.hold, allowance=sight.allowance, storm=storm, around=sight.around
+        check_hold=snapshot.check.hold, allowance=snapshot.allowance, storm=storm, around=snapshot.around
     )
     return common_hold(question) is not None
 
 
-def _detected(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     if _holds_all(after, now):
         return
     known = {} if before is None or _holds_all(before, now) else {t.name: t for t in before.expired}
@@ -153,7 +153,7 @@ def _detected(before: CheckSight | None, after: CheckSight, now: datetime) -> It
         yield replace(note, again=now.isoformat() if is_new else "")
 
 
-def _of_targets(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     if _holds_all(after, now) or isinstance(after.check, InvalidCheckError):
         return
     known = {} if before is None or _holds_all(before, now) else before.targets
@@ -162,14 +162,14 @@ def _of_targets(before: CheckSight | None, after: CheckSight, now: datetime) -> 
             yield _note(after, one.severity, one.reason, one.message, *one.seed)
 
 
-def _of_requests(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+def _of_requests(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     for one in request_notes(before, after, now):
         yield _note(after, one.severity, one.reason, one.message, one.uid)
 
 
-def _note(sight: CheckSight, severity: Severity, reason: str, message: str, *seed: str) -> Announcement:
-    return Announcement(
-        seed="\n".join((sight.uid, reason, *seed)),
+def _note(snapshot: CheckSnapshot, severity: Severity, reason: str, message: str, *seed: str) -> Event:
+    return Event(
+        seed="\n".join((snapshot.uid, reason, *seed)),
         severity=severity,
         reason=reason,
         message=f"{PREFIX}{message}",

@@ -7,20 +7,20 @@ somebody deleted has reason and words of a Node that waits without such a loss.
 from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.check import API_VERSION, KIND, NodeHealthCheck
-from health.kinds.nodehealthcheck.events import PREFIX, announcements
+from health.kinds.nodehealthcheck.events import PREFIX, events
 from health.kinds.nodehealthcheck.status import status_patch
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
-from health.model.announcement import Announcement, Severity, Subject
+from health.model.event import Event, Severity, Subject
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 
 
-def request_lost(lost: LostRequest) -> Announcement:
+def request_lost(lost: LostRequest) -> Event:
     """That its Node waits."""
     check, node = lost.incident.check, lost.incident.target.name
     message = f"{PREFIX}{skipped_because_of(lost.words, node)}"
     subject = Subject(API_VERSION, KIND, check.namespace, check.name, lost.check_uid)
-    return Announcement(lost.seed, Severity.WARNING, SKIPPED, message, subject=subject)
+    return Event(lost.seed, Severity.WARNING, SKIPPED, message, subject=subject)
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
@@ -42,7 +42,7 @@ NODE_HEALTH_CHECK = CheckKind(
     target_kind="Node",
     parse=NodeHealthCheck.parse,
     status_patch=status_patch,
-    announcements=announcements,
+    events=events,
     request_lost=request_lost,
     component="NodeHealthCheck",
     owner_of=owner_of,

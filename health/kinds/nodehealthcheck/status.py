@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import condition, entries, word
 from health.model.verdict import Health
 from health.runbook.escalation import Plan, is_classic
@@ -26,43 +26,43 @@ _LAST_UPDATE = "lastUpdateTime"
 _COUNT = "unhealthyNodeCount"
 
 
-def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that makes `stored` true; empty if it is."""
-    wanted = _status(sight, stored, now)
+    wanted = _status(snapshot, stored, now)
     # inFlightRemediations is the reference's old field, which it clears too.
     gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
     patch = {key: value for key, value in wanted.items() if stored.get(key) != value}
-    patch |= dict.fromkeys(gone if sight.allowance is not None else ())
+    patch |= dict.fromkeys(gone if snapshot.allowance is not None else ())
     # The count follows from the other numbers. The reference's CRD drops it: missing alone is no reason to
     # write, or it would be written for ever.
     return patch | {_LAST_UPDATE: stamp(now)} if patch.keys() - {_COUNT} else {}
 
 
-def _status(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
-    why = disabled(sight)
-    conditions = [_condition(why, stored, now), *storm_conditions(sight.storm)]
-    if isinstance(sight.check, InvalidCheckError) or sight.allowance is None:
+def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
+    why = disabled(snapshot)
+    conditions = [_condition(why, stored, now), *storm_conditions(snapshot.storm)]
+    if isinstance(snapshot.check, InvalidCheckError) or snapshot.allowance is None:
         # Nobody can say what its numbers are: the old ones stay.
         return {"conditions": conditions, **_phase(why, (), (), is_classic=True)}
-    published = [target for _, target in sorted(sight.targets.items()) if target.is_published]
+    published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]
     remediating = any(target.requests for target in published)
-    paused = sight.check.spec.pause_requests if isinstance(sight.check, NodeHealthCheck) else ()
+    paused = snapshot.check.spec.pause_requests if isinstance(snapshot.check, NodeHealthCheck) else ()
     return {
-        "observedNodes": sight.allowance.total,
-        "healthyNodes": sight.allowance.healthy,
-        _COUNT: sight.allowance.total - sight.allowance.healthy,
+        "observedNodes": snapshot.allowance.total,
+        "healthyNodes": snapshot.allowance.healthy,
+        _COUNT: snapshot.allowance.total - snapshot.allowance.healthy,
         "conditions": conditions,
         **(
-            {"unhealthyNodes": [_node(sight.check, target, stored, now) for target in published]}
+            {"unhealthyNodes": [_node(snapshot.check, target, stored, now) for target in published]}
             if published
             else {}
         ),
-        **_phase(why, paused, published if remediating else (), is_classic=is_classic(sight.check)),
+        **_phase(why, paused, published if remediating else (), is_classic=is_classic(snapshot.check)),
     }
 
 
 def _phase(
-    why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSight], *, is_classic: bool
+    why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSnapshot], *, is_classic: bool
 ) -> dict[str, str]:
     """The first rule that fits wins (semantics 1.4)."""
     if why.is_disabled:
@@ -75,7 +75,7 @@ def _phase(
     return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
 
 
-def _failed(targets: Sequence[TargetSight]) -> str:
+def _failed(targets: Sequence[TargetSnapshot]) -> str:
     """Which remediators gave up on which nodes (decision 22); a few of them are enough to look closer."""
     names = [t.name for t in targets if any(one.succeeded is False for one in t.requests)]
     if not names:
@@ -97,7 +97,7 @@ def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
     }
 
 
-def _node(check: HealthCheck, target: TargetSight, stored: Status, now: datetime) -> dict[str, Any]:
+def _node(check: HealthCheck, target: TargetSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": target.name}
     if target.requests:
         plan = Plan(check.steps)
@@ -110,7 +110,7 @@ def _node(check: HealthCheck, target: TargetSight, stored: Status, now: datetime
     return entry
 
 
-def _remediation(request: RequestSight, timed_out: datetime | None) -> dict[str, Any]:
+def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[str, Any]:
     reference = request.reference
     resource = {
         "apiVersion": reference.api_version,

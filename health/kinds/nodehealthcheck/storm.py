@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.storm import Storm
-from health.model.announcement import Severity
+from health.model.event import Severity
 from health.model.stored_status import entries, word
 from objects.timestamps import as_time, stamp
 

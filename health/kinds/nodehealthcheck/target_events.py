@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck
-from health.model.announcement import Severity
+from health.model.event import Severity
 from health.model.observation import HoldReason
-from health.model.request_sight import RequestSight
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import is_classic
 
 SKIPPED = "RemediationSkipped"
@@ -51,7 +51,9 @@ def skipped_because_of(back_off: object, node: str) -> str:
     return f"Skipped remediation of node: {node}, because of {back_off}"
 
 
-def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def target_notes(
+    check: HealthCheck, before: TargetSnapshot | None, after: TargetSnapshot
+) -> Iterator[TargetNote]:
     """What became so of a Node that is unhealthy, or was just now."""
     yield from _skipped(before, after)
     yield from _backed_off(before, after)
@@ -61,7 +63,7 @@ def target_notes(check: HealthCheck, before: TargetSight | None, after: TargetSi
         yield from _failed(before, after)
 
 
-def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def _skipped(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     hold = after.held_by(_SKIPPED)
     known = before.held_by(_SKIPPED) if before is not None else None
     if hold is None or (known is not None and known.reason == hold.reason):
@@ -70,14 +72,14 @@ def _skipped(before: TargetSight | None, after: TargetSight) -> Iterator[TargetN
     yield _note(after, SKIPPED, message, hold.reason)
 
 
-def _backed_off(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def _backed_off(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     back_off = after.new_back_off(before)
     if back_off is not None:
         seed = (HoldReason.BACK_OFF, str(after.earlier_attempts))
         yield _note(after, SKIPPED, skipped_because_of(back_off, after.name), *seed)
 
 
-def _mislabelled(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def _mislabelled(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     if not after.has_empty_exclusion or (before is not None and before.has_empty_exclusion):
         return
     message = (
@@ -87,7 +89,7 @@ def _mislabelled(before: TargetSight | None, after: TargetSight) -> Iterator[Tar
     yield _note(after, "InvalidNodeLabel", message)
 
 
-def _exhausted(check: str, before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def _exhausted(check: str, before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     if not after.is_exhausted or (before is not None and before.is_exhausted):
         return
     message = (
@@ -97,7 +99,7 @@ def _exhausted(check: str, before: TargetSight | None, after: TargetSight) -> It
     yield _note(after, "NoTemplateLeft", message, after.requests[-1].uid)
 
 
-def _failed(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNote]:
+def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     """What the reference does not tell: a remediator that gave up (decision 22)."""
     known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
     for request in after.requests:
@@ -107,7 +109,7 @@ def _failed(before: TargetSight | None, after: TargetSight) -> Iterator[TargetNo
             yield _note(after, "RemediationFailed", message, request.uid)
 
 
-def _note(target: TargetSight, reason: str, message: str, *seed: str) -> TargetNote:
+def _note(target: TargetSnapshot, reason: str, message: str, *seed: str) -> TargetNote:
     return TargetNote(Severity.WARNING, reason, message, (target.uid, str(target.verdict.fact), *seed))
 
 
@@ -125,7 +127,7 @@ class RequestNote:
     uid: str
 
 
-def request_notes(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[RequestNote]:
+def request_notes(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[RequestNote]:
     """What to tell; at the start (`before` is None) the requests that are there may be untold."""
     for target in after.targets.values() if before is None else ():
         for request in target.requests:
@@ -138,13 +140,13 @@ def request_notes(before: CheckSight | None, after: CheckSight, now: datetime) -
             yield _deleted(change.target, change.deleted, is_interrupted=stayed_unhealthy)
 
 
-def _created(target: str, request: RequestSight, now: datetime) -> Iterator[RequestNote]:
+def _created(target: str, request: RequestSnapshot, now: datetime) -> Iterator[RequestNote]:
     if not request.is_unsigned and now - request.created <= _YOUNG:
         message = f"Created remediation object for node {target}"
         yield RequestNote(Severity.NORMAL, "RemediationCreated", message, request.uid)
 
 
-def _deleted(target: str, request: RequestSight, *, is_interrupted: bool) -> RequestNote:
+def _deleted(target: str, request: RequestSnapshot, *, is_interrupted: bool) -> RequestNote:
     what = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
     if is_interrupted:
         message = f"Node {target} is still unhealthy, but its {what} was deleted"
@@ -152,7 +154,7 @@ def _deleted(target: str, request: RequestSight, *, is_interrupted: bool) -> Req
     return RequestNote(Severity.NORMAL, "RemediationRemoved", f"Deleted {what}", request.uid)
 
 
-def _stayed_unhealthy(target: str, before: CheckSight | None, after: CheckSight) -> bool:
+def _stayed_unhealthy(target: str, before: CheckSnapshot | None, after: CheckSnapshot) -> bool:
     """Whether the same condition lasted all the time: one that fails anew may have recovered in between."""
     fact = after.fact(target)
     return before is not None and fact is not None and fact == before.fact(target)

@@ -87,7 +87,7 @@ class MachineHealthCheck(FrozenObject):
         return pause_hold(self.metadata.annotations)
 
     @property
-    def is_frozen(self) -> bool:
+    def is_fully_paused(self) -> bool:
         """A pause stops everything."""
         return self.hold is not None
 
@@ -121,7 +121,7 @@ class MachineHealthCheck(FrozenObject):
         refusal = request_refusal(self.template, kinds)
         return unusable(self.template, kinds) or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
 
-    def is_fit(self, target: MachineTarget, around: Surroundings) -> bool:
+    def counts_as_healthy(self, target: MachineTarget, around: Surroundings) -> bool:
         """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (A.2.4)."""
         if target.node is None or target.machine.is_going or target.machine.is_marked:
             return False

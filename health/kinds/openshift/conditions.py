@@ -17,7 +17,7 @@ reasons are its own, but for a template that is there and cannot be used, which 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.surroundings import CheckProblem
 from health.gate.threshold import Allowance, IntOrPercent
@@ -36,17 +36,17 @@ Condition = dict[str, str]
 """Without lastTransitionTime."""
 
 
-def conditions(sight: CheckSight, known_request: Mapping[str, Any]) -> Iterator[Condition]:
+def conditions(snapshot: CheckSnapshot, known_request: Mapping[str, Any]) -> Iterator[Condition]:
     """All that are ours; `known_request` is what is stored of the last of them, empty if nothing is."""
-    if isinstance(sight.check, InvalidCheckError):
-        yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(sight.check))
+    if isinstance(snapshot.check, InvalidCheckError):
+        yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(snapshot.check))
         return
-    if not isinstance(sight.check, MachineHealthCheck) or sight.allowance is None:
+    if not isinstance(snapshot.check, MachineHealthCheck) or snapshot.allowance is None:
         return
-    yield _remediation_allowed(sight.allowance, sight.check.spec.max_unhealthy)
-    if sight.check.template is not None:
-        yield _template_available(sight.around.problem)
-        yield _request_available(sight, known_request)
+    yield _remediation_allowed(snapshot.allowance, snapshot.check.spec.max_unhealthy)
+    if snapshot.check.template is not None:
+        yield _template_available(snapshot.around.problem)
+        yield _request_available(snapshot, known_request)
 
 
 def numbers(decided: Allowance, most: IntOrPercent) -> str:
@@ -71,22 +71,22 @@ def _template_available(problem: CheckProblem | None) -> Condition:
     return _false(TEMPLATE_AVAILABLE, "Error", f"External{problem.reason}", problem.message)
 
 
-def _request_available(sight: CheckSight, known: Mapping[str, Any]) -> Condition:
-    error = _request_error(sight)
+def _request_available(snapshot: CheckSnapshot, known: Mapping[str, Any]) -> Condition:
+    error = _request_error(snapshot)
     if error:
         return _false(REQUEST_AVAILABLE, "Error", f"External{NOT_CREATED}", error)
-    may_be_untold = any(not target.is_heard and not target.requests for target in sight.expired)
+    may_be_untold = any(not target.is_heard and not target.requests for target in snapshot.expired)
     if may_be_untold and known.get("status") == "False":
         return {key: known[key] for key in ("type", *SAID) if known.get(key)}
     return _true(REQUEST_AVAILABLE)
 
 
-def _request_error(sight: CheckSight) -> str:
+def _request_error(snapshot: CheckSnapshot) -> str:
     """Why no request can be created, or one was not; of several the first by the name of the Machine."""
-    problem = sight.around.problem
+    problem = snapshot.around.problem
     if problem is not None and problem.reason == NOT_CREATED:
         return problem.message
-    errors = (target.request_error for _, target in sorted(sight.targets.items()))
+    errors = (target.request_error for _, target in sorted(snapshot.targets.items()))
     return next((error for error in errors if error), "")
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.admission import Question, common_hold
-from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY, numbers
@@ -20,13 +20,13 @@ from health.kinds.openshift.machine import KIND as MACHINE
 from health.kinds.openshift.spec import is_paused
 from health.kinds.openshift.status import stored_condition
 from health.kinds.openshift.target_events import REMEDIATE, RESTRICTED, MachineNote, machine_notes
-from health.model.announcement import Announcement, Severity, Subject
+from health.model.event import Event, Severity, Subject
 from health.model.stored_status import word
 
 
-def announcements(
-    before: CheckSight | None, after: CheckSight, stored: Mapping[str, Any], now: datetime
-) -> list[Announcement]:
+def events(
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
+) -> list[Event]:
     """What to tell; `before` is None at the start, `stored` is the status before this one."""
     if is_paused(after):
         return []
@@ -41,9 +41,7 @@ def announcements(
     ]
 
 
-def _invalid(
-    after: CheckSight, problem: InvalidCheckError, stored: Mapping[str, Any]
-) -> Iterator[Announcement]:
+def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[str, Any]) -> Iterator[Event]:
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
         return
@@ -52,7 +50,7 @@ def _invalid(
     yield _of_check(after, INVALID_SPEC, message, *seed)
 
 
-def _exceeded(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announcement]:
+def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if after.allowance is None or after.allowance.allowed or not isinstance(after.check, MachineHealthCheck):
         return
@@ -63,7 +61,7 @@ def _exceeded(after: CheckSight, stored: Mapping[str, Any]) -> Iterator[Announce
     yield _of_check(after, RESTRICTED, message, "threshold", word(known, "lastTransitionTime"))
 
 
-def _restricted(before: CheckSight | None, after: CheckSight, now: datetime) -> Iterator[Announcement]:
+def _restricted(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     """What is around the check: a person's stop, its template, an upgrade."""
     known = _restrictions(before) if before else {}
     again = now.isoformat() if before else ""
@@ -73,9 +71,9 @@ def _restricted(before: CheckSight | None, after: CheckSight, now: datetime) -> 
             yield _of_check(after, RESTRICTED, message, words, version, again=again)
 
 
-def _restrictions(sight: CheckSight) -> dict[str, tuple[str, str]]:
+def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
     """What holds the check, by reason: in words, and which of several of the same words."""
-    around = sight.around
+    around = snapshot.around
     found = {} if around.stop is None else {"stop": (around.stop.words, around.stop.version)}
     if around.problem is not None:
         found[around.problem.reason] = (f"{around.problem.reason}: {around.problem.message}", "")
@@ -85,8 +83,8 @@ def _restrictions(sight: CheckSight) -> dict[str, tuple[str, str]]:
 
 
 def _of_machines(
-    check: HealthCheck, before: CheckSight | None, after: CheckSight, now: datetime
-) -> Iterator[Announcement]:
+    check: HealthCheck, before: CheckSnapshot | None, after: CheckSnapshot, now: datetime
+) -> Iterator[Event]:
     if _holds_all(after):
         return
     known = {} if before is None or _holds_all(before) else before.targets
@@ -96,16 +94,16 @@ def _of_machines(
             yield _of_machine(check, after.uid, target, note, now.isoformat() if is_new else "")
 
 
-def _holds_all(sight: CheckSight) -> bool:
-    if sight.allowance is None or isinstance(sight.check, InvalidCheckError):
+def _holds_all(snapshot: CheckSnapshot) -> bool:
+    if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return True
-    question = Question(check_hold=sight.check.hold, allowance=sight.allowance, around=sight.around)
+    question = Question(check_hold=snapshot.check.hold, allowance=snapshot.allowance, around=snapshot.around)
     return common_hold(question) is not None
 
 
-def _of_check(sight: CheckSight, reason: str, message: str, *seed: str, again: str = "") -> Announcement:
-    return Announcement(
-        seed="\n".join((sight.uid, reason, *seed)),
+def _of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
+    return Event(
+        seed="\n".join((snapshot.uid, reason, *seed)),
         severity=Severity.WARNING,
         reason=reason,
         message=message,
@@ -114,11 +112,9 @@ def _of_check(sight: CheckSight, reason: str, message: str, *seed: str, again: s
     )
 
 
-def _of_machine(
-    check: HealthCheck, uid: str, target: TargetSight, note: MachineNote, again: str
-) -> Announcement:
+def _of_machine(check: HealthCheck, uid: str, target: TargetSnapshot, note: MachineNote, again: str) -> Event:
     fact = target.verdict.fact
-    return Announcement(
+    return Event(
         seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "", note.seed)),
         severity=Severity.NORMAL,
         reason=note.reason,

@@ -2,7 +2,7 @@
 
 from health.kinds.check_kind import CheckKind
 from health.kinds.openshift.check import API_VERSION, KIND, MachineHealthCheck
-from health.kinds.openshift.events import announcements
+from health.kinds.openshift.events import events
 from health.kinds.openshift.machine import KIND as MACHINE
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
 from health.kinds.openshift.status import status_patch
@@ -16,7 +16,7 @@ MACHINE_HEALTH_CHECK = CheckKind(
     target_kind=MACHINE,
     parse=MachineHealthCheck.parse,
     status_patch=status_patch,
-    announcements=announcements,
+    events=events,
     request_lost=request_lost,
     component="machinehealthcheck-controller",
     owner_of=owner_of,

@@ -32,7 +32,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.selector import LabelSelector
 from health.gate.template_field import Template
@@ -118,8 +118,8 @@ def pause_hold(annotations: Mapping[str, str]) -> Hold | None:
     return Hold(reason=HoldReason.PAUSED, message=f"paused by the annotation {PAUSED}")
 
 
-def is_paused(sight: CheckSight) -> bool:
+def is_paused(snapshot: CheckSnapshot) -> bool:
     """Whether the check is paused."""
-    if isinstance(sight.check, InvalidCheckError):
-        return isinstance(sight.check, PausedInvalidCheckError)
-    return sight.check.hold is not None and sight.check.hold.reason is HoldReason.PAUSED
+    if isinstance(snapshot.check, InvalidCheckError):
+        return isinstance(snapshot.check, PausedInvalidCheckError)
+    return snapshot.check.hold is not None and snapshot.check.hold.reason is HoldReason.PAUSED

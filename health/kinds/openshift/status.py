@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.kinds.openshift.conditions import (
     REMEDIATION_ALLOWED,
@@ -29,11 +29,11 @@ Status = Mapping[str, Any]
 _OURS = frozenset({REMEDIATION_ALLOWED, TEMPLATE_AVAILABLE, REQUEST_AVAILABLE})
 
 
-def status_patch(sight: CheckSight, stored: Status, now: datetime) -> dict[str, Any]:
+def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that makes `stored` true; empty if it is."""
-    if is_paused(sight):
+    if is_paused(snapshot):
         return {}
-    wanted = {**_numbers(sight, stored), "conditions": _conditions(sight, stored, now)}
+    wanted = {**_numbers(snapshot, stored), "conditions": _conditions(snapshot, stored, now)}
     return {key: value for key, value in wanted.items() if stored.get(key) != value}
 
 
@@ -42,23 +42,23 @@ def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
     return condition(stored, type_)
 
 
-def _numbers(sight: CheckSight, stored: Status) -> dict[str, int | None]:
+def _numbers(snapshot: CheckSnapshot, stored: Status) -> dict[str, int | None]:
     """The numbers as a merge patch has them: None takes one out."""
-    if sight.allowance is None:
+    if snapshot.allowance is None:
         allowed = 0 if "remediationsAllowed" in stored else None
         return {"expectedMachines": None, "currentHealthy": None, "remediationsAllowed": allowed}
     return {
-        "expectedMachines": sight.allowance.total,
-        "currentHealthy": sight.allowance.healthy,
+        "expectedMachines": snapshot.allowance.total,
+        "currentHealthy": snapshot.allowance.healthy,
         # Zero too: a merge patch that leaves it out would leave an older number.
-        "remediationsAllowed": remediations_allowed(sight.allowance),
+        "remediationsAllowed": remediations_allowed(snapshot.allowance),
     }
 
 
-def _conditions(sight: CheckSight, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
-    ours = {one["type"]: one for one in conditions(sight, stored_condition(stored, REQUEST_AVAILABLE))}
+def _conditions(snapshot: CheckSnapshot, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
+    ours = {one["type"]: one for one in conditions(snapshot, stored_condition(stored, REQUEST_AVAILABLE))}
     # Of a check that cannot be read nobody knows whether it still has a template.
-    gone = set() if isinstance(sight.check, InvalidCheckError) else _OURS - set(ours)
+    gone = set() if isinstance(snapshot.check, InvalidCheckError) else _OURS - set(ours)
     kept = [one for one in entries(stored, "conditions") if word(one, "type") not in gone]
     updated = [_updated(ours.pop(word(one, "type"), None), one, now) for one in kept]
     return [*updated, *({**one, "lastTransitionTime": stamp(now)} for one in ours.values())]

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from health.gate.back_off import LostRequest
-from health.gate.check_sight import TargetSight
+from health.gate.check_snapshot import TargetSnapshot
 from health.kinds.openshift.machine import MachineTarget
-from health.model.announcement import Announcement, Severity
+from health.model.event import Event, Severity
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from health.model.remediation_request import Attempt
@@ -39,7 +39,7 @@ class MachineNote:
 
 
 def machine_notes(
-    check: CheckReference, before: TargetSight | None, after: TargetSight
+    check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[MachineNote]:
     """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
     path = path_of(check, after.name, after.node_name)
@@ -53,7 +53,7 @@ def machine_notes(
         yield MachineNote(RESTRICTED, restricted(path, hold), REMEDIATE, seed)
 
 
-def _restrictions(before: TargetSight | None, after: TargetSight) -> Iterator[tuple[Hold, str]]:
+def _restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
     """What begins to hold this Machine alone, and which of several times it is."""
     back_off = after.new_back_off(before)
     if back_off is not None:
@@ -63,22 +63,22 @@ def _restrictions(before: TargetSight | None, after: TargetSight) -> Iterator[tu
         yield taken, taken.reason
 
 
-def _have_one_fact(before: TargetSight, after: TargetSight) -> bool:
+def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:
     return before.verdict.fact is not None and before.verdict.fact.same_as(after.verdict.fact)
 
 
-def _is_known(target: TargetSight) -> bool:
+def _is_known(target: TargetSnapshot) -> bool:
     """Whether the reference told of it already, and made a request."""
     return any(request.is_unsigned for request in target.requests)
 
 
-def _has_timer(target: TargetSight) -> bool:
+def _has_timer(target: TargetSnapshot) -> bool:
     """Whether a timer runs, or ran out."""
     fact, deadline = target.verdict.fact, target.verdict.deadline
     return fact is not None and deadline is not None and deadline > fact.since
 
 
-def _is_skipped(target: TargetSight) -> bool:
+def _is_skipped(target: TargetSnapshot) -> bool:
     return target.hold is not None and target.hold.reason is HoldReason.NO_CONTROLLER
 
 
@@ -97,35 +97,35 @@ def restricted(path: str, why: object) -> str:
     return f"Machine {path} remediation restricted: {why}"
 
 
-def deleted(attempt: Attempt, target: MachineTarget) -> Announcement:
+def deleted(attempt: Attempt, target: MachineTarget) -> Event:
     """That its deletion was asked for."""
     words = f"Machine {_named(attempt, target)} has been remediated by requesting to delete Machine object"
     return _told(attempt, Severity.NORMAL, "MachineDeleted", words)
 
 
-def deletion_failed(attempt: Attempt, target: MachineTarget, why: str) -> Announcement:
+def deletion_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
     """That the API server refused to delete it."""
     words = f"Machine {_named(attempt, target)} remediation failed: unable to delete Machine object: {why}"
     return _told(attempt, Severity.WARNING, "MachineDeletionFailed", words)
 
 
-def marked(attempt: Attempt, target: MachineTarget) -> Announcement:
+def marked(attempt: Attempt, target: MachineTarget) -> Event:
     """That it was marked for external remediation."""
     words = _requesting(attempt, target)
     return _told(attempt, Severity.NORMAL, "ExternalAnnotationAdded", words)
 
 
-def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Announcement:
+def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
     """That the API server refused to mark it."""
     words = f"{_requesting(attempt, target)} failed: {why}"
     return _told(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
 
 
-def request_lost(lost: LostRequest) -> Announcement:
+def request_lost(lost: LostRequest) -> Event:
     """That it waits, since somebody deleted its request."""
     path = path_of(lost.incident.check, lost.incident.target.name, lost.node_name)
     message = restricted(path, lost.words)
-    return Announcement(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)
+    return Event(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)
 
 
 def _requesting(attempt: Attempt, target: MachineTarget) -> str:
@@ -136,6 +136,6 @@ def _named(attempt: Attempt, target: MachineTarget) -> str:
     return path_of(attempt.incident.check, target.metadata.name, target.node_name)
 
 
-def _told(attempt: Attempt, severity: Severity, reason: str, message: str) -> Announcement:
+def _told(attempt: Attempt, severity: Severity, reason: str, message: str) -> Event:
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
-    return Announcement(seed, severity, reason, message, action=REMEDIATE)
+    return Event(seed, severity, reason, message, action=REMEDIATE)

@@ -7,7 +7,7 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.demo import cast
 from devcluster.demo.cast import remove
-from devcluster.demo.cluster_sight import ClusterSight, MachineSight
+from devcluster.demo.cluster_view import ClusterView, MachineView
 from devcluster.demo.incident import seen
 from devcluster.simulation.resources import MACHINE_SETS, TEMPLATES
 from kube.client import Client
@@ -33,8 +33,8 @@ async def machine_check(client: Client) -> Object:
 
 
 async def test_each_scenario_takes_the_check_of_the_other_one_away(client: Client) -> None:
-    nodes = ClusterSight(client)
-    machines = MachineSight(client, nodes)
+    nodes = ClusterView(client)
+    machines = MachineView(client, nodes)
     await seen(nodes.set_up)
     await seen(machines.set_up)
     with pytest.raises(NotFound):
@@ -49,7 +49,7 @@ async def test_each_scenario_takes_the_check_of_the_other_one_away(client: Clien
 async def test_machines_are_deleted_first_also_where_an_earlier_demo_named_a_template(
     client: Client,
 ) -> None:
-    machines = MachineSight(client, ClusterSight(client))
+    machines = MachineView(client, ClusterView(client))
     await seen(machines.set_up)
     await machines.name_template()
     assert (await machine_check(client))["spec"]["remediationTemplate"]["kind"] == TEMPLATES.kind

@@ -200,7 +200,7 @@ async def test_request_that_cannot_be_created_is_told_in_its_condition_until_it_
     assert '"no label!"' in said["message"]
 
     await put_template(machines, other_kind, {"spec": {}})
-    await machines.workflow(name).signal("look")
+    await machines.workflow(name).signal("wake")
     await machines.until_state(name, lambda state: state.phase == "Remediating")
     assert await check.until_condition(REQUEST, status="True") == {"status": "True"}
     await machines.world.recover(name)

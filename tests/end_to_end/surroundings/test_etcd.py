@@ -74,6 +74,6 @@ async def test_node_that_etcd_cannot_spare_is_told_once_and_remediated_when_it_c
     await etcd.client.merge_patch(
         BUDGETS, "guard", {"status": {"disruptionsAllowed": 1}}, ETCD, subresource="status"
     )
-    await (await world.workflow(node)).signal("look")
+    await (await world.workflow(node)).signal("wake")
     await world.until_requested(node)
     assert (await world.events()).count(told) == 1

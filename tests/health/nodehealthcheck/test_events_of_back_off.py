@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from health.gate.check_sight import CheckSight, TargetSight
-from health.model.announcement import Severity
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
-from tests.health.samples import expired, sight
+from tests.health.samples import expired, snapshot
 
 pytestmark = pytest.mark.rule("decision 14/event", "decision 15")
 
 EXCLUDED = Hold(reason=HoldReason.EXCLUDED, message="it is excluded")
 
 
-def held(which: str, due: str, earlier: int) -> TargetSight:
+def held(which: str, due: str, earlier: int) -> TargetSnapshot:
     hold = Hold(reason=HoldReason.BACK_OFF, message=f"{which} remediation in a row, due at {due}")
     return replace(expired(), back_off=hold, earlier_attempts=earlier)
 
@@ -24,7 +24,7 @@ SECOND = held("2nd", "12:00:00Z", 1)
 THIRD = held("3rd", "12:02:00Z", 2)
 
 
-def skipped(reporter: Reporter, seen: CheckSight) -> list[tuple[Severity, str, str]]:
+def skipped(reporter: Reporter, seen: CheckSnapshot) -> list[tuple[Severity, str, str]]:
     return [note for note in reporter.sees(seen) if note[1] == "RemediationSkipped"]
 
 
@@ -34,25 +34,25 @@ def test_node_in_back_off_is_told_once_with_the_time_when_it_is_due() -> None:
         "[remediation] Skipped remediation of node: node-1, because of "
         "BackOff: 2nd remediation in a row, due at 12:00:00Z"
     )
-    assert skipped(reporter, sight(SECOND)) == [(Severity.WARNING, "RemediationSkipped", words)]
-    assert skipped(reporter, sight(SECOND)) == []
+    assert skipped(reporter, snapshot(SECOND)) == [(Severity.WARNING, "RemediationSkipped", words)]
+    assert skipped(reporter, snapshot(SECOND)) == []
     reporter.restarts()
-    assert skipped(reporter, sight(SECOND)) == []
+    assert skipped(reporter, snapshot(SECOND)) == []
 
 
 def test_end_that_a_new_detector_knows_a_second_off_is_not_told_again() -> None:
     reporter = Reporter()
-    skipped(reporter, sight(SECOND))
+    skipped(reporter, snapshot(SECOND))
     reporter.restarts()
-    assert skipped(reporter, sight(held("2nd", "12:00:01Z", 1))) == []
+    assert skipped(reporter, snapshot(held("2nd", "12:00:01Z", 1))) == []
 
 
 def test_each_remediation_in_a_row_is_told() -> None:
     reporter = Reporter()
-    assert len(skipped(reporter, sight(SECOND))) == 1
-    assert len(skipped(reporter, sight(THIRD))) == 1
+    assert len(skipped(reporter, snapshot(SECOND))) == 1
+    assert len(skipped(reporter, snapshot(THIRD))) == 1
 
 
 def test_node_that_waits_for_something_else_as_well_is_told_of_that_alone() -> None:
-    (note,) = skipped(Reporter(), sight(replace(SECOND, hold=EXCLUDED)))
+    (note,) = skipped(Reporter(), snapshot(replace(SECOND, hold=EXCLUDED)))
     assert "Exclude from Remediation" in note[2]

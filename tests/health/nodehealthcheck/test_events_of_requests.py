@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.check_sight import CheckSight, TargetSight
-from health.model.announcement import Severity
-from health.model.request_sight import RequestChange, RequestSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.model.event import Severity
+from health.model.request_snapshot import RequestChange, RequestSnapshot
 from tests.health.reporter import Reporter
-from tests.health.samples import INVALID, NOW, expired, recovered, request_sight, sight, waiting
+from tests.health.samples import INVALID, NOW, expired, recovered, request_sight, snapshot, waiting
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 REQUEST = request_sight()
@@ -30,15 +30,15 @@ INTERRUPTED = (
 )
 
 
-def made(request: RequestSight) -> RequestChange:
+def made(request: RequestSnapshot) -> RequestChange:
     return RequestChange("node-1", None, request)
 
 
-def gone(request: RequestSight) -> RequestChange:
+def gone(request: RequestSnapshot) -> RequestChange:
     return RequestChange("node-1", request, None)
 
 
-def after(seen: CheckSight, *changes: RequestChange) -> CheckSight:
+def after(seen: CheckSnapshot, *changes: RequestChange) -> CheckSnapshot:
     """What is seen, and what became of the requests before it."""
     return replace(seen, request_changes=changes)
 
@@ -47,29 +47,29 @@ def after(seen: CheckSight, *changes: RequestChange) -> CheckSight:
 def reporter() -> Reporter:
     """One that has told of a node that failed."""
     one = Reporter()
-    one.sees(sight(expired("node-1")))
+    one.sees(snapshot(expired("node-1")))
     return one
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
 def test_request_is_told_when_it_is_made_and_when_its_deletion_is_ordered(reporter: Reporter) -> None:
-    assert reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST))) == [CREATED]
+    assert reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST))) == [CREATED]
 
-    kept = sight(recovered("node-1", DYING))
+    kept = snapshot(recovered("node-1", DYING))
     assert reporter.sees(after(kept, RequestChange("node-1", REQUEST, DYING))) == [REMOVED]
-    assert reporter.sees(after(sight(), gone(DYING))) == []
+    assert reporter.sees(after(snapshot(), gone(DYING))) == []
 
 
 @pytest.mark.rule("NHC 1.5/RemediationRemoved")
 @pytest.mark.parametrize(
     "seen",
     [
-        pytest.param(sight(), id="recovered, or no target any more, and nothing hangs on a finalizer"),
-        pytest.param(sight(waiting("node-1", since=NOW + timedelta(hours=1))), id="recovered, fails anew"),
+        pytest.param(snapshot(), id="recovered, or no target any more, and nothing hangs on a finalizer"),
+        pytest.param(snapshot(waiting("node-1", since=NOW + timedelta(hours=1))), id="recovered, fails anew"),
     ],
 )
-def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: CheckSight) -> None:
-    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: CheckSnapshot) -> None:
+    reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
     assert reporter.sees(after(seen, gone(REQUEST))) == [REMOVED]
 
@@ -79,40 +79,40 @@ def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: 
     "unhealthy", [pytest.param(expired(), id="expired"), pytest.param(waiting(), id="waiting")]
 )
 def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by_us(
-    reporter: Reporter, unhealthy: TargetSight
+    reporter: Reporter, unhealthy: TargetSnapshot
 ) -> None:
-    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+    reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
-    assert reporter.sees(after(sight(unhealthy), gone(REQUEST))) == [INTERRUPTED]
+    assert reporter.sees(after(snapshot(unhealthy), gone(REQUEST))) == [INTERRUPTED]
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated")
 def test_request_that_somebody_deletes_and_that_is_made_anew_is_told_as_both(reporter: Reporter) -> None:
     one, two = request_sight("one"), request_sight("two")
-    reporter.sees(after(sight(expired("node-1", one)), made(one)))
+    reporter.sees(after(snapshot(expired("node-1", one)), made(one)))
 
-    told = reporter.sees(after(sight(expired("node-1", two)), gone(one), made(two)))
+    told = reporter.sees(after(snapshot(expired("node-1", two)), gone(one), made(two)))
     assert told == [INTERRUPTED, CREATED]
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
 def test_request_that_came_and_went_between_two_looks_is_told(reporter: Reporter) -> None:
-    assert reporter.sees(after(sight(), made(REQUEST), gone(REQUEST))) == [CREATED, REMOVED]
+    assert reporter.sees(after(snapshot(), made(REQUEST), gone(REQUEST))) == [CREATED, REMOVED]
 
 
 def test_request_that_changes_but_stays_is_not_told(reporter: Reporter) -> None:
     failed = request_sight(succeeded=True)
-    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+    reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
     change = RequestChange("node-1", REQUEST, failed)
-    assert reporter.sees(after(sight(expired("node-1", failed)), change)) == []
+    assert reporter.sees(after(snapshot(expired("node-1", failed)), change)) == []
 
 
 @pytest.mark.rule("NHC 1.5/RemediationRemoved")
 def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_told(reporter: Reporter) -> None:
-    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+    reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
-    assert reporter.sees(sight()) == []
+    assert reporter.sees(snapshot()) == []
 
 
 @pytest.mark.rule("decision 15")
@@ -133,7 +133,7 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
     told: list[object],
 ) -> None:
     request = request_sight(created=NOW - age)
-    there = sight(expired("node-1", request))
+    there = snapshot(expired("node-1", request))
     if restarting:
         reporter.restarts()
 
@@ -144,31 +144,31 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
 def test_what_the_reference_told_of_its_own_requests_is_not_told_again() -> None:
     theirs = request_sight("theirs", is_unsigned=True)
     orphan = request_sight("orphan", is_unsigned=True)
-    taken_over, reporter = sight(expired("node-1", theirs), recovered("node-2", orphan)), Reporter()
+    taken_over, reporter = snapshot(expired("node-1", theirs), recovered("node-2", orphan)), Reporter()
 
     assert [reason for _, reason, _ in reporter.sees(taken_over)] == ["Enabled"]
-    freed = after(sight(expired("node-1", theirs)), RequestChange("node-2", orphan, None))
+    freed = after(snapshot(expired("node-1", theirs)), RequestChange("node-2", orphan, None))
     assert reporter.sees(freed) == [REMOVED]
     ours = request_sight("ours", template="second")
-    assert reporter.sees(after(sight(expired("node-1", theirs, ours)), made(ours))) == [CREATED]
+    assert reporter.sees(after(snapshot(expired("node-1", theirs, ours)), made(ours))) == [CREATED]
     reporter.restarts()
-    assert reporter.sees(sight(expired("node-1", theirs, ours))) == []
+    assert reporter.sees(snapshot(expired("node-1", theirs, ours))) == []
 
 
 @pytest.mark.rule("decision 39", "NHC 1.5/DetectedUnhealthy")
 def test_node_of_a_request_of_the_reference_that_fails_anew_is_told() -> None:
     reporter = Reporter()
-    reporter.sees(sight(expired("node-1", request_sight(is_unsigned=True))))
-    reporter.sees(sight())
+    reporter.sees(snapshot(expired("node-1", request_sight(is_unsigned=True))))
+    reporter.sees(snapshot())
 
-    told = reporter.sees(sight(expired("node-1", since=NOW + timedelta(hours=1))))
+    told = reporter.sees(snapshot(expired("node-1", since=NOW + timedelta(hours=1))))
     assert [reason for _, reason, _ in told] == ["DetectedUnhealthy"]
 
 
 def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told(reporter: Reporter) -> None:
-    reporter.sees(after(sight(expired("node-1", REQUEST)), made(REQUEST)))
+    reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
-    told = reporter.sees(after(sight(of=INVALID), gone(REQUEST)))
+    told = reporter.sees(after(snapshot(of=INVALID), gone(REQUEST)))
     assert [reason for _, reason, _ in told] == ["Disabled"]
-    told = reporter.sees(sight(expired("node-1")))
+    told = reporter.sees(snapshot(expired("node-1")))
     assert [reason for _, reason, _ in told] == ["Enabled"]

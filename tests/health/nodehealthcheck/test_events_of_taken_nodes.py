@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from health.model.announcement import Severity
+from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
-from tests.health.samples import expired, sight
+from tests.health.samples import expired, snapshot
 
 BY_LEASE = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
 BY_REQUEST = Hold(
@@ -24,7 +24,7 @@ BY_REQUEST = Hold(
     ],
 )
 def test_taken_node_is_told_once_with_what_holds_it(hold: Hold, why: str) -> None:
-    reporter, taken = Reporter(), sight(replace(expired(), hold=hold))
+    reporter, taken = Reporter(), snapshot(replace(expired(), hold=hold))
     told = [note for note in reporter.sees(taken) if note[1] == "RemediationSkipped"]
 
     words = f"[remediation] Skipped remediation of node: node-1, because {why}"
@@ -43,7 +43,7 @@ LEASE_WORDS = "[remediation] Skipped remediation of node: node-1, because node l
 
 def skipped(reporter: Reporter, hold: Hold | None = None, found: Hold | None = None) -> list[str]:
     """What is newly told of the node while it is held so."""
-    notes = reporter.sees(sight(replace(expired(), hold=hold, found=found)))
+    notes = reporter.sees(snapshot(replace(expired(), hold=hold, found=found)))
     return [message for _, reason, message in notes if reason == "RemediationSkipped"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from health.gate.back_off import LostRequest
 from health.kinds.nodehealthcheck.kind import request_lost
-from health.model.announcement import Announcement, Severity, Subject
+from health.model.event import Event, Severity, Subject
 from health.model.references import CheckReference, IncidentReference, TargetReference
 
 INCIDENT = IncidentReference(
@@ -33,7 +33,7 @@ def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
     )
     check = Subject("remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "", "workers", "check-uid")
     seed = request_lost(LOST).seed
-    expected = Announcement(seed, Severity.WARNING, "RemediationSkipped", words, subject=check)
+    expected = Event(seed, Severity.WARNING, "RemediationSkipped", words, subject=check)
     assert request_lost(LOST) == expected
 
 

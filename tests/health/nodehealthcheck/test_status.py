@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.check_surroundings import NOTHING_AROUND
 from health.kinds.nodehealthcheck.status import status_patch
 from tests.health.samples import (
@@ -20,7 +20,7 @@ from tests.health.samples import (
     expired,
     recovered,
     request_sight,
-    sight,
+    snapshot,
     stamp,
     waiting,
 )
@@ -34,18 +34,18 @@ def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
     return {key: value for key, value in ({**stored, **patch}).items() if value is not None}
 
 
-def status(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
+def status(of: CheckSnapshot, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
     return merged(stored or {}, status_patch(of, stored or {}, now))
 
 
-def disabled(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> Any:
+def disabled(of: CheckSnapshot, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> Any:
     (condition,) = status(of, stored, now)["conditions"]
     return condition
 
 
 @pytest.mark.rule("NHC 1.2/observedNodes", "NHC 1.2/healthyNodes", "NHC 1.3/Disabled/NodeHealthCheckEnabled")
 def test_status_of_a_check_without_trouble() -> None:
-    assert status(sight()) == {
+    assert status(snapshot()) == {
         "observedNodes": 10,
         "healthyNodes": 9,
         "unhealthyNodeCount": 1,
@@ -69,7 +69,7 @@ def test_status_of_a_remediation() -> None:
     timed_out = NOW.astimezone(timezone(timedelta(hours=2)))
     request = request_sight(created=NOW - timedelta(minutes=1), timed_out_at=timed_out)
 
-    assert status(sight(expired("node-1", request)))["unhealthyNodes"] == [
+    assert status(snapshot(expired("node-1", request)))["unhealthyNodes"] == [
         {
             "name": "node-1",
             "remediations": [
@@ -101,65 +101,65 @@ def test_status_of_a_remediation() -> None:
     ("seen", "phase", "reason"),
     [
         pytest.param(
-            sight(of=INVALID),
+            snapshot(of=INVALID),
             "Disabled",
             "NHC is disabled: InvalidSpec: spec.minHealthy: minHealthy must not be negative: -1",
             id="disabled: cannot be read",
         ),
         pytest.param(
-            sight(expired("node-1", request_sight()), of=PAUSED, around=NO_SUCH_KIND),
+            snapshot(expired("node-1", request_sight()), of=PAUSED, around=NO_SUCH_KIND),
             "Disabled",
             "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
             '"No kind Reboot in example.com/v1."',
             id="disabled: no such kind, before paused and remediating",
         ),
         pytest.param(
-            sight(expired("node-1", request_sight()), of=PAUSED),
+            snapshot(expired("node-1", request_sight()), of=PAUSED),
             "Paused",
             "NHC is paused: update,night shift",
             id="paused, before remediating",
         ),
         pytest.param(
-            sight(expired("node-1", request_sight())),
+            snapshot(expired("node-1", request_sight())),
             "Remediating",
             "NHC is remediating 1 nodes",
             id="remediating",
         ),
         pytest.param(
-            sight(expired("node-1", request_sight()), expired("node-2"), waiting("node-3")),
+            snapshot(expired("node-1", request_sight()), expired("node-2"), waiting("node-3")),
             "Remediating",
             "NHC is remediating 2 nodes",
             id="remediating: all that are listed count",
         ),
         pytest.param(
-            sight(recovered("node-1", request_sight(is_being_deleted=True))),
+            snapshot(recovered("node-1", request_sight(is_being_deleted=True))),
             "Remediating",
             "NHC is remediating 1 nodes",
             id="remediating: a request is still there",
         ),
         pytest.param(
-            sight(expired("node-1"), allowance=BLOCKED),
+            snapshot(expired("node-1"), allowance=BLOCKED),
             "Enabled",
             "NHC is enabled, no ongoing remediation",
             id="enabled: unhealthy without a request",
         ),
         pytest.param(
-            sight(waiting("node-1")),
+            snapshot(waiting("node-1")),
             "Enabled",
             "NHC is enabled, no ongoing remediation",
             id="enabled: a timer runs",
         ),
     ],
 )
-def test_first_phase_that_fits_wins(seen: CheckSight, phase: str, reason: str) -> None:
+def test_first_phase_that_fits_wins(seen: CheckSnapshot, phase: str, reason: str) -> None:
     result = status(seen)
 
     assert (result["phase"], result["reason"]) == (phase, reason)
 
 
 @pytest.mark.rule("decision 17")
-@pytest.mark.parametrize("seen", [sight(of=PAUSED), sight(around=NO_SUCH_KIND)])
-def test_numbers_are_true_in_every_phase(seen: CheckSight) -> None:
+@pytest.mark.parametrize("seen", [snapshot(of=PAUSED), snapshot(around=NO_SUCH_KIND)])
+def test_numbers_are_true_in_every_phase(seen: CheckSnapshot) -> None:
     result = status(seen)
 
     assert (result["observedNodes"], result["healthyNodes"], result["unhealthyNodeCount"]) == (10, 9, 1)
@@ -167,13 +167,13 @@ def test_numbers_are_true_in_every_phase(seen: CheckSight) -> None:
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_node_whose_timer_runs_is_not_listed() -> None:
-    assert "unhealthyNodes" not in status(sight(waiting("node-1")))
-    assert status(sight(expired("node-1")))["unhealthyNodes"] == [{"name": "node-1"}]
+    assert "unhealthyNodes" not in status(snapshot(waiting("node-1")))
+    assert status(snapshot(expired("node-1")))["unhealthyNodes"] == [{"name": "node-1"}]
 
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_node_whose_timer_runs_again_is_listed_while_its_request_exists() -> None:
-    (listed,) = status(sight(waiting("node-1", request_sight())))["unhealthyNodes"]
+    (listed,) = status(snapshot(waiting("node-1", request_sight())))["unhealthyNodes"]
 
     assert listed["name"] == "node-1"
     assert "conditionsHealthyTimestamp" not in listed
@@ -181,36 +181,36 @@ def test_node_whose_timer_runs_again_is_listed_while_its_request_exists() -> Non
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_nodes_are_listed_by_name() -> None:
-    listed = status(sight(expired("b"), expired("c"), expired("a")))["unhealthyNodes"]
+    listed = status(snapshot(expired("b"), expired("c"), expired("a")))["unhealthyNodes"]
 
     assert [entry["name"] for entry in listed] == ["a", "b", "c"]
 
 
 @pytest.mark.rule("NHC 1.2/patch", "decision 6/writes")
 def test_true_status_is_not_written() -> None:
-    seen = sight(expired("node-1", request_sight()))
+    seen = snapshot(expired("node-1", request_sight()))
 
     assert status_patch(seen, status(seen), LATER) == {}
 
 
 @pytest.mark.rule("NHC 1.2/patch", "NHC 1.2/lastUpdateTime")
 def test_patch_carries_what_changed_and_the_time() -> None:
-    assert status_patch(sight(expired("node-1")), status(sight()), LATER) == {
+    assert status_patch(snapshot(expired("node-1")), status(snapshot()), LATER) == {
         "unhealthyNodes": [{"name": "node-1"}],
         "lastUpdateTime": stamp(LATER),
     }
 
 
 def test_count_that_the_crd_drops_is_not_written_for_ever() -> None:
-    stored = status(sight())
+    stored = status(snapshot())
     del stored["unhealthyNodeCount"]
 
-    assert status_patch(sight(), stored, LATER) == {}
+    assert status_patch(snapshot(), stored, LATER) == {}
 
 
 @pytest.mark.rule("NHC 1.2/patch")
 def test_list_that_became_empty_is_removed() -> None:
-    patch = status_patch(sight(), status(sight(expired("node-1"))), LATER)
+    patch = status_patch(snapshot(), status(snapshot(expired("node-1"))), LATER)
 
     assert patch == {"unhealthyNodes": None, "lastUpdateTime": stamp(LATER)}
 
@@ -218,11 +218,11 @@ def test_list_that_became_empty_is_removed() -> None:
 @pytest.mark.rule("NHC 1.2/inFlightRemediations")
 def test_what_the_reference_left_is_removed() -> None:
     left = {"type": "StormActive", "status": "True", "reason": "HealthyNodeThresholdChange"}
-    stored = status(sight())
+    stored = status(snapshot())
     stored["inFlightRemediations"] = {"node-1": stamp(NOW)}
     stored["conditions"] = [left, *stored["conditions"]]
 
-    patch = status_patch(sight(), stored, LATER)
+    patch = status_patch(snapshot(), stored, LATER)
 
     assert patch["inFlightRemediations"] is None
     assert [condition["type"] for condition in patch["conditions"]] == ["Disabled"]
@@ -230,9 +230,9 @@ def test_what_the_reference_left_is_removed() -> None:
 
 @pytest.mark.rule("decision 9")
 def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
-    stored = status(sight(expired("node-1", request_sight("one"))))
+    stored = status(snapshot(expired("node-1", request_sight("one"))))
     again = request_sight("two", created=LATER)
-    (entry,) = status(sight(expired("node-1", again)), stored, LATER)["unhealthyNodes"]
+    (entry,) = status(snapshot(expired("node-1", again)), stored, LATER)["unhealthyNodes"]
 
     assert [(one["resource"]["uid"], one["started"]) for one in entry["remediations"]] == [
         ("two", stamp(LATER))
@@ -241,12 +241,12 @@ def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
 
 @pytest.mark.rule("NHC 1.3/lastTransitionTime")
 def test_transition_time_moves_with_the_status_alone() -> None:
-    stored = status(sight())
+    stored = status(snapshot())
 
-    assert disabled(sight(), stored, LATER)["lastTransitionTime"] == stamp(NOW)
-    stored = status(sight(around=NO_SUCH_KIND), stored, LATER)
+    assert disabled(snapshot(), stored, LATER)["lastTransitionTime"] == stamp(NOW)
+    stored = status(snapshot(around=NO_SUCH_KIND), stored, LATER)
     assert stored["conditions"][0]["lastTransitionTime"] == stamp(LATER)
-    changed = disabled(sight(around=NO_SUCH_KIND), stored, LATER + timedelta(hours=1))
+    changed = disabled(snapshot(around=NO_SUCH_KIND), stored, LATER + timedelta(hours=1))
     assert (changed["reason"], changed["lastTransitionTime"]) == (
         "RemediationTemplateNotFound",
         stamp(LATER),
@@ -255,23 +255,23 @@ def test_transition_time_moves_with_the_status_alone() -> None:
 
 @pytest.mark.rule("NHC 2.2/unusable")
 def test_check_that_cannot_be_read_keeps_its_old_numbers() -> None:
-    stored = status(sight(expired("node-1", request_sight())))
-    result = status(sight(of=INVALID), stored, LATER)
+    stored = status(snapshot(expired("node-1", request_sight())))
+    result = status(snapshot(of=INVALID), stored, LATER)
 
     for field in ("observedNodes", "healthyNodes", "unhealthyNodes"):
         assert result[field] == stored[field]
     assert result["phase"] == "Disabled"
-    assert disabled(sight(of=INVALID), stored)["reason"] == "InvalidSpec"
+    assert disabled(snapshot(of=INVALID), stored)["reason"] == "InvalidSpec"
 
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
 def test_recovery_is_stamped_once() -> None:
-    back = sight(recovered("node-1", request_sight()))
+    back = snapshot(recovered("node-1", request_sight()))
     stored = status(back)
 
     assert stored["unhealthyNodes"][0]["conditionsHealthyTimestamp"] == stamp(NOW)
     assert status_patch(back, stored, LATER) == {}
-    kept = sight(recovered("node-1", request_sight(is_being_deleted=True)), expired("node-2"))
+    kept = snapshot(recovered("node-1", request_sight(is_being_deleted=True)), expired("node-2"))
     first, second = status(kept, stored, LATER)["unhealthyNodes"]
     assert first["conditionsHealthyTimestamp"] == stamp(NOW)
     assert "conditionsHealthyTimestamp" not in second
@@ -279,8 +279,8 @@ def test_recovery_is_stamped_once() -> None:
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
 def test_stamp_of_recovery_goes_when_the_node_is_unhealthy_again() -> None:
-    stored = status(sight(recovered("node-1", request_sight())))
-    again = status(sight(expired("node-1", request_sight())), stored, LATER)
+    stored = status(snapshot(recovered("node-1", request_sight())))
+    again = status(snapshot(expired("node-1", request_sight())), stored, LATER)
 
     assert "conditionsHealthyTimestamp" not in again["unhealthyNodes"][0]
 
@@ -293,9 +293,9 @@ TARGETS = st.one_of(
     )
 )
 SIGHTS = st.one_of(
-    st.just(sight(of=INVALID)),
+    st.just(snapshot(of=INVALID)),
     st.builds(
-        lambda targets, of, around: sight(*targets, of=of, around=around),
+        lambda targets, of, around: snapshot(*targets, of=of, around=around),
         st.lists(TARGETS, max_size=3),
         st.sampled_from([check(), PAUSED]),
         st.sampled_from([NOTHING_AROUND, NO_SUCH_KIND]),
@@ -305,7 +305,7 @@ SIGHTS = st.one_of(
 
 @pytest.mark.rule("NHC 1.2/patch")
 @given(seen=SIGHTS, before=SIGHTS)
-def test_one_write_is_enough_whatever_was_stored(seen: CheckSight, before: CheckSight) -> None:
+def test_one_write_is_enough_whatever_was_stored(seen: CheckSnapshot, before: CheckSnapshot) -> None:
     stored = status(before)
     written = status(seen, stored, LATER)
 
@@ -314,7 +314,7 @@ def test_one_write_is_enough_whatever_was_stored(seen: CheckSight, before: Check
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes")
 @given(TARGETS)
-def test_only_the_expired_and_those_with_a_request_are_published(target: TargetSight) -> None:
-    is_listed = "unhealthyNodes" in status(sight(target))
+def test_only_the_expired_and_those_with_a_request_are_published(target: TargetSnapshot) -> None:
+    is_listed = "unhealthyNodes" in status(snapshot(target))
 
     assert is_listed == (target.verdict.health == "Expired" or bool(target.requests))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.storm import Storm
-from health.kinds.nodehealthcheck.events import announcements
+from health.kinds.nodehealthcheck.events import events
 from health.kinds.nodehealthcheck.status import status_patch
-from health.model.announcement import Severity
-from tests.health.samples import BLOCKED, INVALID, NOW, check, expired, sight
+from health.model.event import Severity
+from tests.health.samples import BLOCKED, INVALID, NOW, check, expired, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 MINUTE = timedelta(minutes=1)
@@ -40,13 +40,13 @@ SKIPPED = (
     "[remediation] Storm recovery active: skipping creation of new remediations",
 )
 
-in_storm = replace(sight(expired(), allowance=BLOCKED), storm=RAGING)
-in_cooldown = replace(sight(expired()), storm=COOLING)
-recovered_in_cooldown = replace(sight(), storm=COOLING)
-after_storm = replace(sight(expired()), storm=OVER)
+in_storm = replace(snapshot(expired(), allowance=BLOCKED), storm=RAGING)
+in_cooldown = replace(snapshot(expired()), storm=COOLING)
+recovered_in_cooldown = replace(snapshot(), storm=COOLING)
+after_storm = replace(snapshot(expired()), storm=OVER)
 
 
-def twice(seen: CheckSight) -> tuple[CheckSight, CheckSight]:
+def twice(seen: CheckSnapshot) -> tuple[CheckSnapshot, CheckSnapshot]:
     return seen, seen
 
 
@@ -54,13 +54,13 @@ class Reporter:
     """Tells, and then writes status, as the status reporter does."""
 
     def __init__(self) -> None:
-        self.before: CheckSight | None = None
+        self.before: CheckSnapshot | None = None
         self.stored: dict[str, Any] = {}
         self.seeds: set[str] = set()
 
-    def sees(self, after: CheckSight, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
+    def sees(self, after: CheckSnapshot, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
         """The Events about the storm that are new."""
-        told = announcements(self.before, after, self.stored, now)
+        told = events(self.before, after, self.stored, now)
         new = [note for note in told if note.seed not in self.seeds and "torm" in note.message]
         self.seeds |= {note.seed for note in told}
         self.before = after
@@ -76,7 +76,7 @@ class Reporter:
 def reporter() -> Reporter:
     """One that has seen a check without trouble."""
     made = Reporter()
-    made.sees(sight())
+    made.sees(snapshot())
     return made
 
 
@@ -100,13 +100,13 @@ def test_conditions_of_a_storm_stand_beside_disabled_from_the_first_storm_on(rep
 def test_conditions_of_a_storm_go_when_it_is_forgotten_and_nothing_is_told(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
 
-    assert reporter.sees(sight(expired())) == []
+    assert reporter.sees(snapshot(expired())) == []
     assert reporter.conditions == [("Disabled", "False")]
 
 
 def test_check_that_cannot_be_read_keeps_the_conditions_of_its_storm(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
-    unreadable = replace(sight(of=INVALID), storm=COOLING)
+    unreadable = replace(snapshot(of=INVALID), storm=COOLING)
 
     assert reporter.sees(unreadable) == []
     assert reporter.conditions == [
@@ -185,8 +185,8 @@ def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_told(r
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/storm", "decision 6")
 def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> None:
     nodes = [expired(f"node-{number}") for number in range(1000)]
-    held = replace(sight(*nodes, of=check(stormCooldownDuration="4m")), storm=COOLING)
-    notes = announcements(reporter.before, held, reporter.stored, NOW)
+    held = replace(snapshot(*nodes, of=check(stormCooldownDuration="4m")), storm=COOLING)
+    notes = events(reporter.before, held, reporter.stored, NOW)
 
     assert [note.reason for note in notes] == [
         "StormRecoveryStarted",

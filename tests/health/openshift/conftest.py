@@ -3,7 +3,7 @@
 import pytest
 
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from tests.health.openshift.samples import sight
+from tests.health.openshift.samples import snapshot
 from tests.health.openshift.told import FORTY
 from tests.health.reporter import Reporter
 
@@ -12,5 +12,5 @@ from tests.health.reporter import Reporter
 def reporter() -> Reporter:
     """One that has seen a check without trouble."""
     one = Reporter(MACHINE_HEALTH_CHECK)
-    assert one.sees(sight(of=FORTY)) == []
+    assert one.sees(snapshot(of=FORTY)) == []
     return one

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.gate.check_sight import CheckSight, TargetSight
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.gate.health_check import InvalidCheckError
 from health.gate.template_validity import not_found
@@ -120,55 +120,55 @@ def node_of(one: MachineTarget) -> Node:
     return one.node
 
 
-def waiting(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
+def waiting(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
     return _seen(Health.WAITING, name, since, **fields)
 
 
-def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
+def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
     return _seen(Health.EXPIRED, name, since, **fields)
 
 
-def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSight:
+def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
     """What is expired at once."""
     fact = Fact(condition="Phase", status="Failed", since=since, is_moving=True)
     verdict = Verdict(Health.EXPIRED, "its phase is Failed", fact, since)
-    return TargetSight(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1", **fields)
 
 
-def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSight:
+def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSnapshot:
     """What waits for its Node, and whose status was written last at `since`."""
     fact = Fact(condition="Node", status="missing", since=since, is_moving=True)
     verdict = Verdict(Health.WAITING, "no Node yet", fact, since + timedelta(minutes=10))
-    return TargetSight(name, f"uid-{name}", verdict, node_name="node-1")
+    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1")
 
 
-def recovered(name: str = "machine-1", **fields: Any) -> TargetSight:
-    return TargetSight(name, f"uid-{name}", HEALTHY, node_name="node-1", **fields)
+def recovered(name: str = "machine-1", **fields: Any) -> TargetSnapshot:
+    return TargetSnapshot(name, f"uid-{name}", HEALTHY, node_name="node-1", **fields)
 
 
-def _seen(health: Health, name: str, since: datetime, **fields: Any) -> TargetSight:
+def _seen(health: Health, name: str, since: datetime, **fields: Any) -> TargetSnapshot:
     fact = Fact(condition="Ready", status="False", since=since)
     verdict = Verdict(health, "not ready", fact, since + timedelta(minutes=5))
-    return TargetSight(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1", **fields)
 
 
 def numbers(total: int, healthy: int, of: MachineHealthCheck | None = None) -> Allowance:
     return (of or check()).allowance(total=total, healthy=healthy)
 
 
-def sight(
-    *targets: TargetSight,
+def snapshot(
+    *targets: TargetSnapshot,
     of: MachineHealthCheck | InvalidCheckError | None = None,
     total: int = 5,
     healthy: int = 5,
     around: CheckSurroundings = NOTHING_AROUND,
-) -> CheckSight:
+) -> CheckSnapshot:
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
-        return CheckSight(judged, "check-uid", allowance=None)
+        return CheckSnapshot(judged, "check-uid", allowance=None)
     known = {target.name: target for target in targets}
-    return CheckSight(judged, "check-uid", numbers(total, healthy, judged), known, around)
+    return CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known, around)
 
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:

@@ -14,7 +14,7 @@ from health.kinds.openshift.target_events import (
     marking_failed,
     request_lost,
 )
-from health.model.announcement import Announcement, Severity
+from health.model.event import Event, Severity
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import Attempt
 from tests.health.openshift.samples import NAMESPACE, machine
@@ -63,11 +63,9 @@ NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
             f"Requesting external remediation of node associated with machine {NAMED} failed: no.",
         ),
     ],
-    ids=lambda value: value.reason if isinstance(value, Announcement) else "",
+    ids=lambda value: value.reason if isinstance(value, Event) else "",
 )
-def test_texts_are_those_of_the_reference(
-    told: Announcement, severity: Severity, reason: str, message: str
-) -> None:
+def test_texts_are_those_of_the_reference(told: Event, severity: Severity, reason: str, message: str) -> None:
     assert (told.severity, told.reason, told.message, told.action) == (severity, reason, message, "Remediate")
 
 

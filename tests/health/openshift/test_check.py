@@ -119,7 +119,7 @@ def test_parsed_parts_are_taken_as_the_detector_hands_them_over() -> None:
 
 @pytest.mark.rule("MHC A.2.4/healthy", "MHC A.1/annotation/external-remediation")
 @pytest.mark.parametrize(
-    ("one", "is_fit", "is_unhealthy"),
+    ("one", "counts_as_healthy", "is_unhealthy"),
     [
         pytest.param(target(HEALTHY_NODE), True, False, id="healthy"),
         pytest.param(target(), True, False, id="a Node without conditions"),
@@ -135,19 +135,22 @@ def test_parsed_parts_are_taken_as_the_detector_hands_them_over() -> None:
 )
 def test_machine_counts_as_healthy_only_if_nothing_is_wrong_or_done_to_it(
     one: MachineTarget,
-    is_fit: bool,  # noqa: FBT001  a column of the table
+    counts_as_healthy: bool,  # noqa: FBT001  a column of the table
     is_unhealthy: bool,  # noqa: FBT001
 ) -> None:
     parsed = check()
 
-    assert (parsed.is_fit(one, CALM), parsed.is_unhealthy(one, CALM)) == (is_fit, is_unhealthy)
+    assert (parsed.counts_as_healthy(one, CALM), parsed.is_unhealthy(one, CALM)) == (
+        counts_as_healthy,
+        is_unhealthy,
+    )
 
 
 @pytest.mark.rule("MHC A.2.3/2", "MHC A.2.4/healthy")
 def test_machine_without_a_node_uses_the_budget_up_also_where_the_startup_timeout_is_off() -> None:
     parsed = check(nodeStartupTimeout="0")
 
-    assert not parsed.is_fit(without_node(), CALM)
+    assert not parsed.counts_as_healthy(without_node(), CALM)
     assert not parsed.is_unhealthy(without_node(), CALM)
     assert parsed.verdict(without_node(), NOW, CALM).health is Health.HEALTHY
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.check_surroundings import CheckSurroundings
 from health.gate.global_stop import Stop
-from health.kinds.openshift.events import announcements
+from health.kinds.openshift.events import events
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.status import status_patch
 from tests.health.openshift.samples import (
@@ -21,7 +21,7 @@ from tests.health.openshift.samples import (
     failed,
     recovered,
     refusal,
-    sight,
+    snapshot,
     waiting,
 )
 from tests.health.openshift.told import (
@@ -69,7 +69,7 @@ def test_other_numbers_are_no_other_transition(reporter: Reporter) -> None:
 @pytest.mark.rule("decision 15")
 def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> None:
     reporter.sees(blocked(expired()))
-    reporter.sees(sight(of=FORTY), NOW + timedelta(minutes=1))
+    reporter.sees(snapshot(of=FORTY), NOW + timedelta(minutes=1))
 
     assert reporter.sees(blocked(expired()), NOW + timedelta(minutes=2)) == [RESTRICTED]
 
@@ -100,24 +100,24 @@ def test_what_else_holds_the_whole_check_is_told_once_each_time(
     around: CheckSurroundings, message: str
 ) -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
-    held = sight(*EVERYTHING, of=of, around=around)
-    reporter.sees(sight(of=of))
+    held = snapshot(*EVERYTHING, of=of, around=around)
+    reporter.sees(snapshot(of=of))
 
     assert reporter.sees(held) == [(WARNING, "RemediationRestricted", message)]
     assert reporter.sees(held) == []
     reporter.restarts()
     assert reporter.sees(held) == []
-    reporter.sees(sight(of=of))
+    reporter.sees(snapshot(of=of))
     assert reporter.sees(held, NOW + timedelta(minutes=1)) == [(WARNING, "RemediationRestricted", message)]
 
 
 @pytest.mark.rule("decision 15")
 def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
-    reporter.sees(sight(of=FORTY, around=STOPPED))
+    reporter.sees(snapshot(of=FORTY, around=STOPPED))
     reporter.restarts()
     next_stop = CheckSurroundings(stop=Stop(reason=STOP.reason, version="2"))
 
-    assert reporter.sees(sight(of=FORTY, around=next_stop)) == [
+    assert reporter.sees(snapshot(of=FORTY, around=next_stop)) == [
         (WARNING, "RemediationRestricted", f"Remediation restricted: {STOP.words}")
     ]
 
@@ -129,7 +129,7 @@ def test_thousand_held_machines_are_one_event(reporter: Reporter) -> None:
         note
         for count in (1, 400, 1000)
         for note in reporter.sees(
-            sight(
+            snapshot(
                 *(waiting(name) for name in names[: count // 2]),
                 *(expired(name, hold=NO_CONTROLLER) for name in names[count // 2 : count]),
                 of=FORTY,
@@ -144,29 +144,29 @@ def test_thousand_held_machines_are_one_event(reporter: Reporter) -> None:
 
 @pytest.mark.rule("MHC A.1/refused", "decision 8", "decision 15")
 def test_check_that_cannot_be_read_is_told_once_with_field_and_value(reporter: Reporter) -> None:
-    (note,) = reporter.tells(sight(of=INVALID))
+    (note,) = reporter.tells(snapshot(of=INVALID))
 
     assert (note.severity, note.reason, note.message) == INVALID_EVENT
     assert note.subject is None
-    assert reporter.sees(sight(of=INVALID)) == []
+    assert reporter.sees(snapshot(of=INVALID)) == []
     reporter.restarts()
-    assert reporter.sees(sight(of=INVALID)) == []
+    assert reporter.sees(snapshot(of=INVALID)) == []
 
 
 @pytest.mark.rule("MHC A.1/refused", "decision 15")
 def test_next_thing_that_is_wrong_with_a_check_is_told_too(reporter: Reporter) -> None:
-    reporter.sees(sight(of=INVALID))
+    reporter.sees(snapshot(of=INVALID))
     other = refusal(nodeStartupTimeout="0x")
 
-    ((_, reason, message),) = reporter.sees(sight(of=other), NOW + timedelta(minutes=1))
+    ((_, reason, message),) = reporter.sees(snapshot(of=other), NOW + timedelta(minutes=1))
     assert reason == "InvalidSpec"
     assert "spec.nodeStartupTimeout" in message
-    assert reporter.sees(sight(of=INVALID), NOW + timedelta(minutes=2)) == [INVALID_EVENT]
+    assert reporter.sees(snapshot(of=INVALID), NOW + timedelta(minutes=2)) == [INVALID_EVENT]
 
 
 @pytest.mark.rule("decision 15")
 def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(reporter: Reporter) -> None:
-    reporter.sees(sight(of=INVALID))
+    reporter.sees(snapshot(of=INVALID))
 
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
 
@@ -175,13 +175,13 @@ def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(repor
 @pytest.mark.parametrize(
     "paused",
     [
-        pytest.param(sight(*EVERYTHING, of=PAUSED_CHECK, healthy=0), id="would be blocked"),
-        pytest.param(sight(*EVERYTHING, of=PAUSED_CHECK), id="would be told of Machines"),
-        pytest.param(sight(of=PAUSED_CHECK, around=STOPPED), id="stopped as well"),
-        pytest.param(sight(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read either"),
+        pytest.param(snapshot(*EVERYTHING, of=PAUSED_CHECK, healthy=0), id="would be blocked"),
+        pytest.param(snapshot(*EVERYTHING, of=PAUSED_CHECK), id="would be told of Machines"),
+        pytest.param(snapshot(of=PAUSED_CHECK, around=STOPPED), id="stopped as well"),
+        pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read either"),
     ],
 )
-def test_nothing_is_told_of_a_paused_check(reporter: Reporter, paused: CheckSight) -> None:
+def test_nothing_is_told_of_a_paused_check(reporter: Reporter, paused: CheckSnapshot) -> None:
     assert reporter.sees(paused) == []
     reporter.restarts()
     assert reporter.sees(paused) == []
@@ -189,54 +189,55 @@ def test_nothing_is_told_of_a_paused_check(reporter: Reporter, paused: CheckSigh
 
 @pytest.mark.rule("MHC A.2.8/nothing", "decision 15")
 def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) -> None:
-    reporter.sees(sight(waiting(), of=PAUSED_CHECK))
-    assert reporter.sees(sight(waiting(), of=FORTY)) == [DETECTED]
-    reporter.sees(sight(of=PAUSED_CHECK, healthy=2))
+    reporter.sees(snapshot(waiting(), of=PAUSED_CHECK))
+    assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]
+    reporter.sees(snapshot(of=PAUSED_CHECK, healthy=2))
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
-    reporter.sees(sight(of=PAUSED_CHECK, around=STOPPED))
-    assert len(reporter.sees(sight(of=FORTY, around=STOPPED))) == 1
+    reporter.sees(snapshot(of=PAUSED_CHECK, around=STOPPED))
+    assert len(reporter.sees(snapshot(of=FORTY, around=STOPPED))) == 1
 
 
 @pytest.mark.rule("MHC A.1/event/requests")
 def test_requests_that_come_and_go_are_told_by_no_event() -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
     requests = (request_sight(),)
-    reporter.sees(sight(failed(), of=of))
+    reporter.sees(snapshot(failed(), of=of))
 
-    assert reporter.sees(sight(failed(requests=requests), of=of)) == []
-    assert reporter.sees(sight(recovered(requests=requests), of=of)) == []
-    assert reporter.sees(sight(of=of)) == []
+    assert reporter.sees(snapshot(failed(requests=requests), of=of)) == []
+    assert reporter.sees(snapshot(recovered(requests=requests), of=of)) == []
+    assert reporter.sees(snapshot(of=of)) == []
 
 
 @pytest.mark.rule("decision 15")
 def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_while(
     reporter: Reporter,
 ) -> None:
-    assert reporter.sees(sight(waiting(), of=FORTY)) == [DETECTED]
-    reporter.sees(sight(of=INVALID))
+    assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]
+    reporter.sees(snapshot(of=INVALID))
 
-    assert reporter.sees(sight(waiting(), of=FORTY), NOW + timedelta(minutes=1)) == []
+    assert reporter.sees(snapshot(waiting(), of=FORTY), NOW + timedelta(minutes=1)) == []
 
 
 @pytest.mark.rule("decision 15")
 def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_have_to_refuse() -> None:
     for seen in (
-        sight(*EVERYTHING),
-        sight(*EVERYTHING, around=STOPPED),
+        snapshot(*EVERYTHING),
+        snapshot(*EVERYTHING, around=STOPPED),
         blocked(*EVERYTHING),
-        sight(of=INVALID),
+        snapshot(of=INVALID),
     ):
         stored = status_patch(seen, {}, NOW)
-        assert announcements(seen, seen, stored, NOW) == []
+        assert events(seen, seen, stored, NOW) == []
 
 
 @pytest.mark.rule("decision 15")
 def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
-    one = sight(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), around=STOPPED)
-    free = sight(*EVERYTHING)
+    one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), around=STOPPED)
+    free = snapshot(*EVERYTHING)
     others = [
-        CheckSight(seen.check, "another", seen.allowance, seen.targets, seen.around) for seen in (one, free)
+        CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.around)
+        for seen in (one, free)
     ]
-    told = [note.seed for seen in (one, free, *others) for note in announcements(None, seen, {}, NOW)]
+    told = [note.seed for seen in (one, free, *others) for note in events(None, seen, {}, NOW)]
 
     assert len(told) == len(set(told)) > 4

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.model.announcement import Severity, Subject
+from health.model.event import Severity, Subject
 from health.model.observation import Hold, HoldReason
 from health.model.verdict import Fact
 from tests.health.openshift.samples import (
@@ -14,7 +14,7 @@ from tests.health.openshift.samples import (
     NO_CONTROLLER,
     expired,
     failed,
-    sight,
+    snapshot,
     starting,
     waiting,
 )
@@ -30,7 +30,7 @@ from tests.health.samples import NOW, request_sight
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "MHC A.1/event/form")
 def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Reporter) -> None:
-    (note,) = reporter.tells(sight(waiting(), of=FORTY, healthy=4))
+    (note,) = reporter.tells(snapshot(waiting(), of=FORTY, healthy=4))
 
     assert (note.severity, note.reason, note.message) == DETECTED
     assert note.action == "HealthCheck"
@@ -41,41 +41,41 @@ def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Re
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
 def test_machine_is_told_of_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
-    assert reporter.sees(sight(waiting())) == [DETECTED]
+    assert reporter.sees(snapshot(waiting())) == [DETECTED]
     for same in (waiting(), expired()):
-        assert reporter.sees(sight(same)) == []
+        assert reporter.sees(snapshot(same)) == []
     reporter.restarts()
-    assert reporter.sees(sight(expired())) == []
-    assert reporter.sees(sight()) == []
-    assert reporter.sees(sight(waiting(since=NOW + timedelta(hours=1)))) == [DETECTED]
+    assert reporter.sees(snapshot(expired())) == []
+    assert reporter.sees(snapshot()) == []
+    assert reporter.sees(snapshot(waiting(since=NOW + timedelta(hours=1)))) == [DETECTED]
 
 
 @pytest.mark.rule("decision 15")
 def test_machine_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
-    told = [reporter.sees(sight(waiting()))]
+    told = [reporter.sees(snapshot(waiting()))]
     for minutes in (1, 2):
-        assert reporter.sees(sight()) == []  # its label goes, and comes back
-        told.append(reporter.sees(sight(waiting()), NOW + timedelta(minutes=minutes)))
+        assert reporter.sees(snapshot()) == []  # its label goes, and comes back
+        told.append(reporter.sees(snapshot(waiting()), NOW + timedelta(minutes=minutes)))
 
     assert told == [[DETECTED]] * 3
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
 def test_machine_that_failed_without_a_timer_is_told_by_what_is_done_to_it(reporter: Reporter) -> None:
-    assert reporter.sees(sight(failed())) == []
+    assert reporter.sees(snapshot(failed())) == []
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
 def test_machines_that_were_held_are_told_when_the_hold_is_lifted(reporter: Reporter) -> None:
     reporter.sees(blocked(expired()))
 
-    assert reporter.sees(sight(expired(), of=FORTY, healthy=4)) == [DETECTED]
+    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4)) == [DETECTED]
 
 
 @pytest.mark.rule("MHC A.1/event/SkippedNoController", "MHC A.1/event/form", "MHC A.2.5/no controller")
 def test_machine_that_nobody_would_replace_is_told_of_once_its_time_is_over(reporter: Reporter) -> None:
-    reporter.sees(sight(waiting()))
-    left = sight(expired(hold=NO_CONTROLLER))
+    reporter.sees(snapshot(waiting()))
+    left = snapshot(expired(hold=NO_CONTROLLER))
     (note,) = reporter.tells(left)
 
     assert (note.severity, note.reason, note.message) == SKIPPED
@@ -91,17 +91,17 @@ def test_machine_that_nobody_would_replace_is_told_of_once_its_time_is_over(repo
 def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Reporter) -> None:
     earlier = Hold(reason=HoldReason.EARLIER_REQUEST, message="a request for an earlier one is still there")
 
-    assert reporter.sees(sight(expired(hold=earlier))) == [DETECTED]
+    assert reporter.sees(snapshot(expired(hold=earlier))) == [DETECTED]
 
 
 @pytest.mark.rule("decision 13/Machine", "decision 15")
 def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(reporter: Reporter) -> None:
-    reporter.sees(sight(expired()))
+    reporter.sees(snapshot(expired()))
     for hold in (
         Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease"),
         Hold(reason=HoldReason.TAKEN_BY_REQUEST, message="another owner has the request Reboot/a/b for it"),
     ):
-        (note,) = reporter.tells(sight(expired(hold=hold)))
+        (note,) = reporter.tells(snapshot(expired(hold=hold)))
 
         words = f"Machine {NAMESPACE}/workers/machine-1/node-1 remediation restricted: {hold}"
         assert (note.severity, note.reason, note.message) == (
@@ -112,21 +112,21 @@ def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(rep
         assert note.action == "Remediate"
         assert note.subject is not None
         assert note.subject.name == "machine-1"
-        assert reporter.sees(sight(expired(hold=hold))) == []
+        assert reporter.sees(snapshot(expired(hold=hold))) == []
         reporter.restarts()
-        assert reporter.sees(sight(expired(hold=hold))) == []
+        assert reporter.sees(snapshot(expired(hold=hold))) == []
 
 
 @pytest.mark.rule("decision 13/Machine", "decision 15")
 def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(reporter: Reporter) -> None:
-    reporter.sees(sight(expired()))
+    reporter.sees(snapshot(expired()))
     found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     seen = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
-    (note,) = reporter.tells(sight(expired(found=found)))
+    (note,) = reporter.tells(snapshot(expired(found=found)))
 
     assert note.message == f"Machine {NAMESPACE}/workers/machine-1/node-1 remediation restricted: {found}"
     for same in (expired(found=found), expired(hold=seen, found=found), expired(hold=seen)):
-        assert reporter.sees(sight(same)) == []
+        assert reporter.sees(snapshot(same)) == []
 
 
 @pytest.mark.rule("decision 39", "decision 15", "MHC A.1/event/DetectedUnhealthy")
@@ -137,44 +137,46 @@ def test_machine_that_the_reference_made_a_request_for_was_told_of_by_it(
 ) -> None:
     requests = (request_sight(is_unsigned=is_unsigned),)
 
-    assert Reporter(MACHINE_HEALTH_CHECK).sees(sight(expired(requests=requests), of=FORTY)) == told
+    assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(expired(requests=requests), of=FORTY)) == told
 
 
 @pytest.mark.rule("decision 14/event", "decision 15")
 def test_machine_in_back_off_is_told_once_for_each_remediation_in_a_row(reporter: Reporter) -> None:
     hold = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row, due at 12:00:00Z")
     second = replace(expired(), back_off=hold, earlier_attempts=1)
-    reporter.sees(sight(expired()))
-    (note,) = reporter.tells(sight(second))
+    reporter.sees(snapshot(expired()))
+    (note,) = reporter.tells(snapshot(second))
 
     words = f"Machine {NAMESPACE}/workers/machine-1/node-1 remediation restricted: {hold}"
     assert (note.severity, note.reason, note.message) == (Severity.NORMAL, "RemediationRestricted", words)
     assert note.subject is not None
     assert note.subject.name == "machine-1"
-    assert reporter.sees(sight(second)) == []
+    assert reporter.sees(snapshot(second)) == []
     reporter.restarts()
-    assert reporter.sees(sight(second)) == []
-    assert len(reporter.sees(sight(replace(second, earlier_attempts=2)))) == 1
+    assert reporter.sees(snapshot(second)) == []
+    assert len(reporter.sees(snapshot(replace(second, earlier_attempts=2)))) == 1
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
 def test_machine_without_a_node_is_told_of_once_however_often_its_status_is_written(
     reporter: Reporter,
 ) -> None:
-    assert reporter.sees(sight(starting())) == [DETECTED]
-    assert reporter.sees(sight(starting(since=NOW + timedelta(minutes=1)))) == []
+    assert reporter.sees(snapshot(starting())) == [DETECTED]
+    assert reporter.sees(snapshot(starting(since=NOW + timedelta(minutes=1)))) == []
     reporter.restarts()
-    assert reporter.sees(sight(starting(since=NOW + timedelta(minutes=2)))) == []
-    assert reporter.sees(sight()) == []
+    assert reporter.sees(snapshot(starting(since=NOW + timedelta(minutes=2)))) == []
+    assert reporter.sees(snapshot()) == []
     late = NOW + timedelta(hours=1)
-    assert reporter.sees(sight(starting(since=late)), late) == [DETECTED]
+    assert reporter.sees(snapshot(starting(since=late)), late) == [DETECTED]
 
 
 def test_machine_that_fails_for_another_reason_is_told_again(reporter: Reporter) -> None:
-    reporter.sees(sight(waiting()))
+    reporter.sees(snapshot(waiting()))
     other = waiting()
     assert other.verdict.fact is not None
     missing = Fact(condition="Node", status="missing", since=NOW)
     verdict = type(other.verdict)(other.verdict.health, "", missing, other.verdict.deadline)
 
-    assert reporter.sees(sight(type(other)(other.name, other.uid, verdict, node_name="node-1"))) == [DETECTED]
+    assert reporter.sees(snapshot(type(other)(other.name, other.uid, verdict, node_name="node-1"))) == [
+        DETECTED
+    ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.gate.surroundings import CheckProblem
 from health.gate.template_validity import invalid
@@ -26,7 +26,7 @@ from tests.health.openshift.samples import (
     failed,
     recovered,
     refusal,
-    sight,
+    snapshot,
     waiting,
 )
 from tests.health.samples import NOW, request_sight, stamp
@@ -42,7 +42,7 @@ EXCEEDED = (
 )
 
 
-def status(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
+def status(of: CheckSnapshot, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
     """What the API server holds after the merge patch."""
     merged = {**(stored or {}), **status_patch(of, stored or {}, now)}
     return {key: value for key, value in merged.items() if value is not None}
@@ -53,7 +53,7 @@ def condition(type_: str, of: Mapping[str, Any]) -> Any:
     return found
 
 
-def allowed(of: CheckSight, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> Any:
+def allowed(of: CheckSnapshot, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> Any:
     return condition("RemediationAllowed", status(of, stored, now))
 
 
@@ -64,7 +64,7 @@ def allowed(of: CheckSight, stored: Mapping[str, Any] | None = None, now: dateti
     "MHC A.1/status/RemediationAllowed",
 )
 def test_status_of_a_check_that_may_remediate() -> None:
-    assert status(sight(expired(), of=FORTY, healthy=4)) == {
+    assert status(snapshot(expired(), of=FORTY, healthy=4)) == {
         "expectedMachines": 5,
         "currentHealthy": 4,
         "remediationsAllowed": 1,
@@ -76,7 +76,7 @@ def test_status_of_a_check_that_may_remediate() -> None:
 
 @pytest.mark.rule("MHC A.1/status/RemediationAllowed", "MHC A.1/status/remediationsAllowed")
 def test_status_of_a_check_that_may_not() -> None:
-    assert status(sight(expired(), of=FORTY, healthy=2)) == {
+    assert status(snapshot(expired(), of=FORTY, healthy=2)) == {
         "expectedMachines": 5,
         "currentHealthy": 2,
         "remediationsAllowed": 0,
@@ -95,39 +95,44 @@ def test_status_of_a_check_that_may_not() -> None:
 
 @pytest.mark.rule("MHC A.1/status/RemediationAllowed")
 def test_max_unhealthy_is_told_as_it_was_written() -> None:
-    assert allowed(sight(of=check(maxUnhealthy="1"), healthy=2))["message"].endswith("maxUnhealthy: 1)")
+    assert allowed(snapshot(of=check(maxUnhealthy="1"), healthy=2))["message"].endswith("maxUnhealthy: 1)")
 
 
 @pytest.mark.rule("MHC A.1/status/remediationsAllowed")
 def test_zero_is_written_also_where_nothing_was_stored() -> None:
-    stored = status(sight(of=FORTY, healthy=3))
+    stored = status(snapshot(of=FORTY, healthy=3))
 
     assert stored["remediationsAllowed"] == 0
     del stored["remediationsAllowed"]
-    assert status_patch(sight(of=FORTY, healthy=3), stored, LATER) == {"remediationsAllowed": 0}
+    assert status_patch(snapshot(of=FORTY, healthy=3), stored, LATER) == {"remediationsAllowed": 0}
 
 
 @pytest.mark.rule("MHC A.1/status/remediationsAllowed", "decision 5")
 def test_more_may_be_allowed_than_there_are_machines() -> None:
-    assert status(sight(of=check(maxUnhealthy=10), total=3, healthy=3))["remediationsAllowed"] == 10
+    assert status(snapshot(of=check(maxUnhealthy=10), total=3, healthy=3))["remediationsAllowed"] == 10
 
 
 @pytest.mark.rule("decision 6/writes")
 def test_true_status_is_not_written() -> None:
-    for seen in (sight(of=FORTY), sight(of=FORTY, healthy=2), sight(of=WITH_TEMPLATE), sight(of=INVALID)):
+    for seen in (
+        snapshot(of=FORTY),
+        snapshot(of=FORTY, healthy=2),
+        snapshot(of=WITH_TEMPLATE),
+        snapshot(of=INVALID),
+    ):
         assert status_patch(seen, status(seen), LATER) == {}
 
 
 @pytest.mark.rule("decision 6/writes")
 def test_what_the_reference_wrote_is_not_written_again() -> None:
-    stored = status(sight(of=FORTY))
+    stored = status(snapshot(of=FORTY))
     stored["conditions"][0] |= {"reason": "", "message": ""}
 
-    assert status_patch(sight(of=FORTY), stored, LATER) == {}
+    assert status_patch(snapshot(of=FORTY), stored, LATER) == {}
 
 
 def test_patch_carries_what_changed_alone() -> None:
-    assert status_patch(sight(of=FORTY, healthy=4), status(sight(of=FORTY)), LATER) == {
+    assert status_patch(snapshot(of=FORTY, healthy=4), status(snapshot(of=FORTY)), LATER) == {
         "currentHealthy": 4,
         "remediationsAllowed": 1,
     }
@@ -135,37 +140,37 @@ def test_patch_carries_what_changed_alone() -> None:
 
 @pytest.mark.rule("MHC A.1/status/lastTransitionTime")
 def test_transition_time_moves_when_anything_in_the_condition_does() -> None:
-    stored = status(sight(of=FORTY, healthy=2))
+    stored = status(snapshot(of=FORTY, healthy=2))
 
-    assert allowed(sight(of=FORTY, healthy=2), stored, LATER)["lastTransitionTime"] == stamp(NOW)
-    for other in (sight(of=FORTY, healthy=1), sight(of=FORTY), sight(of=INVALID)):
+    assert allowed(snapshot(of=FORTY, healthy=2), stored, LATER)["lastTransitionTime"] == stamp(NOW)
+    for other in (snapshot(of=FORTY, healthy=1), snapshot(of=FORTY), snapshot(of=INVALID)):
         assert allowed(other, stored, LATER)["lastTransitionTime"] == stamp(LATER)
 
 
 @pytest.mark.rule("MHC A.1/status/lastTransitionTime")
 @pytest.mark.parametrize("field", ["status", "severity", "reason", "message"])
 def test_each_part_of_a_condition_moves_its_time(field: str) -> None:
-    stored = status(sight(of=FORTY, healthy=2))
+    stored = status(snapshot(of=FORTY, healthy=2))
     stored["conditions"] = [{**stored["conditions"][0], field: "another"}]
 
-    assert allowed(sight(of=FORTY, healthy=2), stored, LATER)["lastTransitionTime"] == stamp(LATER)
+    assert allowed(snapshot(of=FORTY, healthy=2), stored, LATER)["lastTransitionTime"] == stamp(LATER)
 
 
 @pytest.mark.rule("MHC A.1/status/other conditions")
 def test_conditions_of_others_stay_as_and_where_they_are() -> None:
-    stored = {"conditions": [OTHERS, *status(sight(of=FORTY))["conditions"]]}
-    patched = status(sight(of=FORTY, healthy=2), stored, LATER)
+    stored = {"conditions": [OTHERS, *status(snapshot(of=FORTY))["conditions"]]}
+    patched = status(snapshot(of=FORTY, healthy=2), stored, LATER)
 
     assert [one["type"] for one in patched["conditions"]] == ["Custom", "RemediationAllowed"]
     assert patched["conditions"][0] == OTHERS
-    fresh = status(sight(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
+    fresh = status(snapshot(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
     assert fresh["conditions"][0] == OTHERS
     assert len(fresh["conditions"]) == 4
 
 
 @pytest.mark.rule("decision 27")
 def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
-    result = status(sight(expired(), of=WITH_TEMPLATE, healthy=4))
+    result = status(snapshot(expired(), of=WITH_TEMPLATE, healthy=4))
 
     for type_ in (TEMPLATE_AVAILABLE, REQUEST_AVAILABLE):
         assert condition(type_, result) == {
@@ -196,7 +201,7 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
 def test_template_that_cannot_be_used_is_told_in_its_condition(
     around: CheckSurroundings, reason: str, message: str
 ) -> None:
-    result = status(sight(of=WITH_TEMPLATE, around=around))
+    result = status(snapshot(of=WITH_TEMPLATE, around=around))
 
     assert condition(TEMPLATE_AVAILABLE, result) == {
         "type": TEMPLATE_AVAILABLE,
@@ -212,7 +217,7 @@ def test_template_that_cannot_be_used_is_told_in_its_condition(
 @pytest.mark.rule("decision 27")
 def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
     targets = [expired("b", found=refused("denied b")), expired("a", found=refused("denied a"))]
-    result = status(sight(*targets, expired("0"), of=WITH_TEMPLATE))
+    result = status(snapshot(*targets, expired("0"), of=WITH_TEMPLATE))
 
     assert condition(REQUEST_AVAILABLE, result) == {
         "type": REQUEST_AVAILABLE,
@@ -227,7 +232,7 @@ def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
 @pytest.mark.rule("decision 27")
 def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_request() -> None:
     problem = CheckProblem(NOT_CREATED, "the API server serves no kind Metal3Remediation in v1")
-    result = status(sight(of=WITH_TEMPLATE, around=CheckSurroundings(problem=problem)))
+    result = status(snapshot(of=WITH_TEMPLATE, around=CheckSurroundings(problem=problem)))
 
     said = condition(REQUEST_AVAILABLE, result)
     assert (said["status"], said["severity"]) == ("False", "Error")
@@ -240,14 +245,14 @@ def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_requ
 @pytest.mark.parametrize("reason", HoldReason)
 def test_hold_that_is_no_answer_to_a_request_is_not_told_in_its_condition(reason: HoldReason) -> None:
     held = expired(found=Hold(reason=reason, message="held"))
-    assert condition(REQUEST_AVAILABLE, status(sight(held, of=WITH_TEMPLATE)))["status"] == "True"
+    assert condition(REQUEST_AVAILABLE, status(snapshot(held, of=WITH_TEMPLATE)))["status"] == "True"
 
 
 @pytest.mark.rule("decision 27")
 def test_condition_of_the_request_turns_true_when_no_act_was_refused_any_more() -> None:
-    stored = status(sight(expired(found=refused("denied")), of=WITH_TEMPLATE))
+    stored = status(snapshot(expired(found=refused("denied")), of=WITH_TEMPLATE))
     for targets in ([expired()], [expired(requests=(request_sight(),))], []):
-        result = status(sight(*targets, of=WITH_TEMPLATE), stored, LATER)
+        result = status(snapshot(*targets, of=WITH_TEMPLATE), stored, LATER)
         assert condition(REQUEST_AVAILABLE, result) == {
             "type": REQUEST_AVAILABLE,
             "status": "True",
@@ -258,38 +263,38 @@ def test_condition_of_the_request_turns_true_when_no_act_was_refused_any_more() 
 @pytest.mark.rule("decision 27", "decision 1")
 def test_condition_of_the_request_stays_after_a_restart_until_the_incidents_were_heard() -> None:
     unheard = [expired("a", is_heard=False), expired("b", is_heard=False)]
-    stored = status(sight(expired("a", found=refused("denied")), expired("b"), of=WITH_TEMPLATE))
+    stored = status(snapshot(expired("a", found=refused("denied")), expired("b"), of=WITH_TEMPLATE))
 
-    assert status_patch(sight(*unheard, of=WITH_TEMPLATE), stored, LATER) == {}
-    assert status_patch(sight(unheard[0], expired("b"), of=WITH_TEMPLATE), stored, LATER) == {}
-    heard = sight(expired("a", found=refused("denied")), unheard[1], of=WITH_TEMPLATE)
+    assert status_patch(snapshot(*unheard, of=WITH_TEMPLATE), stored, LATER) == {}
+    assert status_patch(snapshot(unheard[0], expired("b"), of=WITH_TEMPLATE), stored, LATER) == {}
+    heard = snapshot(expired("a", found=refused("denied")), unheard[1], of=WITH_TEMPLATE)
     assert status_patch(heard, stored, LATER) == {}
     for known in (
-        sight(expired("a"), expired("b"), of=WITH_TEMPLATE),
-        sight(expired("a", is_heard=False, requests=(request_sight(),)), of=WITH_TEMPLATE),
-        sight(waiting("a"), of=WITH_TEMPLATE),
+        snapshot(expired("a"), expired("b"), of=WITH_TEMPLATE),
+        snapshot(expired("a", is_heard=False, requests=(request_sight(),)), of=WITH_TEMPLATE),
+        snapshot(waiting("a"), of=WITH_TEMPLATE),
     ):
         assert condition(REQUEST_AVAILABLE, status(known, stored, LATER))["status"] == "True"
 
 
 @pytest.mark.rule("decision 27")
 def test_condition_of_a_request_that_was_never_refused_waits_for_no_incident() -> None:
-    unheard = sight(expired(is_heard=False), of=WITH_TEMPLATE)
+    unheard = snapshot(expired(is_heard=False), of=WITH_TEMPLATE)
     assert condition(REQUEST_AVAILABLE, status(unheard))["status"] == "True"
 
 
 @pytest.mark.rule("decision 27")
 def test_check_whose_template_was_taken_away_says_nothing_of_one_any_more() -> None:
-    stored = status(sight(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
-    result = status(sight(of=FORTY), stored, LATER)
+    stored = status(snapshot(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
+    result = status(snapshot(of=FORTY), stored, LATER)
 
     assert [one["type"] for one in result["conditions"]] == ["Custom", "RemediationAllowed"]
 
 
 @pytest.mark.rule("MHC A.1/refused", "decision 8")
 def test_check_that_cannot_be_read_any_more_says_so_and_has_no_numbers_of_before() -> None:
-    stored = status(sight(expired(), of=WITH_TEMPLATE, healthy=4))
-    result = status(sight(of=INVALID), stored, LATER)
+    stored = status(snapshot(expired(), of=WITH_TEMPLATE, healthy=4))
+    result = status(snapshot(of=INVALID), stored, LATER)
 
     assert condition("RemediationAllowed", result) == {
         "type": "RemediationAllowed",
@@ -302,29 +307,29 @@ def test_check_that_cannot_be_read_any_more_says_so_and_has_no_numbers_of_before
     assert stored["remediationsAllowed"] == 1
     assert result["remediationsAllowed"] == 0
     assert set(result) == {"remediationsAllowed", "conditions"}
-    assert status_patch(sight(of=INVALID), result, LATER + timedelta(hours=1)) == {}
+    assert status_patch(snapshot(of=INVALID), result, LATER + timedelta(hours=1)) == {}
     for type_ in (TEMPLATE_AVAILABLE, REQUEST_AVAILABLE):
         assert condition(type_, result) == condition(type_, stored)
 
 
 @pytest.mark.rule("MHC A.1/refused", "decision 8")
 def test_check_that_could_never_be_read_shows_no_numbers() -> None:
-    assert set(status(sight(of=INVALID))) == {"conditions"}
+    assert set(status(snapshot(of=INVALID))) == {"conditions"}
 
 
 @pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "decision 7/paused check")
 @pytest.mark.parametrize(
     "paused",
     [
-        pytest.param(sight(expired(), of=check(PAUSED), healthy=0), id="as it would be blocked"),
+        pytest.param(snapshot(expired(), of=check(PAUSED), healthy=0), id="as it would be blocked"),
         pytest.param(
-            sight(of=check(PAUSED, remediationTemplate=TEMPLATE), around=NO_TEMPLATE), id="no template"
+            snapshot(of=check(PAUSED, remediationTemplate=TEMPLATE), around=NO_TEMPLATE), id="no template"
         ),
-        pytest.param(sight(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read"),
+        pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read"),
     ],
 )
-def test_status_of_a_paused_check_is_left_alone(paused: CheckSight) -> None:
-    for stored in ({}, status(sight(of=FORTY)), status(sight(of=INVALID))):
+def test_status_of_a_paused_check_is_left_alone(paused: CheckSnapshot) -> None:
+    for stored in ({}, status(snapshot(of=FORTY)), status(snapshot(of=INVALID))):
         assert status_patch(paused, stored, LATER) == {}
 
 
@@ -339,9 +344,9 @@ TARGETS = st.builds(
     st.sampled_from(["", "denied"]),
 )
 SIGHTS = st.one_of(
-    st.sampled_from([sight(of=INVALID), sight(of=refusal(nodeStartupTimeout="0x"))]),
+    st.sampled_from([snapshot(of=INVALID), snapshot(of=refusal(nodeStartupTimeout="0x"))]),
     st.builds(
-        lambda targets, of, around, healthy: sight(*targets, of=of, around=around, healthy=healthy),
+        lambda targets, of, around, healthy: snapshot(*targets, of=of, around=around, healthy=healthy),
         st.lists(TARGETS, max_size=3),
         st.sampled_from([FORTY, WITH_TEMPLATE, check(), check(PAUSED)]),
         st.sampled_from([NOTHING_AROUND, NO_TEMPLATE, BROKEN]),
@@ -353,7 +358,7 @@ SIGHTS = st.one_of(
 @pytest.mark.rule("decision 6/writes")
 @given(seen=SIGHTS, before=SIGHTS, others=st.lists(st.just(OTHERS), max_size=1))
 def test_one_write_is_enough_whatever_was_stored(
-    seen: CheckSight, before: CheckSight, others: list[dict[str, str]]
+    seen: CheckSnapshot, before: CheckSnapshot, others: list[dict[str, str]]
 ) -> None:
     stored = status(before, {"conditions": others})
     written = status(seen, stored, LATER)
@@ -365,7 +370,7 @@ def test_one_write_is_enough_whatever_was_stored(
 @pytest.mark.rule("MHC A.1/status/remediationsAllowed")
 @given(of=st.sampled_from([FORTY, check(), check(maxUnhealthy=0)]), healthy=st.integers(0, 5))
 def test_condition_and_number_never_contradict_each_other(of: Any, healthy: int) -> None:
-    result = status(sight(of=of, healthy=healthy))
+    result = status(snapshot(of=of, healthy=healthy))
 
     if condition("RemediationAllowed", result)["status"] == "False":
         assert result["remediationsAllowed"] == 0

@@ -156,7 +156,7 @@ CHECKS = st.sampled_from(
 def test_unhealthy_machine_is_never_fit_and_nothing_is_under_way_but_what_a_step_does(
     parsed: MachineHealthCheck, one: MachineTarget
 ) -> None:
-    assert not (parsed.is_unhealthy(one, CALM) and parsed.is_fit(one, CALM))
+    assert not (parsed.is_unhealthy(one, CALM) and parsed.counts_as_healthy(one, CALM))
     assert parsed.is_unhealthy(one, CALM) == (parsed.verdict(one, NOW, CALM).health is not Health.HEALTHY)
     assert not parsed.under_way(one) or parsed.steps_for(one) in ((DELETE,), (MARK,))
     assert len(parsed.steps_for(one)) <= 1

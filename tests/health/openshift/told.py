@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from health.gate.check_sight import CheckSight
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.check_surroundings import CheckSurroundings
 from health.gate.global_stop import Stop
-from health.model.announcement import Severity
+from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.openshift.samples import (
     NAMESPACE,
@@ -14,7 +14,7 @@ from tests.health.openshift.samples import (
     check,
     expired,
     failed,
-    sight,
+    snapshot,
     waiting,
 )
 
@@ -52,5 +52,5 @@ UPGRADING = CheckSurroundings(
 EVERYTHING = [waiting("a"), expired("b"), failed("c"), expired("d", hold=NO_CONTROLLER)]
 
 
-def blocked(*targets: Any, healthy: int = 2) -> CheckSight:
-    return sight(*targets, of=FORTY, healthy=healthy)
+def blocked(*targets: Any, healthy: int = 2) -> CheckSnapshot:
+    return snapshot(*targets, of=FORTY, healthy=healthy)

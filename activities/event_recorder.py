@@ -1,0 +1,52 @@
+"""EventRecorder: Events about targets, written after the effect and never in its way.
+
+One that cannot be written within half a second is not written at all: the answer of an act must not wait, or
+be lost, for the sake of it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from temporalio import activity
+
+from activities.live_targets import TARGETS
+from health.kinds.registry import CHECK_KINDS
+from health.model.event import Event, Subject
+from health.model.references import IncidentReference
+from kube.client import Client
+from kube.errors import KubernetesError
+from kube.events import EventNote, Events, ObjectReference
+
+LONGEST = timedelta(milliseconds=500)
+
+
+class EventRecorder:
+    """Writes Events in the name of the kind of check that acts."""
+
+    def __init__(self, client: Client, instance: str, now: Callable[[], datetime]) -> None:
+        self._client = client
+        self._instance = instance
+        self._now = now
+
+    async def tell(self, incident: IncidentReference, news: Event) -> None:
+        """Write it once, about its subject or else the target of `incident`; raises nothing."""
+        about = news.subject or _target(incident)
+        regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
+        note = EventNote(
+            news.seed, news.severity.value, news.reason, news.message, regarding, action=news.action
+        )
+        events = Events(self._client, CHECK_KINDS[incident.check.kind].component, self._instance)
+        try:
+            async with asyncio.timeout(LONGEST.total_seconds()):
+                await events.write(note, self._now())
+        except KubernetesError as error:
+            activity.logger.warning("Event not written", extra={"reason": error.message})
+        except TimeoutError:
+            activity.logger.warning("Event not written", extra={"reason": "it took too long"})
+
+
+def _target(incident: IncidentReference) -> Subject:
+    target = incident.target
+    api_version = TARGETS[target.kind].api_version
+    return Subject(api_version, target.kind, target.namespace, target.name, target.uid)

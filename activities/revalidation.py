@@ -1,0 +1,117 @@
+"""The second look before an act: the live target and the live check, not what a cache remembers.
+
+It compares facts, not clocks: the same individual, the same condition since the same moment, the check as it
+was judged by. Whatever is not the same is a hold, and the incident asks the detector again.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from activities.held import Held
+from activities.live_targets import LiveTargets
+from health.gate.global_stop import Stop
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.kinds.registry import CHECK_KINDS
+from health.model.observation import HoldReason
+from health.model.target import Target
+from kube.client import Client
+from kube.errors import KindUnknown, NotFound
+from kube.resource import NAMESPACES, resource_of
+from kube.shared_reads import SharedReads
+from objects.metadata import OwnerReference
+from workflows.contracts import ActInput
+
+ASK_AGAIN_SECONDS = 2.0
+"""The detector sees within milliseconds what we saw; if its sight is late, this bounds the loop."""
+
+
+def not_true(message: str) -> Held:
+    """The error that says what is not as it was judged."""
+    return Held.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def stale(message: str) -> Held:
+    """The error that says that what admitted an act was seen too long ago."""
+    return Held.because(HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=0)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The live objects that an act rests on."""
+
+    target: Target
+    check: HealthCheck
+    owner: OwnerReference
+    """The check, as the owner of what is created for it."""
+
+
+class Revalidation:
+    """Reads target and check again, and whether a person stopped everything."""
+
+    def __init__(self, client: Client, shared: SharedReads, lease_namespace: str) -> None:
+        self._targets = LiveTargets(client)
+        self.shared = shared
+        self._lease_namespace = lease_namespace
+
+    async def confirm(self, asked: ActInput) -> Confirmed:
+        """The live objects, if all that was judged is still so.
+
+        Raises:
+            Held: it is not; says what changed.
+            KubernetesError: the API server could not be asked.
+
+        """
+        (check, owner), _ = await asyncio.gather(self._check(asked), self._refuse_if_stopped())
+        target = await self._target(asked)
+        if not check.selects(target):
+            raise not_true(f"{asked.incident.check} no longer selects {target.metadata.name}")
+        if not check.still_states(asked.fact, target):
+            raise not_true(f"no longer true of {target.metadata.name}: {asked.fact}")
+        if target.is_excluded:
+            raise not_true(f"{target.metadata.name} is now excluded from remediation")
+        return Confirmed(target, check, owner)
+
+    async def _refuse_if_stopped(self) -> None:
+        try:
+            namespace = await self.shared.get(NAMESPACES, self._lease_namespace)
+        except NotFound:
+            return
+        stop = Stop.of(namespace["metadata"].get("annotations") or {})
+        if stop is not None:
+            raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+    async def _target(self, asked: ActInput) -> Target:
+        reference = asked.incident.target
+        try:
+            target = await self._targets.read(reference)
+        except KindUnknown:
+            raise
+        except NotFound as error:
+            raise not_true(f"{reference} is gone") from error
+        except ValidationError as error:
+            raise not_true(f"{reference} cannot be read: {error.errors()[0]['loc']}") from error
+        if target.metadata.uid != reference.uid:
+            raise not_true(f"{reference} is another individual now, uid {target.metadata.uid}")
+        return target
+
+    async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
+        reference = asked.incident.check
+        kind = CHECK_KINDS[reference.kind]
+        resource = resource_of(kind)
+        try:
+            raw = await self.shared.get(resource, reference.name, reference.namespace)
+            check = kind.parse(raw)
+        except NotFound as error:
+            raise not_true(f"{reference} is gone") from error
+        except InvalidCheckError as error:
+            raise not_true(f"{reference} cannot be read: {error}") from error
+        if check.generation != asked.generation:
+            raise not_true(f"{reference} was edited")
+        if check.hold is not None:
+            raise not_true(f"{reference}: {check.hold}")
+        owner = OwnerReference(
+            api_version=kind.api_version, kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]
+        )
+        return check, owner

@@ -1,0 +1,118 @@
+"""IncidentSummary: one incident as a command sees it: what Temporal lists of it, and what it says itself."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cli.ages import short
+from health.model.moves import Outcome, Phase
+from health.model.references import IncidentReference
+from health.runbook.next_transition import NextTransition, WaitingIncident, goes_on
+from health.runbook.wording import told_first, told_last
+from workflows.messages import State
+
+_ASKS_AGAIN = re.compile(r" \(asks again in \w+\)$")
+
+
+@dataclass(frozen=True)
+class IncidentSummary:
+    """One run of an incident's workflow."""
+
+    incident: IncidentReference
+    run_id: str
+    status: str
+    """As Temporal says it: "Running", "Completed", "Terminated", …"""
+    started: datetime
+    closed: datetime | None = None
+    state: State | None = None
+    """None while it was not asked, when nobody answers, and after the end."""
+    outcome: Outcome | None = None
+    """How it ended; None while it is open, and where it was terminated."""
+    reason: str = ""
+    """Why it ended so, in words; "" as above."""
+    problem: str = ""
+    """Why nothing is known of the phase or the outcome."""
+    has_task_failures: bool = False
+    """Whether Temporal reports that its workflow task fails again and again."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still runs."""
+        return self.closed is None
+
+    @property
+    def phase(self) -> Phase | str | None:
+        """The phase, as text where only its worker knows it; None: unknown."""
+        if not self.is_open:
+            return Phase.ENDED
+        return self.state.phase if self.state else None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a person holds it."""
+        return self.state is not None and self.state.memory.held
+
+    @property
+    def details(self) -> str:
+        """The reason in words, without the name of the target, which stands beside it."""
+        return self._end or self._without_target(self.words)
+
+    @property
+    def brief(self) -> str:
+        """The same with what tells it from others first: a person's hold; last what all are, unhealthy."""
+        state = self.state
+        if self._end or state is None:
+            return self.details
+        words = told_last(self._without_target(self.words), ", ".join(map(str, state.requests)))
+        reason = state.observation.reason if state.observation else ""
+        words = told_last(words, self._without_target(reason))
+        hold = state.memory.hold_in_words
+        if not hold:
+            return words
+        return told_first(words, hold).replace(hold, f"hold: {state.memory.held_reason}", 1)
+
+    @property
+    def words(self) -> str:
+        """The reason as the incident says it, or said at its end; "" where it says nothing."""
+        return without_old_time(self.state.details) if self.state else self.reason
+
+    def lasted(self, now: datetime) -> timedelta:
+        """How long it lasted, or has lasted so far."""
+        return (self.closed or now) - self.started
+
+    @property
+    def resting(self) -> WaitingIncident | None:
+        """What it rests on; None: unknown, or the detector is being asked."""
+        state = self.state
+        if state is None or state.observation is None:
+            return None
+        seen = state.observation.model_copy(update={"requests": state.requests})
+        return WaitingIncident(state.phase, seen, state.memory, state.wakes_at)
+
+    @property
+    def goes_on(self) -> NextTransition | None:
+        """When it goes on by itself, and with what; None as above."""
+        return goes_on(self.resting) if self.resting else None
+
+    def goes_on_in(self, now: datetime) -> timedelta | None:
+        """How long until then; None: unknown, or not before something changes, or an order comes."""
+        at = self.goes_on.at if self.goes_on else None
+        return None if at is None else max(timedelta(), at - now)
+
+    @property
+    def _end(self) -> str:
+        """Words of what says nothing of itself: why, or how it ended."""
+        if self.problem:
+            return f"unknown: {self.problem}"
+        if self.closed is not None:
+            ended = f"{self.outcome or self.status} after {short(self.closed - self.started)}"
+            return f"{ended}: {self._without_target(self.reason)}" if self.reason else ended
+        return ""
+
+    def _without_target(self, words: str) -> str:
+        return words.removeprefix(f"{self.incident.target}: ")
+
+
+def without_old_time(words: str) -> str:
+    """`words` without what was true when they were said; how long it is from now is told beside them."""
+    return _ASKS_AGAIN.sub("", words)

@@ -1,0 +1,192 @@
+"""ObservationBuilder: the answer to one incident, from one picture at one moment.
+
+The first thing that is so decides: kind not handled here, sight too old, check gone, unreadable or frozen,
+target or its Node unreadable, target gone, target not selected; else the verdict of the check, and the
+admission. A clock that is off makes every verdict unknown that rests on time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from detector.state.check_surroundings import check_surroundings
+from detector.state.cluster_state import ClusterState
+from detector.state.target_facts import acquired_at, target_facts
+from health.gate.admission import Question, admission, stale_sight
+from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.template_validity import version_of
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import Action, IncidentReference
+from health.model.request_snapshot import RequestSnapshot
+from health.model.target import Target
+from health.model.verdict import Health
+
+_STATES = {
+    Health.HEALTHY: TargetState.HEALTHY,
+    Health.WAITING: TargetState.WAITING,
+    Health.EXPIRED: TargetState.EXPIRED,
+}
+
+
+@dataclass(frozen=True)
+class CheckFreshness:
+    """How old the picture is for one check, and how old it may be."""
+
+    age: timedelta | None
+    """Age of the oldest source; None while one was never read completely."""
+    limit: timedelta
+    unread_requests: str = ""
+    """Why the requests that matter to the check are not known well enough to act."""
+    unread_templates: str = ""
+    """The same of its templates."""
+    unread_surroundings: str = ""
+    """The same of what is around all checks."""
+    is_handled: bool = True
+    """Whether checks of its kind are handled here at all."""
+
+
+@dataclass(frozen=True)
+class ObservationBuilder:
+    """One look at one incident."""
+
+    cluster_state: ClusterState
+    incident: IncidentReference
+    freshness: CheckFreshness
+    now: datetime
+    storm: Hold | None = None
+    """Why a storm of the check allows nothing yet."""
+    back_off: BackOff = NO_BACK_OFF
+    """What is known of the latest remediation of the target."""
+    clock: Hold | None = None
+    """Why nothing that rests on time can be told."""
+
+    def observation(self) -> Observation:
+        """What is with the target, and may the incident act."""
+        if not self.freshness.is_handled:
+            message = f"checks of the kind {self.incident.check.kind} are not handled here: a setting"
+            return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
+        hold = stale_sight(self.freshness.age, self.freshness.limit)
+        if hold is not None:
+            return self._unknown(hold)
+        check = self.cluster_state.checks.get(self.incident.check)
+        if check is None:
+            return self._ended(TargetState.RELEASED, f"{self.incident.check} is gone")
+        if isinstance(check.check, InvalidCheckError):
+            message = f"{self.incident.check} cannot be read: {check.check}"
+            return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
+        if check.check.is_fully_paused and check.check.hold is not None:
+            frozen = self._unknown(check.check.hold)
+            return frozen.model_copy(update={"replaced_by": self._replaced_by(check.check)})
+        return self._of_target(check.check)
+
+    def _replaced_by(self, check: HealthCheck) -> str:
+        """The owner that replaces the target when the check has it deleted; "" where there is none.
+
+        What is left to a remediator is not replaced: back-off of others does not go by it.
+        """
+        target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
+        if target is None or target.metadata.uid != self.incident.target.uid:
+            return ""
+        is_deleted = any(step.action is Action.DELETE for step in check.steps_for(target))
+        return target.replaced_by if is_deleted else ""
+
+    def _of_target(self, check: HealthCheck) -> Observation:
+        target = self.incident.target
+        problem = self.cluster_state.targets.problem(target)
+        if problem is not None:
+            return self._unknown(Hold(reason=HoldReason.INVALID_TARGET, message=problem))
+        seen = self.cluster_state.targets.get(self.incident.check, target.name)
+        if seen is None:
+            return self._ended(TargetState.GONE, f"{target} is gone")
+        if seen.metadata.uid != target.uid:
+            return self._replaced(check, seen)
+        if not check.selects(seen):
+            return self._ended(TargetState.RELEASED, f"{self.incident.check} no longer selects {target}")
+        return self._judged(check, seen)
+
+    def _replaced(self, check: HealthCheck, other: Target) -> Observation:
+        """Another has its name; to the check that is somebody only if it selects it (semantics 2.1/12)."""
+        target = self.incident.target
+        if not check.selects(other):
+            return self._ended(TargetState.GONE, f"{target} is gone; another of its name is not selected")
+        gone = self._ended(TargetState.GONE, f"{target} is another individual now")
+        return gone.model_copy(update={"is_replaced": True})
+
+    def _judged(self, check: HealthCheck, target: Target) -> Observation:
+        verdict = check.verdict(target, self.now, self.cluster_state.surroundings)
+        if verdict.deadline is None:
+            return self._healthy(check, target)
+        if self.clock is not None:
+            return self._unknown(self.clock)
+        failed = verdict.failed(self.now)
+        return Observation(
+            state=_STATES[verdict.health],
+            reason=f"{self.incident.target}: {verdict.reason}",
+            # A hair later than the deadline: expired is strictly after it.
+            remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
+            fact=verdict.fact,
+            hold=admission(self._question(check, target, failed)),
+            steps=check.steps_for(target),
+            under_way=check.under_way(target),
+            is_marked=target.is_marked,
+            requests=self._requests,
+            lease_acquired_at=acquired_at(self.cluster_state, self.incident.check, target),
+            earlier_attempts=self.back_off.earlier(failed),
+            back_off_limit_seconds=self.back_off.limit.total_seconds(),
+            generation=check.generation,
+            replaced_by=self._replaced_by(check),
+            templates=self._templates(check, target),
+            seen_at=self.now,
+        )
+
+    def _templates(self, check: HealthCheck, target: Target) -> str:
+        templates = [step.template for step in check.steps_for(target)]
+        return version_of(templates, self.cluster_state.template_kinds)
+
+    def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:
+        reference = self.incident.check
+        checks_own = self.cluster_state.requests.targets_of(reference)
+        return Question(
+            check_hold=check.hold,
+            unread_requests=self.freshness.unread_requests,
+            allowance=self.cluster_state.checks[reference].allowance(check, checks_own),
+            target=target_facts(self.cluster_state, reference, target, self.now),
+            storm=self.storm,
+            back_off=self.back_off.hold(
+                failed, self.now, is_under_way=bool(self._requests) or target.is_marked
+            ),
+            around=check_surroundings(self.cluster_state, reference, self.now),
+            unread_templates=self.freshness.unread_templates,
+            unread_surroundings=self.freshness.unread_surroundings,
+        )
+
+    @property
+    def _requests(self) -> tuple[RequestSnapshot, ...]:
+        return tuple(entry.snapshot for entry in self.cluster_state.own_requests(self.incident))
+
+    def _healthy(self, check: HealthCheck, target: Target) -> Observation:
+        return Observation(
+            state=TargetState.HEALTHY,
+            reason=f"{self.incident.target} is healthy",
+            requests=self._requests,
+            healthy_delay_seconds=check.healthy_delay.total_seconds(),
+            counts_as_healthy=check.counts_as_healthy(target, self.cluster_state.surroundings),
+            # Of a deletion whose answer was lost: what is going is not unhealthy any more once its Node went.
+            under_way=check.under_way(target),
+            is_marked=target.is_marked,
+            is_confirmed=target.is_confirmed_healthy,
+            generation=check.generation,
+            seen_at=self.now,
+        )
+
+    def _ended(self, state: TargetState, reason: str) -> Observation:
+        return Observation(state=state, reason=reason, requests=self._requests, seen_at=self.now)
+
+    def _unknown(self, hold: Hold) -> Observation:
+        return Observation(
+            state=TargetState.UNKNOWN,
+            reason=str(self.incident.target),
+            hold=hold,
+            requests=self._requests,
+            seen_at=self.now,
+        )

@@ -1,0 +1,75 @@
+"""EventRecorder: writes the Events of one check, off the path of its remediations and of its status.
+
+In a storm there are two Events for each node: they are written at the pace that all checks share, so that
+they do not compete with the requests. One that cannot be written is tried again, and holds up no other check.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from detector.reporting.rate_limiter import RateLimiter
+from health.kinds.registry import CHECK_KINDS
+from health.model.event import Event, Subject
+from health.model.references import CheckReference
+from kube.client import Client
+from kube.errors import KubernetesError, told_wait
+from kube.events import EventNote, Events, ObjectReference
+
+TRY_AGAIN_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class EventRecorder:
+    """Tells what became so of one check, for as long as it runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        instance: str,
+        reference: CheckReference,
+        rate_limiter: RateLimiter,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._kind = CHECK_KINDS[reference.kind]
+        self._reference = reference
+        self._events = Events(client, self._kind.component, instance)
+        self._rate_limiter = rate_limiter
+        self._now = now
+        self._untold: dict[str, EventNote] = {}
+        self._filled = asyncio.Event()
+
+    def tell(self, notes: Iterable[Event], uid: str) -> None:
+        """Have these told of the check of that uid; what waits already is told once."""
+        check = self._reference
+        of_check = Subject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
+        for note in notes:
+            self._untold[note.seed] = _event(note, note.subject or of_check)
+            self._filled.set()
+
+    async def run(self) -> None:
+        """Tell until cancelled."""
+        while True:
+            await self._filled.wait()
+            while self._untold:
+                await self._rate_limiter.turn()
+                await self._tell(next(iter(self._untold)))
+            self._filled.clear()
+
+    async def _tell(self, seed: str) -> None:
+        try:
+            await self._events.write(self._untold[seed], self._now())
+        except KubernetesError as error:
+            _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
+            await asyncio.sleep(told_wait(error).total_seconds() + TRY_AGAIN_SECONDS)
+        else:
+            del self._untold[seed]
+
+
+def _event(told: Event, about: Subject) -> EventNote:
+    regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
+    return EventNote(
+        told.seed, told.severity.value, told.reason, told.message, regarding, told.again, told.action
+    )

@@ -1,0 +1,42 @@
+"""Adoption: a request that nobody signed belongs to the check that has its target (decision 39).
+
+The reference controller for Machines does not write down for which check it made a request.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from detector.state.check_state import CheckState
+from detector.state.request_index import SeenRequest
+from detector.state.target_store import TargetStore, place_of
+from health.gate.health_check import InvalidCheckError
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference, TargetReference
+from health.runbook.escalation import Plan
+
+
+def adopted(
+    entry: SeenRequest, checks: Mapping[CheckReference, CheckState], targets: TargetStore
+) -> SeenRequest:
+    """The same, owned by the first check that could have made it, where nobody signed it."""
+    if entry.owner is not None:
+        return entry
+    for check, cluster_state in checks.items():
+        if entry.request.target_name in cluster_state.selected and _could_own(
+            check, cluster_state, entry, targets
+        ):
+            return replace(entry, owner=check)
+    return entry
+
+
+def _could_own(
+    check: CheckReference, cluster_state: CheckState, entry: SeenRequest, targets: TargetStore
+) -> bool:
+    target = targets.get(check, entry.request.target_name)
+    if target is None or isinstance(cluster_state.check, InvalidCheckError):
+        return False
+    if Plan(cluster_state.check.steps).step_of(entry.reference) is None:
+        return False
+    place, who = place_of(check), target.metadata
+    reference = TargetReference(kind=place.kind, namespace=place.namespace, name=who.name, uid=who.uid)
+    return CHECK_KINDS[check.kind].is_unsigned_for(entry.request, reference)

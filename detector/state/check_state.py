@@ -1,0 +1,78 @@
+"""CheckState: the targets of one check, counted; kept up to date change by change.
+
+What counts does not depend on time: a target with a matching condition is unhealthy whether its timer still
+runs or not, and one whose request still exists is not healthy yet (semantics 2.2). So a heartbeat, or the
+passing of a deadline, never changes a number.
+"""
+
+from detector.state.records import CheckRecord
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.surroundings import Surroundings
+from health.gate.threshold import Allowance
+from health.model.target import Target
+
+
+class CheckState:
+    """One check and its targets."""
+
+    def __init__(self, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> None:
+        self.record = record
+        self.check = check
+        self.selected: set[str] = set()
+        self.unhealthy: set[str] = set()
+        """Selected targets with a matching condition, expired or not."""
+        self.not_healthy: set[str] = set()
+        """Selected targets that count as not healthy, whatever requests there are."""
+        self.confirmed: set[str] = set()
+        """Healthy ones that a person marked as healthy: the mark is to be taken off (semantics 2.1/13)."""
+        self.reconfigured: set[str] = set()
+        """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
+
+    def see(self, name: str, target: Target | None, around: Surroundings) -> bool:
+        """Take in what a target is now; answers whether that changed anything for this check."""
+        before = self._place_of(name)
+        for known in (self.selected, self.unhealthy, self.not_healthy, self.confirmed, self.reconfigured):
+            known.discard(name)
+        if target is not None and not isinstance(self.check, InvalidCheckError):
+            self._place(self.check, name, target, around)
+        return before != self._place_of(name)
+
+    def doubt(self, name: str) -> bool:
+        """Count a target that cannot be judged as one that is not healthy; answers whether that is new."""
+        before = self._place_of(name)
+        self.selected.add(name)
+        self.not_healthy.add(name)
+        return before != self._place_of(name)
+
+    def _place_of(self, name: str) -> tuple[bool, bool, bool]:
+        return (name in self.selected, name in self.unhealthy, name in self.not_healthy)
+
+    def _place(self, check: HealthCheck, name: str, target: Target, around: Surroundings) -> None:
+        if not check.selects(target):
+            return
+        self.selected.add(name)
+        if not check.counts_as_healthy(target, around):
+            self.not_healthy.add(name)
+        if not check.is_unhealthy(target, around):
+            if target.is_confirmed_healthy:
+                self.confirmed.add(name)
+            return
+        self.unhealthy.add(name)
+        if target.configuration_to_come:
+            self.reconfigured.add(name)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it says nothing of any target now: it cannot be read, or is frozen."""
+        return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused
+
+    @property
+    def concerned(self) -> set[str]:
+        """The targets that there should be incidents for, those with requests aside."""
+        return self.unhealthy | self.confirmed
+
+    def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
+        """What the threshold of `check`, which is this one parsed, says of the numbers."""
+        total = len(self.selected)
+        requested = with_requests & self.selected if check.counts_requests else frozenset()
+        return check.allowance(total=total, healthy=total - len(self.not_healthy | requested))

@@ -1,0 +1,285 @@
+"""ClusterState: the live picture of one cluster, and the answer to every incident's "what is, and may I?".
+
+Changes come from the reflectors, between two awaits, and the picture is right again before the next await;
+so one answer rests on one moment. Whoever wants to know of changes is told which check, and which of its
+targets, may have another answer now.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from detector.state.act_findings import ActFindings
+from detector.state.adoption import adopted
+from detector.state.check_state import CheckState
+from detector.state.event_handlers import ChangeHandler, RequestHandler
+from detector.state.records import CheckRecord
+from detector.state.request_index import RequestIndex, SeenRequest, seen
+from detector.state.target_leases import concerned
+from detector.state.target_store import TargetStore, place_of
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.surroundings import Surroundings
+from health.gate.template_validity import TemplateKind, TemplateKinds
+from health.gate.threshold import Allowance
+from health.kinds.check_kind import CheckKind
+from health.model.observation import Hold
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import RemediationRequest
+from health.model.target import Target, TargetName
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
+from runtime.guard import Guard
+
+UNKNOWN_UID = "unknown"
+"""Stands in the id of the incident of a request that does not say whom it was for."""
+
+
+class ClusterState:
+    """Targets, checks, requests and Leases of one cluster, as they were last seen."""
+
+    def __init__(self, cluster: str, guard: Guard | None = None) -> None:
+        self.cluster = cluster
+        self.guard = guard or Guard()
+        """Stands around each item of whatever goes through the picture."""
+        self.targets = TargetStore()
+        self.checks: dict[CheckReference, CheckState] = {}
+        self.requests = RequestIndex()
+        self.leases: dict[str, LeaseRecord] = {}
+        self.act_findings = ActFindings()
+        self.surroundings = Surroundings()
+        """What the cluster around all checks says."""
+        self.template_kinds: TemplateKinds = _nothing_known
+        """What is known of templates."""
+        self._listeners: list[ChangeHandler] = []
+        self._witnesses: list[RequestHandler] = []
+
+    def subscribe(self, listener: ChangeHandler) -> None:
+        """Tell `listener` of changes from now on."""
+        self._listeners.append(listener)
+
+    def add_request_handler(self, witness: RequestHandler) -> None:
+        """Tell `witness` what becomes of each request from now on."""
+        self._witnesses.append(witness)
+
+    def tell_all(self) -> None:
+        """Every answer may be another now."""
+        for incident in list(self.all_wanted()):
+            self._tell(incident.check, incident.target.name)
+        for check in self.checks:
+            self._tell(check, None)
+
+    def tell_of(self, check: CheckReference) -> None:
+        """Every answer of one check may be another now."""
+        cluster_state = self.checks.get(check)
+        for target in self.requests.targets_of(check) | (cluster_state.concerned if cluster_state else set()):
+            self._tell(check, target)
+        self._tell(check, None)
+
+    def target_changed(self, changed: TargetName, target: Target | None) -> None:
+        """A target came, changed or (None) went."""
+        place = self.targets.put(changed, target)
+        for reference, check in self.checks.items():
+            if place_of(reference) == place:
+                self._see(reference, check, changed.name, target)
+
+    def _see(self, reference: CheckReference, check: CheckState, name: str, target: Target | None) -> None:
+        was_target, was_reconfigured = name in check.selected, name in check.reconfigured
+        numbers_changed = self._take_in(reference, check, name, target)
+        if not was_target and name in check.selected:
+            self._adopt(self.requests.for_target(name))
+        if was_target or name in check.selected:
+            self._tell(reference, name)
+        if was_reconfigured != (name in check.reconfigured):
+            self.tell_of(reference)
+        elif numbers_changed:
+            self._tell(reference, None)
+
+    def surround(self, around: Surroundings) -> None:
+        """Take in what is around all checks now."""
+        if around == self.surroundings:
+            return
+        before, others = set(self.all_wanted()), self.surroundings.machine_health_checks
+        self.surroundings = around
+        if around.machine_health_checks is not others:
+            for reference, check in self.checks.items():
+                self._see_all(reference, check)
+        for incident in before - set(self.all_wanted()):
+            self._tell(incident.check, incident.target.name)
+        self.tell_all()
+
+    def templates_changed(self, api_version: str, kind: str) -> None:
+        """What is known of the templates of this kind is something else now."""
+        for reference, cluster_state in self.checks.items():
+            steps = () if isinstance(cluster_state.check, InvalidCheckError) else cluster_state.check.steps
+            named = {(step.template.api_version, step.template.kind) for step in steps}
+            if (api_version, kind) in named:
+                self.tell_of(reference)
+
+    def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
+        """A check came, changed or (None) went."""
+        known = self.checks.get(reference)
+        if record is None:
+            self.checks.pop(reference, None)
+            self.act_findings.forget(reference)
+        elif known is not None and known.record.says_the_same(record):
+            known.record = record
+            self._tell(reference, None)
+            return
+        else:
+            self.checks[reference] = self._picture_of(reference, record, record.parse(kind))
+        self._adopt(self.requests.unowned())
+        targets = set(self.requests.targets_of(reference))
+        for check in (known, self.checks.get(reference)):
+            targets |= check.concerned if check else set()
+        for target in targets:
+            self._tell(reference, target)
+        self._tell(reference, None)
+
+    def _picture_of(
+        self, reference: CheckReference, record: CheckRecord, check: HealthCheck | InvalidCheckError
+    ) -> CheckState:
+        cluster_state = CheckState(record, check)
+        self._see_all(reference, cluster_state)
+        return cluster_state
+
+    def _see_all(self, reference: CheckReference, check: CheckState) -> None:
+        for name, target in self.targets.of(reference).items():
+            self._take_in(reference, check, name, target)
+
+    def _take_in(
+        self, reference: CheckReference, check: CheckState, name: str, target: Target | None
+    ) -> bool:
+        """Count a target; one that cannot be judged counts against the threshold (decision 3)."""
+        with self.guard.item("numbers", f"{reference} {name}"):
+            numbers_changed = check.see(name, target, self.surroundings)
+            self._keep_findings(reference, check, name, target)
+            return numbers_changed
+        return check.doubt(name)
+
+    def _keep_findings(
+        self, reference: CheckReference, check: CheckState, name: str, target: Target | None
+    ) -> None:
+        """What acts found holds no later failure, and no other individual."""
+        is_unhealthy = target is not None and name in check.unhealthy
+        self.act_findings.keep_only(reference, name, target.metadata.uid if target and is_unhealthy else "")
+
+    def request_changed(
+        self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
+    ) -> None:
+        """A remediation request came, changed or went."""
+        entry = adopted(seen(api_version, kind, request), self.checks, self.targets)
+        before = self.requests.put(entry) if exists else self.requests.remove(entry)
+        if exists and before is None and entry.owner is not None:
+            self.act_findings.overcome(entry.owner, request.target_name)
+        for witness in self._witnesses:
+            with self.guard.item("request events", f"{_name_of(witness)} {entry.reference}"):
+                witness(before, entry if exists else None)
+        # Whose it was, and for which target, matters as well: an edit may have changed both.
+        is_moved = before is not None and (before.owner, before.request.target_name) != (
+            entry.owner,
+            request.target_name,
+        )
+        if before is not None and is_moved:
+            self._tell_of_request(before)
+        self._tell_of_request(entry)
+        if entry.snapshot.is_of_control_plane:
+            self._tell_control_plane()
+
+    def _adopt(self, entries: Iterable[SeenRequest]) -> None:
+        """Give requests that nobody signed to the check that has their target by now, if there is one."""
+        for entry in [one for one in entries if one.owner is None]:
+            known = adopted(entry, self.checks, self.targets)
+            if known.owner is not None:
+                self.requests.put(known)
+                self._tell(known.owner, known.request.target_name)
+
+    def _tell_of_request(self, entry: SeenRequest) -> None:
+        target = entry.request.target_name
+        if entry.owner is not None:
+            self._tell(entry.owner, target)
+            self._tell(entry.owner, None)
+        for reference, check in self.checks.items():
+            if reference != entry.owner and target in check.unhealthy:
+                self._tell(reference, target)
+
+    def found(self, incident: IncidentReference, hold: Hold | None) -> None:
+        """What held the latest act of an incident, as only the act could see; None if nothing did."""
+        check, target = incident.check, incident.target
+        seen, cluster_state = self.targets.get(check, target.name), self.checks.get(check)
+        if seen is None or seen.metadata.uid != target.uid:
+            return
+        if cluster_state is None or target.name not in cluster_state.unhealthy:
+            return
+        if self.act_findings.note(check, target.name, target.uid, hold):
+            self._tell(check, None)
+
+    def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
+        """The Lease of a target came, changed or (None) went."""
+        if lease is None:
+            self.leases.pop(name, None)
+        else:
+            self.leases[name] = lease
+        for reference, check in self.checks.items():
+            for target in concerned(name, reference, check, self.targets):
+                self._tell(reference, target)
+        if name == CONTROL_PLANE_TURN:
+            self._tell_control_plane()
+
+    def _tell_control_plane(self) -> None:
+        """Another node of the control plane may have its turn now."""
+        for reference, check in self.checks.items():
+            for target in check.unhealthy:
+                seen = self.targets.get(reference, target)
+                if seen is not None and seen.is_control_plane:
+                    self._tell(reference, target)
+
+    def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
+        """The incidents that there should be for one target of one check.
+
+        One for an unhealthy target; and one for each request that the check owns, whoever made it: nothing
+        of ours stays without an incident that removes it in the end.
+        """
+        seen, cluster_state = self.targets.get(check, target), self.checks.get(check)
+        uids = set()
+        if seen is not None and cluster_state is not None and target in cluster_state.concerned:
+            uids.add(seen.metadata.uid)
+        for entry in self.requests.of(check, target):
+            uids.add(entry.request.target_uid or (seen.metadata.uid if seen else UNKNOWN_UID))
+        return frozenset(self._incident(check, target, uid) for uid in uids)
+
+    def all_wanted(self) -> Iterator[IncidentReference]:
+        """The incidents that there should be."""
+        for check in {*self.checks, *self.requests.owners()}:
+            cluster_state = self.checks.get(check)
+            for target in self.requests.targets_of(check) | (
+                cluster_state.concerned if cluster_state else set()
+            ):
+                yield from self.wanted(check, target)
+
+    def allowance(self, check: CheckReference) -> Allowance | None:
+        """What the threshold of a check says now; None for one that does not parse or is not there."""
+        cluster_state = self.checks.get(check)
+        if cluster_state is None or isinstance(cluster_state.check, InvalidCheckError):
+            return None
+        return cluster_state.allowance(cluster_state.check, self.requests.targets_of(check))
+
+    def own_requests(self, incident: IncidentReference) -> list[SeenRequest]:
+        """The requests that belong to `incident`; one that does not say whom it is for belongs to all."""
+        entries = self.requests.of(incident.check, incident.target.name)
+        return [entry for entry in entries if entry.request.target_uid in ("", incident.target.uid)]
+
+    def _incident(self, check: CheckReference, target: str, uid: str) -> IncidentReference:
+        place = place_of(check)
+        reference = TargetReference(kind=place.kind, namespace=place.namespace, name=target, uid=uid)
+        return IncidentReference(cluster=self.cluster, check=check, target=reference)
+
+    def _tell(self, check: CheckReference, target: str | None) -> None:
+        for listener in self._listeners:
+            with self.guard.item("events", f"{_name_of(listener)} {check} {target or ''}"):
+                listener(check, target)
+
+
+def _name_of(handler: ChangeHandler | RequestHandler) -> str:
+    """Whose it is, for people."""
+    return str(getattr(handler, "__qualname__", type(handler).__name__))
+
+
+def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks
+    return None

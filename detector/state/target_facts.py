@@ -1,0 +1,104 @@
+"""What matters of one target beyond its verdict, read off the picture: who else holds it, and its turn."""
+
+from datetime import datetime
+
+from detector.state.cluster_state import ClusterState
+from detector.state.request_index import SeenRequest
+from detector.state.target_leases import lease_of_its_node, own_lease
+from detector.state.target_store import place_of
+from health.gate.admission import CurrentHolder, TargetFacts
+from health.gate.health_check import InvalidCheckError
+from health.kinds.lease_holder import holder_of, turn_holder_of
+from health.model.references import CheckReference, Step
+from health.model.target import Target
+from health.runbook.escalation import Plan
+from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid
+
+
+def target_facts(
+    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+) -> TargetFacts:
+    """The facts of `target` as one of `check`."""
+    name = target.metadata.name
+    return TargetFacts(
+        is_excluded=target.is_excluded,
+        has_no_step=not _has_step(cluster_state, check, target),
+        earlier_request=_earlier_request(cluster_state, check, target),
+        lease_holder=_lease_of_another(cluster_state, check, target, now),
+        requester=_request_of_another(cluster_state, check, name),
+        turn=_turn(cluster_state, check, name, now) if target.is_control_plane else None,
+    )
+
+
+def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:
+    """Since when `check` holds the Lease of `target`; None if it does not."""
+    lease = cluster_state.leases.get(own_lease(check, target))
+    if lease is None or lease.spec.holder_identity != holder_of(check):
+        return None
+    return lease.spec.acquire_time
+
+
+def _earlier_request(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:
+    for entry in cluster_state.requests.of(check, target.metadata.name):
+        if entry.request.target_uid not in ("", target.metadata.uid):
+            return str(entry.reference)
+    return ""
+
+
+def _request_of_another(
+    cluster_state: ClusterState, check: CheckReference, name: str
+) -> CurrentHolder | None:
+    """Another's request, unless its remediator was told to stop (decision 13).
+
+    One of a template of our own is in the way until it is gone: ours would have its name (semantics 2.8).
+    """
+    own = Plan(_steps(cluster_state, check))
+    for entry in cluster_state.requests.for_target(name):
+        is_in_the_way = entry.snapshot.timed_out_at is None or own.step_of(entry.reference) is not None
+        if entry.owner != check and is_in_the_way and _may_be_for(check, entry):
+            return CurrentHolder(str(entry.owner or "another owner"), str(entry.reference))
+    return None
+
+
+def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
+    """Whether a request can be for a target of `check`: one of this name may be of another sort."""
+    if entry.owner is not None:
+        return place_of(entry.owner) == place_of(check)
+    return check.namespace in ("", entry.reference.namespace)
+
+
+def _lease_of_another(
+    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+) -> CurrentHolder | None:
+    names = dict.fromkeys((own_lease(check, target), lease_of_its_node(target)))
+    current_holders = (_holder(cluster_state.leases.get(name), holder_of(check), now) for name in names)
+    return next((current_holder for current_holder in current_holders if current_holder is not None), None)
+
+
+def _has_step(cluster_state: ClusterState, check: CheckReference, target: Target) -> bool:
+    known = cluster_state.checks[check].check
+    return not isinstance(known, InvalidCheckError) and bool(known.steps_for(target))
+
+
+def _steps(cluster_state: ClusterState, check: CheckReference) -> tuple[Step, ...]:
+    known = cluster_state.checks[check].check
+    return () if isinstance(known, InvalidCheckError) else known.steps
+
+
+def _turn(
+    cluster_state: ClusterState, check: CheckReference, name: str, now: datetime
+) -> CurrentHolder | None:
+    """Another node of the control plane, by any request for it (semantics 2.4/1), else by the Lease."""
+    turns = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
+    if any(entry.request.target_name == name for entry in turns):
+        return None
+    if turns:
+        return CurrentHolder(turns[0].request.target_name, str(turns[0].reference))
+    return _holder(cluster_state.leases.get(CONTROL_PLANE_TURN), turn_holder_of(check, name), now)
+
+
+def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> CurrentHolder | None:
+    if lease is None or not holder_is_valid(lease, now) or lease.spec.holder_identity == we:
+        return None
+    ends = expiry(lease) or now
+    return CurrentHolder(lease.spec.holder_identity or "", seconds=(ends - now).total_seconds())

@@ -1,0 +1,169 @@
+"""What the stories see of the cluster, each a look at what is there now; None is: not yet.
+
+Every method raises KubernetesError.
+
+What the scenario `machine` sees and changes of the machine API; None is: not yet.
+
+Every method raises KubernetesError.
+"""
+
+from typing import Any
+
+from devcluster.demo import cast
+from devcluster.demo.cast import ensure, remove
+from devcluster.demo.facts import ConditionSeen, MachineSeen, NodeSeen, RequestSeen
+from devcluster.simulation.openshift_machine import RUNNING, OpenShiftMachine
+from devcluster.simulation.remediation import NODE_NAME
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES, REQUESTS, TEMPLATES
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import NODE_HEALTH_CHECKS, NODES, Object
+
+
+class ClusterView:
+    """One cluster, read with the rights of its admin."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def set_up(self) -> bool:
+        """Create the template and the check; those of an earlier demo are gone on with.
+
+        While there is a MachineHealthCheck, every NodeHealthCheck is disabled.
+        """
+        await remove(self._client, cast.CHECKS, cast.CHECK, cast.NAMESPACE)
+        await ensure(self._client, TEMPLATES, cast.template(), cast.NAMESPACE)
+        await ensure(self._client, NODE_HEALTH_CHECKS, cast.node_health_check())
+        return True
+
+    async def healthy_fleet(self) -> list[NodeSeen] | None:
+        """All nodes, once each is Ready and the check says so too."""
+        nodes = await self._client.list(NODES)
+        if len(nodes) < cast.NODES or any(_ready(node).status != "True" for node in nodes):
+            return None
+        check = await self._client.get(NODE_HEALTH_CHECKS, cast.CHECK)
+        status = check.get("status", {})
+        if not status.get("healthyNodes") == status.get("observedNodes") == len(nodes):
+            return None
+        return [_node(node) for node in nodes]
+
+    async def ready_nodes(self) -> dict[str, NodeSeen]:
+        """The nodes that are Ready, by name."""
+        nodes = [node for node in await self._client.list(NODES) if _ready(node).status == "True"]
+        return {node["metadata"]["name"]: _node(node) for node in nodes}
+
+    async def ready_condition(self, node: str, status: str) -> ConditionSeen | None:
+        """The Ready condition of that node, once it has that status."""
+        ready = _ready(await self._client.get(NODES, node))
+        return ready if ready.status == status else None
+
+    async def new_boot(self, node: NodeSeen) -> str | None:
+        """The boot ID of that node, once it is another one than before."""
+        now = _node(await self._client.get(NODES, node.name))
+        return now.boot_id if now.boot_id != node.boot_id else None
+
+    async def request_for(self, node: str) -> RequestSeen | None:
+        """The remediation request for that node, once there is one."""
+        for request in await self._client.list(REQUESTS):
+            metadata = request["metadata"]
+            if metadata.get("annotations", {}).get(NODE_NAME) == node:
+                return RequestSeen(REQUESTS.kind, metadata["namespace"], metadata["name"])
+        return None
+
+    async def no_request_for(self, node: str) -> bool | None:
+        """True, once there is no remediation request for that node."""
+        return True if await self.request_for(node) is None else None
+
+
+def _node(node: Object) -> NodeSeen:
+    metadata = node["metadata"]
+    return NodeSeen(metadata["name"], metadata["uid"], node["status"]["nodeInfo"]["bootID"])
+
+
+def _ready(node: Object) -> ConditionSeen:
+    conditions: list[dict[str, Any]] = node.get("status", {}).get("conditions", [])
+    ready = next((condition for condition in conditions if condition["type"] == "Ready"), {})
+    return ConditionSeen(
+        ready.get("status", ""), ready.get("lastTransitionTime", ""), ready.get("reason", "")
+    )
+
+
+class MachineView:
+    """The Machines of the demo's MachineSet."""
+
+    def __init__(self, client: Client, cluster: ClusterView) -> None:
+        self._client = client
+        self._cluster = cluster
+
+    async def set_up(self) -> bool:
+        """Create MachineSet, template and check, without a template at first; an earlier demo's are kept."""
+        client, namespace = self._client, cast.NAMESPACE
+        await remove(client, NODE_HEALTH_CHECKS, cast.CHECK)
+        await ensure(client, TEMPLATES, cast.template(), namespace)
+        await ensure(client, MACHINE_SETS, cast.machine_set(), namespace)
+        await ensure(client, cast.CHECKS, cast.machine_health_check(), namespace)
+        return await self._name_template(None)
+
+    async def name_template(self) -> bool:
+        """Let the check ask a remediator from now on."""
+        return await self._name_template(cast.template_reference())
+
+    async def healthy_machines(self) -> list[MachineSeen] | None:
+        """All Machines, once there are as many as wanted, each runs, and the check says so too."""
+        machines = await self._running()
+        check = await self._client.get(cast.CHECKS, cast.CHECK, cast.NAMESPACE)
+        status = check.get("status", {})
+        counts = [len(machines), status.get("expectedMachines"), status.get("currentHealthy")]
+        return machines if counts == [cast.MACHINES] * len(counts) else None
+
+    async def deletion_of(self, machine: MachineSeen) -> bool | None:
+        """True, once that Machine is being deleted, or gone."""
+        found = await self._find(machine)
+        return True if found is None or found.is_being_deleted else None
+
+    async def end_of(self, machine: MachineSeen) -> bool | None:
+        """True, once that Machine is gone."""
+        return True if await self._find(machine) is None else None
+
+    async def newcomer_to(self, fleet: list[MachineSeen]) -> MachineSeen | None:
+        """The Machine that was not in `fleet`, once all are healthy."""
+        names = {machine.name for machine in fleet}
+        now = await self.healthy_machines() or []
+        return next((machine for machine in now if machine.name not in names), None)
+
+    async def request_for(self, machine: MachineSeen) -> RequestSeen | None:
+        """The remediation request for that Machine, once there is one."""
+        try:
+            await self._client.get(REQUESTS, machine.name, cast.NAMESPACE)
+        except NotFound:
+            return None
+        return RequestSeen(REQUESTS.kind, cast.NAMESPACE, machine.name)
+
+    async def no_request_for(self, machine: MachineSeen) -> bool | None:
+        """True, once there is no remediation request for that Machine."""
+        return True if await self.request_for(machine) is None else None
+
+    async def _name_template(self, reference: dict[str, str] | None) -> bool:
+        spec = {"spec": {"remediationTemplate": reference}}
+        await self._client.merge_patch(cast.CHECKS, cast.CHECK, spec, cast.NAMESPACE)
+        return True
+
+    async def _running(self) -> list[MachineSeen]:
+        """The Machines of the set that run on nodes that are Ready."""
+        nodes = await self._cluster.ready_nodes()
+        selector = ",".join(f"{key}={value}" for key, value in cast.LABELS.items())
+        running = []
+        for stored in await self._client.list(MACHINES, cast.NAMESPACE, selector):
+            machine = OpenShiftMachine.model_validate(stored)
+            node = nodes.get(machine.status.node_ref.name) if machine.status.node_ref else None
+            if node and machine.status.phase == RUNNING and not machine.is_being_deleted:
+                running.append(MachineSeen(machine.metadata.name, machine.metadata.uid, node))
+        return running
+
+    async def _find(self, machine: MachineSeen) -> OpenShiftMachine | None:
+        try:
+            stored = await self._client.get(MACHINES, machine.name, cast.NAMESPACE)
+        except NotFound:
+            return None
+        found = OpenShiftMachine.model_validate(stored)
+        return found if found.metadata.uid == machine.uid else None

@@ -1,0 +1,99 @@
+"""ObjectStore: the objects of one kind as the API server told of them last: those that decode, and others.
+
+An object is one or the other. Every method returns the changes of those that decode, in order; a broken one
+is told by `on_broken` before its record is reported DELETED.
+
+The objects of a kind that do not decode: known, told and logged once per version, and else left out.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Generic
+
+from kube.decoding import Broken, Seen
+from kube.listing import Listed
+from kube.record import Change, ChangeKind, Key, RecordT, key_of
+from kube.store import Store
+
+
+class ObjectStore(Generic[RecordT]):
+    """Pure bookkeeping: nothing is asked, and nobody but `on_broken` is told."""
+
+    def __init__(self, kind: str, on_broken: Callable[[Key, str], None] | None) -> None:
+        self._store: Store[RecordT] = Store()
+        self._broken = BrokenObjects(kind, on_broken)
+
+    @property
+    def records(self) -> Mapping[Key, RecordT]:
+        """Those that decode; a read-only view that follows."""
+        return self._store.records
+
+    @property
+    def broken(self) -> Mapping[Key, str]:
+        """What is wrong with the others; a read-only view."""
+        return self._broken.errors
+
+    def replace(self, listed: Listed[RecordT]) -> list[Change[RecordT]]:
+        """Hold what a complete list holds."""
+        self._broken.replace(listed.broken)
+        return self._store.replace(listed.records)
+
+    def clear(self) -> list[Change[RecordT]]:
+        """Hold nothing: the kind is gone."""
+        self._broken.replace(())
+        return self._store.replace(())
+
+    def apply(self, seen: Seen[RecordT]) -> list[Change[RecordT]]:
+        """Follow one event of a watch."""
+        if isinstance(seen.found, Broken):
+            return self._leave_out(seen.kind, seen.found)
+        key = key_of(seen.found)
+        self._broken.discard(key)
+        return self._store.remove(key) if seen.kind is ChangeKind.DELETED else self._store.put(seen.found)
+
+    def _leave_out(self, kind: ChangeKind, found: Broken) -> list[Change[RecordT]]:
+        if kind is ChangeKind.DELETED:
+            self._broken.discard(found.key)
+        else:
+            self._broken.add(found)
+        return self._store.remove(found.key)
+
+
+_logger = logging.getLogger(__name__)
+
+
+class BrokenObjects:
+    """Broken objects by key."""
+
+    def __init__(self, kind: str, on_broken: Callable[[Key, str], None] | None) -> None:
+        self._kind = kind
+        self._on_broken = on_broken
+        self._versions: dict[Key, str] = {}
+        self._errors: dict[Key, str] = {}
+        self.errors: Mapping[Key, str] = MappingProxyType(self._errors)
+        """What is wrong with each of them; a read-only view."""
+
+    def add(self, broken: Broken) -> None:
+        """Note a broken object; a version that is known already is not told again."""
+        if self._versions.get(broken.key) == broken.resource_version:
+            return
+        self._versions[broken.key] = broken.resource_version
+        self._errors[broken.key] = broken.error
+        where = "/".join(part for part in broken.key if part)
+        _logger.warning("Leaving out %s %s, which cannot be read: %s", self._kind, where, broken.error)
+        if self._on_broken is not None:
+            self._on_broken(broken.key, broken.error)
+
+    def discard(self, key: Key) -> None:
+        """Forget an object that was repaired or deleted."""
+        self._versions.pop(key, None)
+        self._errors.pop(key, None)
+
+    def replace(self, broken: Iterable[Broken]) -> None:
+        """Make these the only ones: a complete list."""
+        listed = {one.key: one for one in broken}
+        for key in [key for key in self._errors if key not in listed]:
+            self.discard(key)
+        for one in listed.values():
+            self.add(one)

@@ -1,0 +1,51 @@
+"""Insisting: try until it works, with back-off, and say once per transition why it does not.
+
+A server that says how long it wants to be left alone is left alone for that long.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from kube.errors import told_wait
+from runtime.problems import Problems
+from runtime.temporal_trouble import SILENCE, is_silence
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+FIRST_SECONDS = 0.5
+LONGEST_SECONDS = 10.0
+
+
+async def retry_forever(
+    part: str,
+    attempt: Callable[[], Awaitable[Result]],
+    errors: tuple[type[Exception], ...],
+    problems: Problems,
+    longest_seconds: float = LONGEST_SECONDS,
+) -> Result:
+    """The result of `attempt`, however often it takes; `errors` are those that waiting may mend."""
+    wait = FIRST_SECONDS
+    while True:
+        try:
+            result = await attempt()
+        except errors as error:
+            problems.report(part, one_sentence(error))
+            _log.debug("attempt failed", exc_info=error, extra={"part": part})
+            spread = wait * random.uniform(0.5, 1.0)  # noqa: S311  spreads retries, hides no secret
+            await asyncio.sleep(told_wait(error).total_seconds() + spread)
+            wait = min(wait * 2, longest_seconds)
+        else:
+            problems.report(part, "")
+            return result
+
+
+def one_sentence(error: BaseException) -> str:
+    """What went wrong, on one line."""
+    if is_silence(error):
+        return SILENCE
+    return " ".join(str(error).split()) or type(error).__name__

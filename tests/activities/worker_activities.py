@@ -1,0 +1,75 @@
+"""Hands: the activities as a worker has them, run without a Temporal server."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.act import Act, steps
+from activities.clean_up import CleanUp
+from activities.event_recorder import EventRecorder
+from activities.lease_guard import Clock
+from activities.live_requests import LiveRequests
+from activities.mark import Mark
+from activities.renew import Renew
+from activities.revalidation import Revalidation
+from activities.target_lease import TargetLeases
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.shared_reads import SharedReads
+from kube.transport import Transport
+from tests.activities.world import LEASE_NAMESPACE
+from workflows.contracts import (
+    ActInput,
+    ActResult,
+    CleanUpInput,
+    CleanUpResult,
+    MarkInput,
+    MarkResult,
+    RenewInput,
+    RenewResult,
+)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class WorkerActivities:
+    """The four activities on one connection."""
+
+    def __init__(
+        self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE, client: Client | None = None
+    ) -> None:
+        self._client, self._discovery = client or Client(transport, "tests"), Discovery(transport)
+        self._live = LiveRequests(self._client, self._discovery)
+        self._leases = TargetLeases(self._client, lease_namespace)
+        self._revalidation = Revalidation(self._client, SharedReads(self._client), lease_namespace)
+
+    async def act(
+        self,
+        asked: ActInput,
+        *,
+        waited: timedelta = timedelta(),
+        now: Callable[[], datetime] = _now,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> ActResult:
+        environment = ActivityEnvironment()
+        started = environment.info.scheduled_time + waited
+        environment.info = replace(environment.info, started_time=started)
+        clock = Clock(now, monotonic)
+        taken = steps(self._client, self._discovery, self._leases, self._revalidation, clock)
+        act = Act(taken, EventRecorder(self._client, "tests", _now))
+        return await environment.run(act.act, asked)
+
+    async def mark(self, asked: MarkInput) -> MarkResult:
+        return await ActivityEnvironment().run(Mark(self._live).mark, asked)
+
+    async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
+        clean_up = CleanUp(self._client, self._live, self._leases)
+        return await ActivityEnvironment().run(clean_up.clean_up, asked)
+
+    async def renew(self, asked: RenewInput) -> RenewResult:
+        return await ActivityEnvironment().run(Renew(self._leases, _now).renew, asked)

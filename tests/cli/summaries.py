@@ -1,0 +1,37 @@
+"""Incidents as a command sees them, made of values: no server is asked."""
+
+from datetime import timedelta
+
+from cli.incident_summary import IncidentSummary
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.runbook.memory import Memory
+from tests.health.samples import INCIDENT, NOW
+from tests.health.steps import seen
+from workflows.messages import State
+
+CONDITION = "Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m"
+REASON = f"{INCIDENT.target}: {CONDITION}"
+NOTHING_DONE = Memory()
+
+
+def state(
+    phase: Phase, details: str, observation: Observation | None = None, memory: Memory = NOTHING_DONE
+) -> State:
+    """What an incident says of itself."""
+    found = observation or seen(reason=REASON, answered_at=NOW)
+    return State(
+        phase=phase,
+        details=details,
+        requests=found.requests,
+        observation=found,
+        memory=memory,
+        wakes_at=NOW + timedelta(minutes=30),
+    )
+
+
+def summary(of: State | None, node: str = "node-1") -> IncidentSummary:
+    """An open incident that began two hours ago."""
+    target = INCIDENT.target.model_copy(update={"name": node})
+    incident = INCIDENT.model_copy(update={"target": target})
+    return IncidentSummary(incident, "run", "Running", NOW - timedelta(hours=2), state=of)

@@ -1,0 +1,69 @@
+"""Events on a real API server: told once over restarts, and again where it is known to be another failure."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from detector.reporting.event_recorder import EventRecorder
+from detector.reporting.rate_limiter import RateLimiter
+from devcluster.control_plane import ControlPlane
+from devcluster.polling import until
+from health.model.event import Event, Severity
+from health.model.references import CheckReference
+from kube.client import Client
+from kube.resource import EVENTS
+from kube.transport import Transport
+
+pytestmark = pytest.mark.cluster
+
+CHECK = CheckReference(kind="NodeHealthCheck", name=f"check-{uuid.uuid4().hex[:8]}")
+FAILED = Event("the failure", Severity.NORMAL, "DetectedUnhealthy", "it failed")
+SOON = timedelta(seconds=10)
+
+
+@pytest.fixture
+async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        yield Client(transport, "announcer-test")
+
+
+async def told_after(client: Client, note: Event) -> int:
+    """Have a new process tell it; answers how many Events there are then."""
+    end = uuid.uuid4().hex
+    event_recorder = EventRecorder(
+        client, "one", CHECK, RateLimiter(50, 20.0, time.monotonic), now=lambda: datetime.now(UTC)
+    )
+    event_recorder.tell([note, Event(end, Severity.NORMAL, "TheEnd", end)], "check-uid")
+    running = asyncio.create_task(event_recorder.run())
+
+    async def is_over() -> bool:
+        return end in await _messages(client)
+
+    await until(is_over, within=SOON, otherwise="the end was never told")
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    return (await _messages(client)).count(note.message)
+
+
+async def _messages(client: Client) -> list[str]:
+    events = await client.list(EVENTS, "default")
+    return [event["message"] for event in events if event["involvedObject"]["name"] == CHECK.name]
+
+
+@pytest.mark.rule("decision 15")
+async def test_failure_is_told_again_only_where_it_was_seen_to_begin_again(client: Client) -> None:
+    seen_to_begin = replace(FAILED, again="2026-03-01T12:00:00")
+    seen_to_begin_again = replace(FAILED, again="2026-03-01T13:00:00")
+
+    assert await told_after(client, seen_to_begin) == 1
+    assert await told_after(client, FAILED) == 1  # what a restarted detector says of it
+    assert await told_after(client, seen_to_begin_again) == 2
+    assert await told_after(client, seen_to_begin_again) == 2
+    assert await told_after(client, FAILED) == 2

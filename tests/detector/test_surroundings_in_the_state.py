@@ -1,0 +1,202 @@
+"""Who is told when what is around the checks changes, and what is answered then."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.check_surroundings import check_surroundings
+from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
+from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.global_stop import Stop
+from health.gate.machine_health_checks import MachineHealthChecks
+from health.gate.surroundings import CALM, Surroundings
+from health.gate.template_validity import Template, TemplateKind
+from health.gate.upgrade import Upgrade, UpgradePhase
+from health.kinds.nodehealthcheck.disabled import CONFLICT
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.observation import HoldReason
+from health.model.references import CheckReference
+from health.model.target import TargetName
+from health.model.verdict import Health
+from tests.health.samples import NOW, TEMPLATE, check_object, condition, node
+
+WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
+LATER = NOW + timedelta(hours=1)
+OVER = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
+STOPPED = Surroundings(stop=Stop("power work"))
+TERMINATING_ONLY = Surroundings(MachineHealthChecks.TERMINATING_ONLY)
+
+
+def none_before(_name: TargetName, _target: object) -> BackOff:
+    return NO_BACK_OFF
+
+
+class World:
+    """A picture with one check, and what its listener was told."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.cluster_state = ClusterState("test")
+        self.told: list[str | None] = []
+        record = CheckRecord.model_validate(check_object(minHealthy=0, **spec))
+        self.cluster_state.check_changed(NODE_HEALTH_CHECK, WORKERS, record)
+        self.cluster_state.subscribe(lambda _, target: self.told.append(target))
+
+    def see(self, name: str, *conditions: dict[str, Any], **annotations: str) -> None:
+        keys = {f"machineconfiguration.openshift.io/{key}": value for key, value in annotations.items()}
+        self.cluster_state.target_changed(
+            TargetName("Node", "", name), _node(name, *conditions, annotations=keys)
+        )
+        self.told.clear()
+
+    def hold(self, now: datetime = LATER) -> str | None:
+        hold = check_surroundings(self.cluster_state, WORKERS, now).upgrade
+        return None if hold is None else hold.reason
+
+
+def _node(name: str, *conditions: dict[str, Any], **metadata: Any) -> Node:
+    return node(*conditions, labels={"role": "worker"}, name=name, uid=f"uid-{name}", **metadata)
+
+
+FAILED = condition("Ready", "False")
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.see("healthy", condition("Ready", "True"))
+    made.see("failed-1", FAILED)
+    made.see("failed-2", FAILED)
+    return made
+
+
+@pytest.mark.rule("decision 42", "decision 6")
+def test_change_around_tells_the_check_and_its_unhealthy_targets_once(world: World) -> None:
+    world.cluster_state.surround(STOPPED)
+    assert sorted(world.told, key=str) == [None, "failed-1", "failed-2"]
+
+    world.told.clear()
+    world.cluster_state.surround(Surroundings(stop=Stop("power work")))
+    assert world.told == []
+
+
+@pytest.mark.rule("NHC 2.1/4", "decision 17")
+def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_told(world: World) -> None:
+    world.see("failed-1", FAILED, condition("Terminating", "False"))
+    world.cluster_state.surround(TERMINATING_ONLY)
+
+    assert "failed-1" in world.told
+    seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
+    assert seen is not None
+    assert seen.allowance is not None
+    assert (seen.allowance.total, seen.allowance.healthy) == (3, 2)
+    assert set(seen.targets) == {"failed-2"}
+
+    world.cluster_state.surround(CALM)
+    assert world.cluster_state.checks[WORKERS].unhealthy == {"failed-1", "failed-2"}
+
+
+@pytest.mark.rule("NHC 2.1/4", "decision 17")
+def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None:
+    world.cluster_state.surround(Surroundings(MachineHealthChecks.OTHERS))
+    seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
+
+    assert seen is not None
+    assert seen.around.problem == CONFLICT
+    assert seen.allowance is not None
+    assert (seen.allowance.total, seen.allowance.healthy) == (3, 1)
+
+
+@pytest.mark.rule("NHC 2.1/10", "NHC 1.7/machineconfiguration")
+def test_expired_target_with_another_configuration_to_come_holds_the_whole_check(world: World) -> None:
+    world.cluster_state.surround(OVER)
+    assert world.hold() is None
+
+    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
+    assert world.hold() is HoldReason.UPGRADING
+
+
+@pytest.mark.rule("NHC 2.1/10")
+@pytest.mark.parametrize(
+    ("conditions", "now"),
+    [
+        pytest.param([condition("Ready", "True")], LATER, id="healthy"),
+        pytest.param([FAILED], NOW + timedelta(minutes=1), id="its timer runs"),
+    ],
+)
+def test_configuration_of_a_target_that_is_not_expired_holds_nobody(
+    world: World, conditions: list[dict[str, Any]], now: datetime
+) -> None:
+    world.cluster_state.surround(OVER)
+    world.see("another", *conditions, currentConfig="a", desiredConfig="b")
+
+    assert world.hold(now) is None
+
+
+@pytest.mark.rule("decision 36")
+def test_configuration_holds_nobody_where_there_are_no_cluster_versions(world: World) -> None:
+    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
+
+    assert world.hold() is None
+
+
+@pytest.mark.rule("NHC 2.1/10", "decision 6")
+def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: World) -> None:
+    world.cluster_state.surround(OVER)
+    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
+    annotations = {"machineconfiguration.openshift.io/currentConfig": "b"}
+    world.cluster_state.target_changed(
+        TargetName("Node", "", "failed-1"), _node("failed-1", FAILED, annotations=annotations)
+    )
+
+    assert {"failed-1", "failed-2", None} <= set(world.told)
+    assert world.hold() is None
+
+
+@pytest.mark.rule("NHC 2.1/10")
+def test_target_that_is_deleted_while_its_configuration_changes_holds_nobody_any_more(world: World) -> None:
+    world.cluster_state.surround(OVER)
+    world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
+    world.cluster_state.target_changed(TargetName("Node", "", "failed-1"), None)
+
+    assert {"failed-2", None} <= set(world.told)
+    assert world.hold() is None
+
+
+@pytest.mark.rule("decision 37")
+def test_deadlines_that_are_published_restart_at_the_end_of_an_upgrade(world: World) -> None:
+    def verdicts() -> set[Health]:
+        seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
+        assert seen is not None
+        return {target.verdict.health for target in seen.targets.values()}
+
+    assert verdicts() == {Health.EXPIRED}
+    world.cluster_state.surround(Surroundings(upgrade=Upgrade(UpgradePhase.OVER, LATER)))
+    assert verdicts() == {Health.WAITING}
+
+
+@pytest.mark.rule("NHC 2.0/template", "NHC 2.1/5")
+def test_change_of_a_template_tells_the_checks_of_its_kind_alone(world: World) -> None:
+    world.cluster_state.templates_changed(TEMPLATE["apiVersion"], "PowerTemplate")
+    world.cluster_state.templates_changed("example.com/v2", TEMPLATE["kind"])
+    assert world.told == []
+
+    world.cluster_state.templates_changed(TEMPLATE["apiVersion"], TEMPLATE["kind"])
+    assert sorted(world.told, key=str) == [None, "failed-1", "failed-2"]
+
+
+@pytest.mark.rule("NHC 2.1/5", "NHC 2.1/6")
+def test_problem_of_a_template_is_there_for_as_long_as_the_template_is_bad(world: World) -> None:
+    known: dict[Any, Template] = {}
+    world.cluster_state.template_kinds = lambda *_: TemplateKind(known)
+    missing = check_surroundings(world.cluster_state, WORKERS, LATER).problem
+    assert missing is not None
+    assert missing.reason == "RemediationTemplateNotFound"
+
+    metadata = {"name": TEMPLATE["name"], "namespace": TEMPLATE["namespace"], "uid": "u"}
+    made = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
+    known[TEMPLATE["namespace"], TEMPLATE["name"]] = made
+    assert check_surroundings(world.cluster_state, WORKERS, LATER).problem is None

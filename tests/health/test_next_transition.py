@@ -1,0 +1,347 @@
+"""When an incident goes on by itself: people are told neither its chores nor its safety nets.
+
+The oracle is the runbook itself: an incident in a cluster where nothing changes is carried on in time, chores
+and all, until it does something that people would notice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from health.model.moves import GiveBack, MarkRequests, Move, Phase, RenewLease, Wait, subject_of_mark
+from health.model.observation import Observation, TargetState, failed
+from health.model.references import Action, Step
+from health.model.remediation_request import TIMED_OUT
+from health.model.request_snapshot import RequestSnapshot
+from health.runbook.chores import Chore, ChoreFailure, LeftBehind
+from health.runbook.failing_acts import after_failure
+from health.runbook.learning import learned
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from health.runbook.next_transition import NextTransition, WaitingIncident, goes_on, overdue
+from health.runbook.remediating import STOP_PATIENCE
+from tests.health.samples import NOW
+from tests.health.steps import (
+    ACTED,
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    HOLD,
+    MINUTE,
+    SECOND,
+    THIRD,
+    request_of,
+    with_steps_tried,
+)
+from tests.health.steps import seen as steps_seen
+
+MONTH = timedelta(days=30)
+A_MOMENT = timedelta(seconds=1)
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One incident that nobody wakes, at `now`."""
+
+    first: Observation
+    memory: Memory
+    now: datetime = NOW
+
+    @property
+    def seen(self) -> Observation:
+        """The same cluster, later: what a clock ends has ended."""
+        left = self.first.remaining_seconds - (self.now - NOW).total_seconds()
+        if self.first.state is not TargetState.WAITING or left > 0:
+            return self.first.model_copy(update={"remaining_seconds": left, "answered_at": self.now})
+        return self.first.model_copy(update={"state": TargetState.EXPIRED, "answered_at": self.now})
+
+    def step(self) -> tuple[Move, "Incident"]:
+        """Its next move, and the incident after that."""
+        memory = self.memory.at(self.now)
+        seen = memory.complete(self.seen)
+        memory = learned(memory, seen, self.now)
+        move = next_move(seen, memory, self.now)
+        after = replace(self, memory=memory)
+        match move:
+            case Wait(seconds=seconds) if seconds is not None:
+                return move, replace(after, now=self.now + timedelta(seconds=seconds))
+            case RenewLease():
+                renewed = self.now + DAY  # how often it is renewed must not matter
+                return move, replace(after, memory=memory.model_copy(update={"renew_at": renewed}))
+            case MarkRequests(marks=marks):
+                return move, replace(after, memory=memory.having_marked(marks))
+            case GiveBack():
+                return move, replace(after, memory=memory.having_given_back())
+        return move, after
+
+    def until_it_rests(self) -> "tuple[Wait, Incident] | None":
+        """Its first rest, and the incident in it; None if it comes to something else before."""
+        incident = self
+        for _ in range(5):
+            move, after = incident.step()
+            if isinstance(move, Wait):
+                return move, replace(after, now=incident.now)
+            incident = after
+            if not isinstance(move, RenewLease | MarkRequests | GiveBack):
+                return None
+        return None
+
+    def moments(self) -> "Iterator[tuple[Move, Incident]]":
+        """What it does in a month, and when."""
+        incident = self
+        while incident.now < NOW + MONTH:
+            move, after = incident.step()
+            yield move, replace(after, now=incident.now)
+            if not isinstance(move, Wait | RenewLease | MarkRequests | GiveBack) or after == incident:
+                return
+            incident = after
+
+
+def noticed(incident: Incident, rest: Wait) -> datetime | None:
+    """When the incident first does something that people notice."""
+    for move, later in incident.moments():
+        if rest.phase is Phase.REMEDIATING and _is_new(incident, move, later):
+            return later.now
+        is_same = isinstance(move, Wait) and move.phase is rest.phase
+        if not is_same and not isinstance(move, RenewLease | MarkRequests | GiveBack):
+            return later.now
+    return None
+
+
+def _is_held_for_good(incident: Incident, rest: Wait) -> bool:
+    """Whether nothing follows before `resume`, whatever runs out meanwhile."""
+    memory = incident.memory
+    return rest.phase is Phase.REMEDIATING and memory.held and memory.held_until is None
+
+
+def _is_new(before: Incident, move: Move, after: Incident) -> bool:
+    """What people notice of a remediator at work, though the phase stays."""
+    is_other = (before.memory.held, before.seen.state) != (after.memory.held, after.seen.state)
+    return is_other or _stops(move)
+
+
+def _stops(move: Move) -> bool:
+    """Whether the remediator is told to stop, or others may have the target."""
+    if isinstance(move, MarkRequests):
+        return any(mark.annotations.get(TIMED_OUT) for mark in move.marks)
+    return isinstance(move, GiveBack)
+
+
+def told(incident: Incident, rest: Wait) -> datetime | None:
+    """When it goes on, as people are told."""
+    assert rest.seconds is not None or rest.phase in (Phase.LEFT_ALONE, Phase.HELD)
+    wakes = incident.now + (timedelta(seconds=rest.seconds) if rest.seconds is not None else MONTH)
+    memory = incident.memory.at(incident.now)
+    return goes_on(WaitingIncident(rest.phase, memory.complete(incident.seen), memory, wakes)).at
+
+
+AGES = st.sampled_from([timedelta(), 3 * MINUTE, 20 * MINUTE, 47 * timedelta(hours=1), 3 * DAY])
+LATEST = st.builds(
+    lambda step, age, succeeded, since: request_of(step, age, succeeded=succeeded, healthy_since=since),
+    st.sampled_from(ESCALATION),
+    AGES,
+    st.sampled_from([None, None, True, False]),
+    st.sampled_from([None, NOW - MINUTE]),
+)
+TRIED = st.sampled_from([(), (FIRST,), (FIRST, SECOND), ESCALATION])
+REQUESTS = st.builds(
+    lambda tried, latest: [
+        *(one for one in with_steps_tried(*tried) if latest is None or one.uid != latest.uid),
+        *([latest] if latest else []),
+    ],
+    TRIED,
+    st.none() | LATEST,
+)
+ORDERS = st.sampled_from(
+    [
+        {},
+        {"held": True, "held_reason": "power work"},
+        {"held": True, "held_reason": "power work", "held_until": NOW + 40 * MINUTE},
+        {"left_alone": True, "left_alone_reason": "power work", "left_alone_until": NOW + 9 * DAY},
+        {"left_alone": True, "left_alone_reason": "power work"},
+    ]
+)
+MEMORIES = st.builds(
+    lambda base, order: base.model_copy(update=order),
+    st.sampled_from([Memory(), ACTED]),
+    ORDERS,
+)
+STATES = st.sampled_from([TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY, TargetState.GONE])
+SIGHTS = st.builds(
+    lambda requests, state, steps, waits, delay: steps_seen(
+        *requests, state=state, steps=steps, remaining_seconds=waits, healthy_delay_seconds=delay
+    ),
+    REQUESTS,
+    STATES,
+    st.sampled_from([CLASSIC, ESCALATION]),
+    st.sampled_from([90.0, 10 * DAY.total_seconds()]),
+    st.sampled_from([-1.0, 300.0, 9 * DAY.total_seconds()]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(snapshot=SIGHTS, memory=MEMORIES)
+def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_notice_before(
+    snapshot: Observation, memory: Memory
+) -> None:
+    found = Incident(snapshot, memory).until_it_rests()
+    if found is None:
+        return
+    rest, incident = found
+    expected, actual = noticed(incident, rest), told(incident, rest)
+
+    if expected is None or expected > NOW + MONTH or _is_held_for_good(incident, rest):
+        assert actual is None
+    else:
+        assert actual is not None
+        assert abs(actual - expected) <= A_MOMENT
+
+
+def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
+    again = NOW + timedelta(seconds=HOLD.ask_again_seconds)
+    for resting in (
+        WaitingIncident(Phase.HELD, steps_seen(hold=HOLD), Memory(), again),
+        WaitingIncident(Phase.REMEDIATING, steps_seen(state=TargetState.UNKNOWN, hold=HOLD), ACTED, again),
+    ):
+        assert goes_on(resting) == NextTransition(again, "asks the detector again")
+
+
+def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
+    resting = WaitingIncident(Phase.CLEANING_UP, steps_seen(request_of(FIRST)), ACTED, NOW + MINUTE)
+    assert goes_on(resting) == NextTransition(None, "when the requests are gone")
+
+
+def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
+    failure = ChoreFailure(subject="reboot", what="delete it", why="500")
+    memory = ACTED.having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 1)
+    request = request_of(FIRST)
+    memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
+    resting = WaitingIncident(Phase.CLEANING_UP, steps_seen(request), memory, NOW + 2 * A_MOMENT)
+    assert goes_on(resting) == NextTransition(
+        NOW + 2 * A_MOMENT, "what could not be cleaned up is tried again"
+    )
+
+
+def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> None:
+    seen = steps_seen(answered_at=NOW)
+    failing = after_failure(None, failed("away"), seen, NOW, 0)
+    memory = Memory(failing=failing)
+    found = goes_on(WaitingIncident(Phase.HELD, seen, memory, NOW + A_MOMENT))
+    assert found == NextTransition(NOW + timedelta(seconds=5), "its next attempt to act is due")
+    held = WaitingIncident(Phase.HELD, steps_seen(answered_at=NOW, hold=HOLD), memory, NOW + MINUTE)
+    assert goes_on(held) == NextTransition(NOW + MINUTE, "asks the detector again")
+    edited = WaitingIncident(Phase.HELD, steps_seen(answered_at=NOW, generation=9), memory, NOW + MINUTE)
+    assert goes_on(edited).words == "asks the detector again"
+
+
+@pytest.mark.rule("decision 47")
+def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
+    over = request_of(FIRST, succeeded=False)
+    stop = subject_of_mark(over.uid, [TIMED_OUT])
+    failure = ChoreFailure(subject=stop, what="annotate it", why="500")
+    memory = ACTED.having_tried(Chore.MARK, {stop}, [failure], NOW, 1)
+    resting = WaitingIncident(Phase.HELD, steps_seen(over, answered_at=NOW), memory, NOW + 2 * A_MOMENT)
+    words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
+    assert goes_on(resting) == NextTransition(NOW + STOP_PATIENCE, words)
+    later = replace(resting, seen=steps_seen(over, answered_at=NOW + MINUTE))
+    assert goes_on(later).words == "asks the detector again"
+
+
+def test_act_that_is_under_way_is_told() -> None:
+    resting = WaitingIncident(Phase.ACTING, steps_seen(), Memory(), None)
+    assert goes_on(resting) == NextTransition(None, "when its attempt to act is over")
+
+
+def remediating(
+    *requests: RequestSnapshot, steps: tuple[Step, ...] = ESCALATION, **memory: object
+) -> WaitingIncident:
+    """An incident in the middle of a remediation, seen now; no step is overdue before its timeout."""
+    seen = steps_seen(*requests, steps=steps, answered_at=NOW)
+    return WaitingIncident(Phase.REMEDIATING, seen, ACTED.model_copy(update=memory), NOW + DAY)
+
+
+def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:
+    found = goes_on(remediating(request_of(FIRST)))
+    words = "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
+    assert found == NextTransition(NOW + 5 * MINUTE, words)
+
+
+def test_last_step_is_followed_by_none() -> None:
+    tried = with_steps_tried(FIRST, SECOND)
+    found = goes_on(remediating(*tried, request_of(THIRD), lease_seconds=600.0))
+    assert found.words == "the step ReplaceTemplate/replace times out, and no template is left to try"
+
+
+def test_step_that_was_tried_already_is_not_next() -> None:
+    found = goes_on(remediating(request_of(FIRST), spent=(SECOND.template,)))
+    assert found.words.endswith("and ReplaceTemplate/replace is next")
+
+
+def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
+    resting = remediating(request_of(CLASSIC[0]), steps=CLASSIC)
+    expected = NextTransition(NOW + 15 * MINUTE, "the remediation is overdue, and its Lease is given back")
+    assert goes_on(resting) == expected
+    assert overdue(resting) == NOW + 15 * MINUTE
+
+
+def test_deadline_is_followed_by_the_first_step() -> None:
+    seen = steps_seen(state=TargetState.WAITING, answered_at=NOW)
+    found = goes_on(WaitingIncident(Phase.WAITING, seen, Memory(), NOW + DAY))
+    assert found == NextTransition(
+        NOW + timedelta(seconds=90), "its deadline passes, and RebootTemplate/reboot is next"
+    )
+
+
+def test_machine_that_is_to_be_deleted_is_told_so() -> None:
+    deletes = (Step(action=Action.DELETE),)
+    seen = steps_seen(state=TargetState.WAITING, answered_at=NOW, steps=deletes)
+    found = goes_on(WaitingIncident(Phase.WAITING, seen, Memory(), NOW + DAY))
+    assert found.words == "its deadline passes, and its deletion is next"
+
+
+def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
+    for requests, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
+        found = goes_on(remediating(requests, steps=steps, held=True, held_reason="power work"))
+        assert found == NextTransition(None, "by resume, or when it recovers")
+
+
+def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end() -> None:
+    soon, late = NOW + 2 * MINUTE, NOW + 40 * MINUTE
+    ends_before = goes_on(remediating(request_of(FIRST), held=True, held_until=soon))
+    assert ends_before == NextTransition(soon, "the hold ends")
+    ends_later = goes_on(remediating(request_of(FIRST), held=True, held_until=late))
+    assert ends_later.at == NOW + 5 * MINUTE
+    assert ends_later.words.endswith("and RebootTemplate/reset is next once the hold ends")
+
+
+def test_abort_for_a_time_goes_on_at_its_end() -> None:
+    until = NOW + 40 * MINUTE
+    memory = Memory(left_alone=True, left_alone_until=until)
+    assert goes_on(WaitingIncident(Phase.LEFT_ALONE, steps_seen(), memory, until)) == NextTransition(
+        until, "the abort ends"
+    )
+
+
+def test_healthy_delay_ends_with_the_requests() -> None:
+    seen = steps_seen(
+        request_of(FIRST, healthy_since=NOW),
+        state=TargetState.HEALTHY,
+        healthy_delay_seconds=300.0,
+        answered_at=NOW,
+    )
+    resting = WaitingIncident(Phase.HEALTHY_DELAY, seen, ACTED, NOW + DAY)
+    expected = NextTransition(NOW + 5 * MINUTE, "healthyDelay ends, and the requests are deleted")
+    assert goes_on(resting) == expected
+    for_good = replace(resting, seen=seen.model_copy(update={"healthy_delay_seconds": -1.0}))
+    assert goes_on(for_good) == NextTransition(None, "when a person confirms that it is healthy")
+
+
+def test_incident_without_a_template_left_waits_for_resume() -> None:
+    resting = WaitingIncident(Phase.EXHAUSTED, steps_seen(*with_steps_tried(*ESCALATION)), ACTED, NOW + DAY)
+    assert goes_on(resting).at is None
+    assert goes_on(resting).words == "by resume, or when it recovers: no template is left to try"

@@ -1,0 +1,68 @@
+"""Objects that stop to decode, and decode again: each is either a record or broken, and changes say so."""
+
+from kube.decoding import Broken, Seen
+from kube.listing import Listed
+from kube.object_store import ObjectStore
+from kube.record import ChangeKind, Key
+from tests.kube.objects import Widget, widget
+
+A, B = Key("", "a"), Key("", "b")
+
+
+def read(name: str, version: int) -> Widget:
+    return Widget.model_validate(widget(name, version))
+
+
+def broken(key: Key, version: int) -> Broken:
+    return Broken(key, str(version), f"wrong in {version}")
+
+
+def seen(kind: ChangeKind, found: Widget | Broken) -> Seen[Widget]:
+    return Seen(kind, found)
+
+
+def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> None:
+    records_when_told: list[bool] = []
+    object_store: ObjectStore[Widget] = ObjectStore(
+        "Widget", lambda key, _: records_when_told.append(key in object_store.records)
+    )
+    object_store.apply(seen(ChangeKind.ADDED, read("a", 1)))
+
+    (change,) = object_store.apply(seen(ChangeKind.MODIFIED, broken(A, 2)))
+    assert (change.kind, change.new) == (ChangeKind.DELETED, None)
+    assert records_when_told == [True]
+    assert object_store.broken == {A: "wrong in 2"}
+    assert not object_store.records
+
+    (change,) = object_store.apply(seen(ChangeKind.MODIFIED, read("a", 3)))
+    assert change.kind is ChangeKind.ADDED
+    assert not object_store.broken
+
+
+def test_broken_object_that_goes_is_no_change_of_what_decodes() -> None:
+    object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
+    object_store.apply(seen(ChangeKind.ADDED, broken(A, 1)))
+
+    assert object_store.apply(seen(ChangeKind.DELETED, broken(A, 2))) == []
+    assert not object_store.broken
+
+
+def test_list_and_the_end_of_a_kind_leave_nothing_of_before() -> None:
+    object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
+    object_store.replace(Listed([read("a", 1)], [broken(B, 1)], "1"))
+
+    changes = object_store.replace(Listed([read("b", 2)], [broken(A, 2)], "2"))
+    assert [(change.kind, change.key) for change in changes] == [
+        (ChangeKind.DELETED, A),
+        (ChangeKind.ADDED, B),
+    ]
+    assert list(object_store.broken) == [A]
+
+    (change,) = object_store.clear()
+    assert (change.kind, change.key) == (ChangeKind.DELETED, B)
+    assert not object_store.broken
+
+
+def test_event_says_up_to_where_the_watch_has_told() -> None:
+    assert seen(ChangeKind.ADDED, read("a", 7)).resource_version == "7"
+    assert seen(ChangeKind.ADDED, broken(A, 8)).resource_version == "8"
