@@ -141,6 +141,14 @@ class World(Nodes):
         found.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
         return [(event["type"], event["reason"], event["message"]) for event in found]
 
+    async def until_told(self, reason: str, words: str) -> None:
+        """Return when an Event says so: it is written beside what it tells of."""
+
+        async def is_told() -> bool:
+            return any(reason == why and words in message for _, why, message in await self.events())
+
+        await self.until(is_told, f"no Event {reason} said {words!r}")
+
     async def incident(self, node: str) -> IncidentReference:
         """The incident that a node has, should have, or had."""
         uid = (await self.client.get(NODES, node))["metadata"]["uid"]

@@ -50,6 +50,7 @@ async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_not
     assert condition["type"] == "Disabled"
     assert (condition["status"], condition["reason"]) == ("True", "RemediationTemplateNotFound")
     assert world.requests.created(node) == 0
+    await world.until_told("Disabled", missing)
     await world.add_template()
 
     await world.until_requested(node)

@@ -33,6 +33,7 @@ async def test_thirty_nodes_that_fail_at_once_get_no_request_until_the_threshold
         await world.until_phase(node, "Held")
         assert re.search(r"held: \d+ of 30 unhealthy, at most 0 allowed", (await world.state(node)).details)
     await world.until_status(healthyNodes=0)
+    await world.until_told("RemediationSkipped", "should equal or exceed 30")
     skipped = [event for event in await world.events() if event[1] == "RemediationSkipped"]
     assert [(severity, "should equal or exceed 30" in message) for severity, _, message in skipped] == [
         ("Warning", True)

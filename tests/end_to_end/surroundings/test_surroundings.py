@@ -35,6 +35,7 @@ async def test_a_conflict_disables_the_check_until_it_ends(openshift: OpenShift,
     await world.until_phase(node, "Held")
     await world.until_status(observedNodes=1, healthyNodes=0)
     assert world.requests.created(node) == 0
+    await world.until_told("Disabled", CONFLICT)
     await openshift.delete_machine_health_check("workers")
 
     await world.until_requested(node)
@@ -69,6 +70,7 @@ async def test_annotation_stops_what_is_new_until_it_is_taken_off(world: World) 
     await world.recover(at_work)
     assert await world.outcome(at_work) == "Remediated"
     assert world.requests.created(later) == 0
+    await world.until_told("RemediationSkipped", words)
 
     await _stop(world, None)
     await world.until_requested(later)

@@ -50,6 +50,7 @@ async def test_nothing_new_is_done_during_an_upgrade_and_clocks_restart_at_its_e
     assert "Upgrading: the cluster is being upgraded since" in (await world.state(first)).details
     await world.until_status(phase="Enabled", observedNodes=2, healthyNodes=1)
     assert world.requests.created(first) == 0
+    await world.until_told(*POSTPONED[1:])
     ended = await openshift.set_progressing("False")
 
     await world.until_phase(first, "Waiting")
