@@ -1,7 +1,7 @@
 """clean_up: delete the requests of an incident, and give the Lease of the target back when they are gone.
 
 Every delete carries the uid, so a request that somebody made anew under the same name is left alone. It
-withdraws what is ours and disrupts no target, so decision 2 asks for no read before it, and the uid is
+withdraws what is ours and disrupts no target, so rule 2 asks for no read before it, and the uid is
 enough where the detector has just seen the check own the request: its remediator writes into it all the
 time, which would make a conflict of every version that was seen earlier. Where the detector does not see it
 as the check's, it is read first, and the delete carries the version that was read: a request that changes
@@ -9,7 +9,7 @@ hands meanwhile is kept.
 
 Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
 left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
-be at work. A person's mark that the node is healthy goes before the Lease (semantics 2.6), but a failure of
+be at work. A person's mark that the node is healthy goes before the Lease (NHC 2.6), but a failure of
 that keeps no Lease.
 """
 
@@ -69,7 +69,7 @@ class CleanUp:
         return deleted is None or not deleted.get("metadata", {}).get("finalizers")
 
     async def _delete_if_owned(self, request: RequestReference, incident: IncidentReference) -> Object | None:
-        """Delete one that may be another's by now; None: it is, or it is gone (semantics 2.8).
+        """Delete one that may be another's by now; None: it is, or it is gone (NHC 2.8).
 
         Raises Conflict: it changed again and again.
         """

@@ -1,7 +1,7 @@
 """DeleteMachine: deletes a Machine, whose controller makes another one.
 
 The deletion carries the uid and the resourceVersion of the second look: a Machine that changed since in
-whatever way is not deleted, and the incident asks anew (decision 2).
+whatever way is not deleted, and the incident asks anew (rule 2).
 """
 
 from activities.held import ASK_AGAIN_SECONDS, Held

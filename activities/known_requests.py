@@ -2,7 +2,7 @@
 
 Its kind may not be watched any more: a check may have lost the template since, and a MachineHealthCheck does
 not list its requests. While such a request is there its remediator is at work, and nothing else is done to
-the target, whatever the step (decision 10). Where it is gone (activities/live_requests.py says when) somebody
+the target, whatever the step (rule 10). Where it is gone (activities/live_requests.py says when) somebody
 deleted it, which counts as an attempt and is told; unless the incident says that the end of it is no loss:
 then the step is taken.
 """

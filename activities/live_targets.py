@@ -43,7 +43,7 @@ class LiveTargets:
         return MachineTarget(machine, await self._node_of(machine))
 
     async def _node_of(self, machine: Machine) -> Node | None:
-        """None: the API server itself says that it is not there (decision 26)."""
+        """None: the API server itself says that it is not there (rule 26)."""
         if not machine.node_name:
             return None
         try:

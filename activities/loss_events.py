@@ -1,4 +1,4 @@
-"""LossEvents: what to tell of a request that somebody deleted while its target is unhealthy (decision 14).
+"""LossEvents: what to tell of a request that somebody deleted while its target is unhealthy (rule 14).
 
 Check and target are read for the Event alone, and never in the way of the answer: where that fails, or takes
 longer than half a second, nothing is told.

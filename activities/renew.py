@@ -20,7 +20,7 @@ class Renew:
 
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:
-        """Renew the Lease if it is ours; one that is missing or foreign is left as it is (semantics 2.5)."""
+        """Renew the Lease if it is ours; one that is missing or foreign is left as it is (NHC 2.5)."""
         attempt, duration = ChoreAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
         keeping = self._leases.keep(
             asked.incident, duration, self._now(), with_turn=asked.is_of_control_plane

@@ -1,6 +1,6 @@
 """TargetLease: the Lease of an incident's target, and for a control-plane node the control plane's turn.
 
-The turn is one Lease for the whole cluster, whatever check and kind of request (decision 21): the node that
+The turn is one Lease for the whole cluster, whatever check and kind of request (rule 21): the node that
 holds it is the one control-plane node that is remediated. Both are taken before a request is made, kept
 while its remediator works, and given back together.
 
@@ -52,7 +52,7 @@ class TargetLeases:
     async def keep(
         self, incident: IncidentReference, duration: timedelta, now: datetime, *, with_turn: bool
     ) -> LeaseHeld | None:
-        """Renew what is ours; what is missing or foreign is left as it is (semantics 2.5)."""
+        """Renew what is ours; what is missing or foreign is left as it is (NHC 2.5)."""
         if with_turn:
             await self._leases.renew(CONTROL_PLANE_TURN, _sign(incident), duration, now)
         return await self._leases.renew(_name(incident.target), holder_of(incident.check), duration, now)

@@ -7,7 +7,7 @@ beyond its end raises: that ends a detector, and fails the task of a workflow fo
 So every model at a boundary is `Bounded`: what is further away than the bounds counts as the bound, which
 means the same (long ago, or far ahead), and what is no number or has no time zone is refused. The alternative
 is an addition that saturates; but additions stand at many places, and the one that is forgotten is found by
-whoever writes such an object (docs/decisions/0017).
+whoever writes such an object (ADR 17).
 
 Two thousand years are left from LATEST to the end of the calendar. Nothing adds more: the longest duration
 has 292 years, the longest sum is four of them (`health.runbook.remediating`).

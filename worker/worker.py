@@ -71,7 +71,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
             Mark(live).mark,
         ],
         interceptors=[Counting(Tally(connections.metrics))],
-        # Tests run the workflows in the sandbox; here it would cost a third of all CPU (docs/decisions/0015).
+        # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).
         workflow_runner=UnsandboxedWorkflowRunner(),
         workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),

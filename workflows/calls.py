@@ -1,7 +1,7 @@
 """Calls of activities, by their contracts: timeouts and retries come from there and from nowhere else.
 
 Each is an ordinary activity, so that the Temporal UI shows what went in, what came out and every attempt, and
-a query never repeats one (docs/decisions/0015).
+a query never repeats one (ADR 15).
 """
 
 import asyncio

@@ -56,7 +56,7 @@ class ActInput(Frozen):
     holds_lease: bool = False
     """Whether the incident held the Lease before: then an act that fails does not give it back."""
     is_under_way: bool = False
-    """Whether a request for the target exists: then etcd has spared it already (semantics 2.4/1)."""
+    """Whether a request for the target exists: then etcd has spared it already (NHC 2.4/1)."""
 
 
 class ActResult(Frozen):
@@ -159,7 +159,7 @@ RENEW = Contract("renew", _ATTEMPT, _CHORE, _TWICE)
 MARK = Contract("mark", _ATTEMPT, _CHORE, _TWICE)
 
 FRESH = timedelta(seconds=5)
-"""How old facts may be when they are acted on (decision 4)."""
+"""How old facts may be when they are acted on (rule 4)."""
 CLOCK_TOLERANCE = timedelta(seconds=2)
 """How far two clocks may be apart that are both taken for that of the API server."""
 

@@ -19,13 +19,13 @@ WORKFLOW = "Remediation"
 WAKE = "wake"
 """The one signal of the detector, with a Wake: the answer for this incident changed."""
 REPLACED_BY_MEMO = "replaced_by"
-"""What makes another target when this one is deleted: back-off goes by it (decision 14)."""
+"""What makes another target when this one is deleted: back-off goes by it (rule 14)."""
 INCIDENT_MEMO = "incident"
 """The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
 ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
 """Which remediation of its target in a row an incident that acted was, its lost requests counted."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
-"""When that ended; from both the detector knows after a restart how long the next one waits (decision 14)."""
+"""When that ended; from both the detector knows after a restart how long the next one waits (rule 14)."""
 LONGEST_ORDER = timedelta(days=366)
 """A time that no calendar can hold would stop the workflow; without a time an order is for good."""
 

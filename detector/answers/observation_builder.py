@@ -105,7 +105,7 @@ class ObservationBuilder:
         return self._judged(check, seen)
 
     def _replaced(self, check: HealthCheck, other: Target) -> Observation:
-        """Another has its name; to the check that is somebody only if it selects it (semantics 2.1/12)."""
+        """Another has its name; to the check that is somebody only if it selects it (NHC 2.1/12)."""
         target = self.incident.target
         if not check.selects(other):
             return self._ended(TargetState.GONE, f"{target} is gone; another of its name is not selected")

@@ -1,4 +1,4 @@
-"""Attempts: the ended remediations of each target, by name; what back-off is decided by (decision 14).
+"""Attempts: the ended remediations of each target, by name; what back-off is decided by (rule 14).
 
 A target that its owner replaces ends with its deletion. One that was made after that follows it: after the
 latest deletion under the owner before it was made, whatever is deleted beside it later. Else two that fail by
@@ -108,7 +108,7 @@ class Attempts:
         return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self.unread)
 
     def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
-        """The latest deletion under the same owner that `seen` came after, if there is one (decision 14)."""
+        """The latest deletion under the same owner that `seen` came after, if there is one (rule 14)."""
         ended = self._ended.get(owner_name(namespace, seen.replaced_by), []) if seen.replaced_by else []
         before = bisect_left(ended, seen.metadata.creation_timestamp + LATE, key=_end)
         earlier = [one for one in ended[:before] if seen.metadata.uid not in one.beside]

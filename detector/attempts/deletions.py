@@ -1,6 +1,6 @@
 """Deletions: a target that is deleted when its time is over was remediated, and its owner's next ones follow.
 
-Whoever deleted it: a person who does so between two of ours is part of the row (decision 14). But one that
+Whoever deleted it: a person who does so between two of ours is part of the row (rule 14). But one that
 was healthy until then, or not unhealthy for long enough, was no remediation, whatever its end makes of it: it
 must have been seen unhealthy before, or say itself that it was. Without a finalizer it goes in an instant,
 and is never seen going.

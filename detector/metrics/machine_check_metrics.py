@@ -1,4 +1,4 @@
-"""The reference's gauges of each MachineHealthCheck of OpenShift, as the picture shows it at a scrape (A.1).
+"""The machine-api-operator's gauges of each MachineHealthCheck, by the state at a scrape (MHC A.1/metric).
 
 They end with the check, and are as its status while it is paused. What the worker deletes, the worker
 counts.

@@ -1,6 +1,6 @@
-"""NodeSeries: the reference's counter and histogram of each node (semantics 1.6).
+"""NodeSeries: the reference's counter and histogram of each node (NHC 1.6).
 
-A series ends with its object (decision 16): when the node, as the individual that its uid says, and the last
+A series ends with its object (rule 16): when the node, as the individual that its uid says, and the last
 request for it are gone. A node that is made anew under the name begins at nothing.
 """
 

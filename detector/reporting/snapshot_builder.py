@@ -62,7 +62,7 @@ class SnapshotBuilder:
         return replace(
             snapshot,
             hold=target_hold(target_facts(cluster_state, reference, target, now)),
-            # A classic remediation that is overdue is not: it has no other step to try (semantics 2.5).
+            # A classic remediation that is overdue is not: it has no other step to try (NHC 2.5).
             is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,

@@ -1,4 +1,4 @@
-"""Adoption: a request that nobody signed belongs to the check that has its target (decision 39).
+"""Adoption: a request that nobody signed belongs to the check that has its target (rule 39).
 
 The reference controller for Machines does not write down for which check it made a request.
 """

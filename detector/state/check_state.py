@@ -1,7 +1,7 @@
 """CheckState: the targets of one check, counted; kept up to date change by change.
 
 What counts does not depend on time: a target with a matching condition is unhealthy whether its timer still
-runs or not, and one whose request still exists is not healthy yet (semantics 2.2). So a heartbeat, or the
+runs or not, and one whose request still exists is not healthy yet (NHC 2.2). So a heartbeat, or the
 passing of a deadline, never changes a number.
 """
 
@@ -24,7 +24,7 @@ class CheckState:
         self.not_healthy: set[str] = set()
         """Selected targets that count as not healthy, whatever requests there are."""
         self.confirmed: set[str] = set()
-        """Healthy ones that a person marked as healthy: the mark is to be taken off (semantics 2.1/13)."""
+        """Healthy ones that a person marked as healthy: the mark is to be taken off (NHC 2.1/13)."""
         self.reconfigured: set[str] = set()
         """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
 

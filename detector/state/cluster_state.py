@@ -146,7 +146,7 @@ class ClusterState:
     def _take_in(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
     ) -> bool:
-        """Count a target; one that cannot be judged counts against the threshold (decision 3)."""
+        """Count a target; one that cannot be judged counts against the threshold (rule 3)."""
         with self.guard.item("numbers", f"{reference} {name}"):
             numbers_changed = check.see(name, target, self.surroundings)
             self._keep_findings(reference, check, name, target)

@@ -48,9 +48,9 @@ def _earlier_request(cluster_state: ClusterState, check: CheckReference, target:
 def _request_of_another(
     cluster_state: ClusterState, check: CheckReference, name: str
 ) -> CurrentHolder | None:
-    """Another's request, unless its remediator was told to stop (decision 13).
+    """Another's request, unless its remediator was told to stop (rule 13).
 
-    One of a template of our own is in the way until it is gone: ours would have its name (semantics 2.8).
+    One of a template of our own is in the way until it is gone: ours would have its name (NHC 2.8).
     """
     own = Plan(_steps(cluster_state, check))
     for entry in cluster_state.requests.for_target(name):
@@ -88,7 +88,7 @@ def _steps(cluster_state: ClusterState, check: CheckReference) -> tuple[Step, ..
 def _turn(
     cluster_state: ClusterState, check: CheckReference, name: str, now: datetime
 ) -> CurrentHolder | None:
-    """Another node of the control plane, by any request for it (semantics 2.4/1), else by the Lease."""
+    """Another node of the control plane, by any request for it (NHC 2.4/1), else by the Lease."""
     turns = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
     if any(entry.request.target_name == name for entry in turns):
         return None

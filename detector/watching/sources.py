@@ -42,7 +42,7 @@ LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 UNJUDGED = Surroundings(
     upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="what is around all checks cannot be judged")
 )
-"""Holds every check: what is not known must not be acted on (decision 3)."""
+"""Holds every check: what is not known must not be acted on (rule 3)."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """SurroundingsWatch: what the cluster around all checks says, watched as long as the process lives.
 
-MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (decision 38): where
+MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (rule 38): where
 these kinds are not served there are none. The global stop is an annotation on the namespace of the Leases.
 
 A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.

@@ -1,4 +1,4 @@
-"""What an act found that no watch shows, for status and Events (decisions 13 and 27, semantics 1.5).
+"""What an act found that no watch shows, for status and Events (rules 13 and 27, NHC 1.5).
 
 The disruption budget of etcd, a Lease that was taken a moment ago, what the API server answers to a request.
 An act that broke off, or found other facts than those that admitted it, says nothing of that: what an

@@ -6,7 +6,7 @@ What acts, what status shows and what people are told come from here.
 
 TargetHold: why one target must be left alone now, whatever its check as a whole allows. Pure.
 
-The rules stand in a table, the first that objects wins (semantics 2.1/17, 2.4, decisions 11, 13, 21).
+The rules stand in a table, the first that objects wins (NHC 2.1/17, NHC 2.4, rules 11, 13, 21).
 """
 
 from collections.abc import Callable, Iterable

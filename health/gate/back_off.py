@@ -1,4 +1,4 @@
-"""BackOff: how long a remediation waits that follows the end of an earlier one of its target (decision 14).
+"""BackOff: how long a remediation waits that follows the end of an earlier one of its target (rule 14).
 
 The n-th in a row waits none, 1, 2, 4, … minutes from the end of the one before, up to a limit; a limit of 0
 turns it off. The count begins anew when the target was healthy for as long as the limit before it failed.
@@ -8,7 +8,7 @@ goes on is no earlier incident: the incident that lost it waits by itself.
 LostRequest: a request that somebody deleted while its target is unhealthy, so that the next one waits.
 
 Only who looks for what the incident made knows that it was not deleted by the incident, and tells of it. Each
-kind of check has its own words for it (decision 14).
+kind of check has its own words for it (rule 14).
 """
 
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ class TargetSnapshot:
 
     @property
     def is_published(self) -> bool:
-        """Whether status lists it: a running timer alone is not published (semantics 2.1/17)."""
+        """Whether status lists it: a running timer alone is not published (NHC 2.1/17)."""
         return self.verdict.health is Health.EXPIRED or bool(self.requests)
 
     def new_back_off(self, before: "TargetSnapshot | None") -> Hold | None:

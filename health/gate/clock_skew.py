@@ -1,8 +1,8 @@
-"""ClockSkew: with a wrong clock nothing can be said of a deadline (decision 3).
+"""ClockSkew: with a wrong clock nothing can be said of a deadline (rule 3).
 
-Deadlines are judged by the detector's clock, and begin with timestamps of the API server's side (decision
-41). So the two are compared: over 5 s is a warning, and over 30 s every answer that rests on time is a hold.
-What is healthy, gone or released does not rest on it, and is cleaned up as ever.
+Deadlines are judged by the detector's clock, and begin with timestamps of the API server's side
+(rule 41). So the two are compared: over 5 s is a warning, and over 30 s every answer that rests on time is a
+hold. What is healthy, gone or released does not rest on it, and is cleaned up as ever.
 
 A clock that was set back is a hold of its own, however right it is now: what was judged right before was
 judged by another time, and where something steps a clock once, a second step is likely. The hold ends when

@@ -1,4 +1,4 @@
-"""EtcdDisruption: whether etcd of an OpenShift cluster can spare a control-plane node (semantics 2.4/1).
+"""EtcdDisruption: whether etcd of an OpenShift cluster can spare a control-plane node (NHC 2.4/1).
 
 There must be exactly one PodDisruptionBudget for it. If that allows a disruption, the node can go. If not,
 the one that is disrupted already may be this very node: its guard Pod says so by not being ready.

@@ -1,4 +1,4 @@
-"""The global stop: an annotation on the namespace of the Leases holds everything new (decision 42).
+"""The global stop: an annotation on the namespace of the Leases holds everything new (rule 42).
 
 It works while Temporal is down, and without the detector: each act looks at it as well.
 """

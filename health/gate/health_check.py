@@ -57,7 +57,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
     @property
     def is_fully_paused(self) -> bool:
-        """Whether its hold stops clean-up and marks too, and nothing at all is written (decision 7)."""
+        """Whether its hold stops clean-up and marks too, and nothing at all is written (rule 7)."""
 
     @property
     def storm_cooldown(self) -> timedelta | None:

@@ -1,4 +1,4 @@
-"""Storm: a threshold broke, and when it holds again new requests wait for a cooldown (semantics 2.3).
+"""Storm: a threshold broke, and when it holds again new requests wait for a cooldown (NHC 2.3).
 
     threshold  storm    cooldown          what follows
     holds      none     -                 nothing: new requests are allowed                          (row 1)
@@ -7,7 +7,7 @@
     holds      active   none              the cooldown begins                                        (row 4)
     holds      active   not over          nothing                                                    (row 5)
     holds      active   over              the storm ends; new requests are allowed at once           (row 6)
-    any        any      none in the spec  the storm is forgotten, with its conditions         (decision 20)
+    any        any      none in the spec  the storm is forgotten, with its conditions         (rule 20)
 
 What the table leaves open:
 - A storm begins only when a target whose deadline is over is held back: timers that run make numbers, but
@@ -15,7 +15,7 @@ What the table leaves open:
   (paused, disabled) holds its targets back by itself, so no storm begins there either.
 - Once it is active, the numbers alone decide, whoever is unhealthy: timers that run break the threshold too.
 - While nobody at all is unhealthy the threshold counts as held, even one that asks for more targets than
-  there are; so a storm ends also when all recover (decision 20).
+  there are; so a storm ends also when all recover (rule 20).
 - The cooldown counts from the transition of its condition. Times are whole seconds, as conditions keep them,
   so that a restart changes no decision; the cooldown lasts one more, or it could be up to one too short.
 """

@@ -3,7 +3,7 @@
 CheckProblem: why what is around a check keeps it as a whole from working, as its condition Disabled says.
 
 Status, Events and admission are made from this one value. It holds new requests and next steps; targets are
-still counted, and what exists is cleaned up and marked (decisions 7 and 17).
+still counted, and what exists is cleaned up and marked (rules 7 and 17).
 """
 
 from dataclasses import dataclass

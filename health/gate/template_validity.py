@@ -1,4 +1,4 @@
-"""Whether the templates of a check can be used (semantics 1.3, 2.1/5, decision 18).
+"""Whether the templates of a check can be used (NHC 1.3, NHC 2.1/5, rule 18).
 
 In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
 of that kind in the cluster says that its remediator can be asked several times for one node; of a kind that
@@ -151,7 +151,7 @@ def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> 
 
 
 def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
-    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (semantics 2.1/5)."""
+    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (NHC 2.1/5)."""
     refusal = request_refusal(template, kinds)
     return not_found(refusal) if refusal else None
 
@@ -167,7 +167,7 @@ def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
 
 
 def duplicate_kind(kind: str) -> str:
-    """What is wrong with two steps of a kind whose remediator takes one request a node (semantics 1.1)."""
+    """What is wrong with two steps of a kind whose remediator takes one request a node (NHC 1.1)."""
     unsupported = "Using multiple templates of same kind is not supported for this template"
     return f"{unsupported}: duplicate template kind: {kind}"
 

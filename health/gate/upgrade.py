@@ -1,12 +1,12 @@
 """Is the cluster being upgraded? What the signals of upgrades say, and the configuration of its nodes.
 
-Rule (semantics 2.1/10, decisions 36 to 38): an object whose condition has the status of a signal holds new
+Rule (NHC 2.1/10, rules 36 to 38): an object whose condition has the status of a signal holds new
 remediations; so does a condition that is Unknown, an object that is unreadable, and where a signal is always
 given one that is missing. A kind that is not served signals nothing. At the end, the clocks of unhealthy
 targets restart. Beside that a check is held while the machine config operator changes the configuration of
 one of its expired targets.
 
-UpgradeSignal: which condition of which objects says that the cluster is being upgraded (decision 38).
+UpgradeSignal: which condition of which objects says that the cluster is being upgraded (rule 38).
 
 Written `apiVersion/kind/condition=status`, as in `config.openshift.io/v1/ClusterVersion/Progressing=True`.
 """
@@ -61,7 +61,7 @@ class UpgradeSignal:
     def is_always_given(self) -> bool:
         """Whether there is an object with the condition wherever the kind is served.
 
-        OpenShift is never without one, so its absence says nothing (decision 36). Others may set the
+        OpenShift is never without one, so its absence says nothing (rule 36). Others may set the
         condition at the first upgrade only.
         """
         return self.api_version.partition("/")[0] == "config.openshift.io" and self.kind == "ClusterVersion"

@@ -4,7 +4,7 @@ from health.model.references import CheckReference
 
 
 def holder_of(check: CheckReference) -> str:
-    """How a check signs the Lease of a target (semantics 1.8), with its namespace where it is in one.
+    """How a check signs the Lease of a target (NHC 1.8), with its namespace where it is in one.
 
     No name has a slash, so no two checks sign alike.
     """

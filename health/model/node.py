@@ -103,6 +103,6 @@ class Node(FrozenObject):
 
     @property
     def configuration_to_come(self) -> str:
-        """What the machine config operator is changing its configuration to, "" if it is not (2.1/10)."""
+        """What the machine config operator is changing its configuration to, "" if it is not (NHC 2.1/10)."""
         annotations = self.metadata.annotations
         return "" if annotations.desired_config == annotations.current_config else annotations.desired_config

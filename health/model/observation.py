@@ -89,7 +89,7 @@ class Hold(Frozen):
     message: str
     ask_again_seconds: float = 30 * 60
     request_error: str = ""
-    """What was answered to the creation of a request, if that is what failed (decision 27)."""
+    """What was answered to the creation of a request, if that is what failed (rule 27)."""
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"
@@ -165,7 +165,7 @@ class Observation(Frozen):
         return self.state in (TargetState.WAITING, TargetState.EXPIRED)
 
     def is_outdated(self, now: datetime, fresh: timedelta) -> bool:
-        """Whether an admission or a running timer was told too long ago to go by it (decision 4).
+        """Whether an admission or a running timer was told too long ago to go by it (rule 4).
 
         A worker may be down between an answer and the task that reads it. What else was seen stays true
         until a look says otherwise.

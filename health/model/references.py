@@ -60,7 +60,7 @@ class TemplateReference(Frozen):
 
     @property
     def request_kind(self) -> str:
-        """The kind of the requests made from it (semantics 2.4/3)."""
+        """The kind of the requests made from it (NHC 2.4/3)."""
         return self.kind.removesuffix("Template")
 
     def __str__(self) -> str:

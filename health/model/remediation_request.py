@@ -1,6 +1,6 @@
 """Remediation requests: the objects that external remediators act on, one per target and step.
 
-What a request contains is fixed by the reference (semantics/nodehealthcheck.md 2.4/3), since remediators read
+What a request contains is fixed by the reference (NHC 2.4/3), since remediators read
 it. Beyond that ours carry the incident that made them, so that nothing of ours is ever without an owner: the
 detector starts the incident of a request that has none.
 """
@@ -34,7 +34,7 @@ PART_OF = {"app.kubernetes.io/part-of": "node-healthcheck-controller"}
 INCIDENT = "paramedic.dev/incident"
 TARGET_UID = "paramedic.dev/target-uid"
 ATTEMPT = "paramedic.dev/attempt"
-"""Which remediation of its target in a row it is; left out of the first one (decision 14)."""
+"""Which remediation of its target in a row it is; left out of the first one (rule 14)."""
 
 EVER = EARLIEST
 """Longer ago than any delay."""
@@ -90,7 +90,7 @@ class RemediationRequest(FrozenObject):
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether no incident of ours made it (decision 39)."""
+        """Whether no incident of ours made it (rule 39)."""
         return not self.metadata.annotations.get(INCIDENT)
 
     @property
@@ -106,11 +106,11 @@ class RemediationRequest(FrozenObject):
 
     @property
     def is_marked_as_old(self) -> bool:
-        """Whether the 48 h alert was raised for it (semantics 1.6)."""
+        """Whether the 48 h alert was raised for it (NHC 1.6)."""
         return self.metadata.annotations.get(GREW_OLD) == GREW_OLD_FLAG
 
     def owner(self, kind: str, api_version: str) -> str:
-        """The name of the check of that kind that owns it, "" if none does (semantics 2.4/4: not by uid)."""
+        """The name of the check of that kind that owns it, "" if none does (NHC 2.4/4, not by uid)."""
         return next(
             (
                 o.name
@@ -153,7 +153,7 @@ class RemediationRequest(FrozenObject):
 
 
 def _healthy_since(text: str | None) -> datetime | None:
-    """Since when the target is healthy; a stamp that cannot be read keeps nothing (semantics 2.6)."""
+    """Since when the target is healthy; a stamp that cannot be read keeps nothing (NHC 2.6)."""
     return None if text is None else as_time(text) or EVER
 
 
@@ -180,7 +180,7 @@ def request_name(attempt: Attempt, template: Mapping[str, Any]) -> str:
 
 
 def _names(attempt: Attempt, template: Mapping[str, Any]) -> dict[str, str]:
-    """The name, and beside one with a hash what the reference has it generated from (semantics 2.4/3)."""
+    """The name, and beside one with a hash what the reference has it generated from (NHC 2.4/3)."""
     name = {"name": request_name(attempt, template)}
     return name | {"generateName": _prefix(attempt)} if is_one_of_several(template) else name
 

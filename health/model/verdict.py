@@ -1,9 +1,9 @@
 """Verdict: what a check says of one target now: healthy, waiting until a deadline, or expired.
 
-Rule (semantics 2.1/9): a condition of the same type and status as one of the check's matches. It is expired
+Rule (NHC 2.1/9): a condition of the same type and status as one of the check's matches. It is expired
 strictly after its lastTransitionTime plus the duration; the first expired match in the check's order counts.
 Without one, the match with the earliest deadline runs a timer. A type that the target lacks never matches.
-After a time in which conditions told nothing (an upgrade), clocks restart from its end (decision 37).
+After a time in which conditions told nothing (an upgrade), clocks restart from its end (rule 37).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Escalation: which request is given time now, until when, and which step comes after it. Pure.
 
-Rule (semantics 2.4/2, 2.4/6, decisions 10, 18, 22): the steps are tried in their order, each once. A request
+Rule (NHC 2.4/2, NHC 2.4/6, rules 10, 18, 22): the steps are tried in their order, each once. A request
 is over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, or
 when it is marked as timed out; it is not deleted then. A step without a timeout (a classic remediation) fails
 by that mark alone. A request whose template the check no longer lists keeps running until it fails or is
@@ -26,11 +26,11 @@ class Stepped(Protocol):
 
 
 CLASSIC_LEASE = timedelta(minutes=10)
-"""How long a Lease is taken for where the step has no timeout (semantics 2.5)."""
+"""How long a Lease is taken for where the step has no timeout (NHC 2.5)."""
 
 
 def lease_duration(step: Step) -> timedelta:
-    """How long the Lease of a target is taken for while `step` runs (semantics 2.5: D)."""
+    """How long the Lease of a target is taken for while `step` runs (NHC 2.5/durations)."""
     return timedelta(seconds=step.timeout_seconds) if step.timeout_seconds else CLASSIC_LEASE
 
 
@@ -103,7 +103,7 @@ class Plan:
         return next((step for step in self.steps if _is_made_from(request, step.template)), None)
 
     def time_before(self, step: Step) -> timedelta:
-        """The timeouts of all steps before `step`, together (semantics 2.5: P)."""
+        """The timeouts of all steps before `step`, together (NHC 2.5/overdue)."""
         before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
         return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
 

@@ -3,7 +3,7 @@
 Rule: 5, 10, 20, … 300 s, with jitter, between acts that fail in the same way; of what the API server refuses
 at least as long as its hold says. One that came too late is made anew at once, after another question; 403 is
 tried again after a second or two, because kube-apiserver answers so right after its start, and is told to the
-detector once it lasts half a minute (decision 47); only then these wait as the others. An edit of the check
+detector once it lasts half a minute (rule 47); only then these wait as the others. An edit of the check
 or of a template, another fact of the target, and a person's `resume` end the row: the next act is made at
 once.
 """

@@ -1,6 +1,6 @@
 """HealthyDelay: how long the requests of a target that is healthy again are kept.
 
-Rule (semantics 2.6, decision 19): no delay, or zero: they go at once; a negative one: they stay until a
+Rule (NHC 2.6, rule 19): no delay, or zero: they go at once; a negative one: they stay until a
 person confirms that the target is healthy; else they go when the target has been healthy for so long. It
 counts from the latest recovery: a target that fails again meanwhile starts over. A change of the delay takes
 effect on those that wait. The confirmation overrides any delay.

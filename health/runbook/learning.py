@@ -36,7 +36,7 @@ def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) 
 
 
 def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """A mark that was taken off while the target is unhealthy counts as an attempt (decision 14)."""
+    """A mark that was taken off while the target is unhealthy counts as an attempt (rule 14)."""
     is_marked = seen.is_marked
     if is_marked == memory.is_marked or seen.state is TargetState.UNKNOWN:
         return memory

@@ -17,9 +17,9 @@ Orders of people add up: each ends when its own time is over, and `resume` ends 
 
 Closing: what an incident does when its target is healthy, gone or released.
 
-Requests of a healthy target are kept for the check's healthyDelay (semantics 2.6); those of a node whose end
-their remediator expects, until it reports success, or the check selects a node of that name again (2.1/12).
-That one is another individual, with an incident of its own (decision 11): it neither recovered, so that a
+Requests of a healthy target are kept for the check's healthyDelay (NHC 2.6); those of a node whose end
+their remediator expects, until it reports success, or the check selects a node of that name again
+(NHC 2.1/12). That one has another uid, and an incident of its own (rule 11): it neither recovered, so that a
 healthyDelay would run, nor is remediated by these requests. Then everything goes, and the incident ends.
 
 Disrupted: what an incident does once its target was deleted or marked: it waits, and does nothing twice.
@@ -27,13 +27,13 @@ Disrupted: what an incident does once its target was deleted or marked: it waits
 A Machine that was deleted may hang on finalizers for an hour; what its Node says meanwhile changes nothing.
 A mark is for another controller, which takes it off in the end; until the detector sees it nothing is marked
 again, or a late sight would make a loop of that. A request is kept while its target is neither unhealthy nor
-fit, as a Machine is that has no Node, or that is going (A.2.6).
+fit, as a Machine is that has no Node, or that is going (MHC A.2.6).
 
 Cleaning: how an incident removes what it made, and waits for what cannot go yet. Pure.
 
 Everything is deleted by itself: what hangs on a finalizer or fails keeps nothing else. While a request is
 there its remediator may be at work, so the Lease of the target stays until it runs out; it is not renewed for
-a target that nobody remediates any more (semantics 2.6). What remains is tried again when the detector sees
+a target that nobody remediates any more (NHC 2.6). What remains is tried again when the detector sees
 other requests than before, each minute where a finalizer keeps it, and by its back-off where it failed.
 """
 

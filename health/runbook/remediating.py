@@ -1,14 +1,14 @@
 """Remediating: what an incident does while requests of it exist, or steps of it were tried.
 
-Chores come first, whatever else holds the incident (decision 7): tell the remediator of a request that is
+Chores come first, whatever else holds the incident (rule 7): tell the remediator of a request that is
 over to stop, give the Lease back when the remediation is overdue, else keep it. Then a request that runs is
 given its time; when it is over the next step is a new act, which must be admitted as the first one was. While
-only a timer runs nothing escalates: nothing is told to stop, and only the Lease is kept (semantics 2.1/13).
+only a timer runs nothing escalates: nothing is told to stop, and only the Lease is kept (NHC 2.1/13).
 Without a template left the incident waits for `resume`.
 
 NewStep: a step that makes a new request: only where the detector admits it, and not too soon after a loss.
 
-A request or mark that somebody removed while its target is unhealthy counts as an attempt (decision 14): the
+A request or mark that somebody removed while its target is unhealthy counts as an attempt (rule 14): the
 next one waits, as if the incident had ended with it. A person's `resume` skips that. What the incident
 deleted itself, or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
 
@@ -20,12 +20,12 @@ that is dead, a right that is missing) must not keep a target from being remedia
 
 Overdue: when a remediation has taken so long that it gives the Lease of its target back.
 
-Rule (semantics 2.5, decision 13): three times the duration that the Lease is taken for, and the timeouts of
+Rule (NHC 2.5, rule 13): three times the duration that the Lease is taken for, and the timeouts of
 the steps before, counted from when the Lease was acquired. Then the request is marked as timed out; it stays
 until the target is healthy, and only now may another check go on.
 
 A request that the incident made has three durations of its own under the Lease that it was made under: it
-does not pay for one that somebody deleted (decision 9), nor for an old Lease of ours. One that it found, and
+does not pay for one that somebody deleted (rule 9), nor for an old Lease of ours. One that it found, and
 one whose Lease says another time by now, counts by the Lease alone.
 """
 

@@ -1,7 +1,7 @@
 """Wake-up: whether an incident that was told one observation must be woken for another. Pure.
 
 A deadline that passes is no reason: the incident has its own timer. A request that appears is one only where
-the incident cannot have made it. It acts within a few seconds on an admission, or not at all (decision 4), so
+the incident cannot have made it. It acts within a few seconds on an admission, or not at all (rule 4), so
 a request of its own that appears within that time is its own doing. One that appears later was committed
 after its act was given up, made by a worker that was frozen, or is shown by a watch that lags: the incident
 must be woken, as one that is left alone removes it. If it has ended, another one does.

@@ -130,7 +130,7 @@ async def test_edited_template_is_used_for_new_requests_only(world: World, worke
     assert made["spec"] == {"powerOffSeconds": 8}
 
 
-@pytest.mark.rule("NHC 2.4/4", "decision 39")
+@pytest.mark.rule("NHC 2.4/4", "rule 39")
 async def test_request_that_the_reference_made_for_this_check_is_adopted(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -140,7 +140,7 @@ async def test_request_that_the_reference_made_for_this_check_is_adopted(
     assert result.request.uid == existing.uid
 
 
-@pytest.mark.rule("decision 4")
+@pytest.mark.rule("rule 4")
 async def test_order_that_waited_too_long_is_refused_without_a_request(
     world: World, worker_in_the_dark: WorkerActivities
 ) -> None:
@@ -149,7 +149,7 @@ async def test_order_that_waited_too_long_is_refused_without_a_request(
     assert result.hold.reason is HoldReason.STALE_FACTS
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
     world: World, worker_in_the_dark: WorkerActivities
 ) -> None:
@@ -159,7 +159,7 @@ async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
     assert result.hold.ask_again_seconds == 5
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -169,7 +169,7 @@ async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_wo
     assert "podtemplates" in result.hold.message
 
 
-@pytest.mark.rule("decision 2", "decision 3")
+@pytest.mark.rule("rule 2", "rule 3")
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
@@ -188,7 +188,7 @@ async def test_template_that_is_not_there_is_a_hold(
     assert await world.lease() is None
 
 
-@pytest.mark.rule("decision 2", "decision 3")
+@pytest.mark.rule("rule 2", "rule 3")
 async def test_template_without_contents_is_a_hold(world: World, admin_worker: WorkerActivities) -> None:
     await world.make_pod_template()
     result = await admin_worker.act(world.order_with_template("v1", "PodTemplate"))
@@ -198,7 +198,7 @@ async def test_template_without_contents_is_a_hold(world: World, admin_worker: W
     assert await world.lease() is None
 
 
-@pytest.mark.rule("NHC 2.5/obtain/foreign", "decision 13")
+@pytest.mark.rule("NHC 2.5/obtain/foreign", "rule 13")
 async def test_node_whose_lease_another_holds_is_left_to_it(world: World, worker: WorkerActivities) -> None:
     await world.make_lease("somebody", datetime.now(UTC))
     result = await worker.act(world.order())

@@ -16,7 +16,7 @@ from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import LEASE_NAMESPACE, World
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 42", "decision 42/without Temporal")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 42", "rule 42/without Temporal")]
 
 
 async def _annotate(client: Client, reason: str | None) -> None:

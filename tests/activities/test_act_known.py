@@ -38,7 +38,7 @@ async def test_request_that_is_still_there_is_the_answer(world: World, worker: W
     assert not result.is_lost
 
 
-@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.rule("rule 14/deleted request")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -58,7 +58,7 @@ async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once
     assert await world.lease() is None
 
 
-@pytest.mark.rule("decision 9", "decision 14/deleted request")
+@pytest.mark.rule("rule 9", "rule 14/deleted request")
 async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -66,7 +66,7 @@ async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
     assert (await worker.act(world.order(known=(other(world),)))).is_lost
 
 
-@pytest.mark.rule("decision 14", "decision 14/deleted request")
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
 async def test_request_whose_end_is_no_loss_is_followed_by_the_next_one_at_once(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -78,7 +78,7 @@ async def test_request_whose_end_is_no_loss_is_followed_by_the_next_one_at_once(
     assert await world.request() is not None
 
 
-@pytest.mark.rule("decision 10", "decision 14/deleted request")
+@pytest.mark.rule("rule 10", "rule 14/deleted request")
 async def test_request_whose_end_would_be_no_loss_is_the_answer_while_it_hangs(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -88,7 +88,7 @@ async def test_request_whose_end_would_be_no_loss_is_the_answer_while_it_hangs(
     assert result.request.uid == known.uid
 
 
-@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.rule("rule 14/deleted request")
 async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -97,7 +97,7 @@ async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(
     assert await world.request() is None
 
 
-@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
 async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
     world: World, admin_worker: WorkerActivities
 ) -> None:
@@ -116,7 +116,7 @@ async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
     assert len(await told(world)) == 2
 
 
-@pytest.mark.rule("decision 14/event", "decision 14/limit")
+@pytest.mark.rule("rule 14/event", "rule 14/limit")
 async def test_loss_after_which_nothing_waits_is_not_told(
     world: World, admin_worker: WorkerActivities
 ) -> None:
@@ -124,7 +124,7 @@ async def test_loss_after_which_nothing_waits_is_not_told(
     assert await told(world) == []
 
 
-@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
 async def test_loss_counts_also_where_its_check_is_gone_and_nothing_can_be_told(
     world: World, admin_worker: WorkerActivities
 ) -> None:
@@ -133,7 +133,7 @@ async def test_loss_counts_also_where_its_check_is_gone_and_nothing_can_be_told(
     assert await told(world) == []
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 async def test_request_of_an_earlier_template_under_the_same_name_is_waited_for(
     world: World, worker: WorkerActivities
 ) -> None:

@@ -10,7 +10,7 @@ from tests.activities.world import FINALIZER, NAMESPACE, REQUESTS, World
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.rule("NHC 2.4/4/foreign", "decision 13")
+@pytest.mark.rule("NHC 2.4/4/foreign", "rule 13")
 async def test_request_of_another_owner_is_left_to_it(world: World, worker: WorkerActivities) -> None:
     await world.make_request(of_another=True)
     await _is_held(world, worker, HoldReason.TAKEN_BY_REQUEST)
@@ -18,7 +18,7 @@ async def test_request_of_another_owner_is_left_to_it(world: World, worker: Work
     assert await world.lease() is None
 
 
-@pytest.mark.rule("decision 11/recreated")
+@pytest.mark.rule("rule 11/recreated")
 async def test_request_for_an_earlier_node_of_the_name_is_waited_for(
     world: World, worker: WorkerActivities
 ) -> None:

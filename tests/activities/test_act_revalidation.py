@@ -66,7 +66,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.rule("decision 2", "decision 41")
+@pytest.mark.rule("rule 2", "rule 41")
 @pytest.mark.parametrize(("change", "words"), CHANGES)
 async def test_nothing_is_made_when_something_changed_since_the_admission(
     world: World, worker: WorkerActivities, change: Change, words: str
@@ -82,7 +82,7 @@ async def test_nothing_is_made_when_something_changed_since_the_admission(
     assert await world.lease() is None
 
 
-@pytest.mark.rule("NHC 2.1/11", "decision 2")
+@pytest.mark.rule("NHC 2.1/11", "rule 2")
 async def test_check_that_is_paused_at_the_judged_generation_makes_nothing(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -93,13 +93,13 @@ async def test_check_that_is_paused_at_the_judged_generation_makes_nothing(
     assert await world.request() is None
 
 
-@pytest.mark.rule("decision 41")
+@pytest.mark.rule("rule 41")
 async def test_heartbeat_is_no_change(world: World, worker: WorkerActivities) -> None:
     await world.set_condition("False")
     assert (await worker.act(world.order())).request is not None
 
 
-@pytest.mark.rule("decision 11/recreated", "decision 41")
+@pytest.mark.rule("rule 11/recreated", "rule 41")
 async def test_name_alone_is_not_the_node(world: World, worker: WorkerActivities) -> None:
     target = TargetReference(kind="Node", name=world.name, uid="another")
     incident = world.incident.model_copy(update={"target": target})

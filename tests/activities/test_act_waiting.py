@@ -15,7 +15,7 @@ from tests.workflows.observations import FACT, STEP, incident_reference
 from workflows.calls import call
 from workflows.contracts import ACT, ActInput, ActResult
 
-pytestmark = pytest.mark.rule("decision 4")
+pytestmark = pytest.mark.rule("rule 4")
 
 PATIENCE = timedelta(seconds=0.5)
 

@@ -72,7 +72,7 @@ async def test_failure_says_how_long_the_api_server_wants_to_be_left_alone(
     assert not failure.is_forbidden
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 async def test_failure_says_that_it_is_a_right_that_may_be_missing(server: ApiServer, run: Run) -> None:
     answer(server, refused(403, "Forbidden"))
     (failure,) = await run()

@@ -40,7 +40,7 @@ async def test_clean_up_that_is_tried_again_is_harmless(world: World, worker: Wo
         assert (await worker.clean_up(order(world, made.reference))).remaining == ()
 
 
-@pytest.mark.rule("NHC 2.8/deletion", "decision 2/preconditions")
+@pytest.mark.rule("NHC 2.8/deletion", "rule 2/preconditions")
 async def test_request_that_somebody_made_anew_is_left_alone(world: World, worker: WorkerActivities) -> None:
     ours = await world.make_request()
     await world.remove_request(world.name)
@@ -134,7 +134,7 @@ async def test_mark_that_nobody_saw_is_left_for_the_next_look(world: World, work
     assert CONFIRMED_HEALTHY in await annotations_of_the_node(world)
 
 
-@pytest.mark.rule("decision 11/recreated")
+@pytest.mark.rule("rule 11/recreated")
 async def test_mark_of_another_node_of_the_name_is_left_alone(world: World, worker: WorkerActivities) -> None:
     await world.patch_node(annotations={CONFIRMED_HEALTHY: "yes"})
     target = world.incident.target.model_copy(update={"uid": "an-earlier-node"})

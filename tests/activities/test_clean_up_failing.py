@@ -17,7 +17,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, World
 from workflows.contracts import CleanUpInput, CleanUpResult
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 47")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 47")]
 
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
 
@@ -36,7 +36,7 @@ async def config_map(world: World) -> AsyncIterator[RequestReference]:
     await world.client.delete(CONFIG_MAPS, world.name, NAMESPACE)
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_request(
     world: World, worker: WorkerActivities, config_map: RequestReference
 ) -> None:

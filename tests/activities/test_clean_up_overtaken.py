@@ -17,7 +17,7 @@ from kube.transport import Transport
 from tests.activities.world import LEASE_NAMESPACE, NAMESPACE, REQUESTS, World
 from workflows.contracts import CleanUpInput, CleanUpResult
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.8/deletion", "decision 2/preconditions")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.8/deletion", "rule 2/preconditions")]
 
 Change = Callable[[], Awaitable[None]]
 

@@ -41,7 +41,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.rule("decision 2/preconditions")
+@pytest.mark.rule("rule 2/preconditions")
 async def test_request_of_ours_that_does_not_parse_is_deleted_as_it_was_read(tmp_path: Path) -> None:
     asked = CleanUpInput(incident=INCIDENT, requests=(REQUEST,), doubtful=(REQUEST.uid,))
     async with ApiServer(tmp_path) as server:

@@ -57,7 +57,7 @@ async def second(world: World) -> AsyncIterator[World]:
     await other.remove()
 
 
-@pytest.mark.rule("NHC 1.7/node-role", "decision 21")
+@pytest.mark.rule("NHC 1.7/node-role", "rule 21")
 async def test_control_plane_node_takes_the_turn_for_as_long_as_its_own_lease(
     first: World, worker: WorkerActivities
 ) -> None:
@@ -74,7 +74,7 @@ async def test_other_nodes_need_no_turn(world: World, worker: WorkerActivities) 
     assert await world.turn() is None
 
 
-@pytest.mark.rule("decision 21", "NHC 2.4/1")
+@pytest.mark.rule("rule 21", "NHC 2.4/1")
 async def test_second_control_plane_node_waits_and_leaves_its_node_to_others(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
@@ -99,7 +99,7 @@ async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_fo
     assert await second.lease() is not None
 
 
-@pytest.mark.rule("decision 21")
+@pytest.mark.rule("rule 21")
 async def test_next_step_of_the_same_node_keeps_the_turn(first: World, worker: WorkerActivities) -> None:
     await worker.act(first.order())
     before = await first.turn()
@@ -110,7 +110,7 @@ async def test_next_step_of_the_same_node_keeps_the_turn(first: World, worker: W
     assert turn["acquireTime"] == before["acquireTime"]
 
 
-@pytest.mark.rule("decision 21", "NHC 2.5/release")
+@pytest.mark.rule("rule 21", "NHC 2.5/release")
 async def test_turn_is_given_back_with_the_lease_and_the_second_node_goes_on(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
@@ -121,7 +121,7 @@ async def test_turn_is_given_back_with_the_lease_and_the_second_node_goes_on(
     assert await holder(second) == sign(second)
 
 
-@pytest.mark.rule("NHC 2.7/finalizer", "decision 21")
+@pytest.mark.rule("NHC 2.7/finalizer", "rule 21")
 async def test_request_that_hangs_on_a_finalizer_keeps_the_turn(
     first: World, worker: WorkerActivities
 ) -> None:
@@ -152,7 +152,7 @@ async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(
     assert await first.turn() is None
 
 
-@pytest.mark.rule("decision 7/lease")
+@pytest.mark.rule("rule 7/lease")
 async def test_turn_is_renewed_with_the_lease(first: World, worker: WorkerActivities) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
     await first.make_lease(first.holder, before)

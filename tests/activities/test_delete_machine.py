@@ -21,7 +21,7 @@ pytestmark = pytest.mark.cluster
 Change = Callable[[MachineWorld], Awaitable[None]]
 
 
-@pytest.mark.rule("MHC A.2.5/delete", "MHC A.1/event/MachineDeleted", "decision 13/Machine")
+@pytest.mark.rule("MHC A.2.5/delete", "MHC A.1/event/MachineDeleted", "rule 13/Machine")
 async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -56,7 +56,7 @@ async def test_machine_that_is_being_deleted_needs_no_more(
     assert await machine_world.events() == []
 
 
-@pytest.mark.rule("MHC A.2.5/deleting", "decision 15")
+@pytest.mark.rule("MHC A.2.5/deleting", "rule 15")
 async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -131,7 +131,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.rule("decision 2", "decision 41")
+@pytest.mark.rule("rule 2", "rule 41")
 @pytest.mark.parametrize(("change", "words"), CHANGES)
 async def test_machine_stays_when_something_changed_since_the_admission(
     machine_world: MachineWorld, worker: WorkerActivities, change: Change, words: str
@@ -148,7 +148,7 @@ async def test_machine_stays_when_something_changed_since_the_admission(
     assert await machine_world.events() == []
 
 
-@pytest.mark.rule("decision 26", "MHC A.2.3/3")
+@pytest.mark.rule("rule 26", "MHC A.2.3/3")
 async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -158,7 +158,7 @@ async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
     assert await machine_world.is_being_deleted()
 
 
-@pytest.mark.rule("decision 26")
+@pytest.mark.rule("rule 26")
 async def test_machine_whose_node_is_back_stays(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -168,7 +168,7 @@ async def test_machine_whose_node_is_back_stays(
     assert not await machine_world.is_being_deleted()
 
 
-@pytest.mark.rule("decision 26", "decision 3")
+@pytest.mark.rule("rule 26", "rule 3")
 async def test_machine_stays_when_what_answers_knows_no_nodes_at_all(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
@@ -181,7 +181,7 @@ async def test_machine_stays_when_what_answers_knows_no_nodes_at_all(
     assert not await machine_world.is_being_deleted()
 
 
-@pytest.mark.rule("decision 2/preconditions")
+@pytest.mark.rule("rule 2/preconditions")
 async def test_machine_that_changes_between_the_look_and_the_deletion_stays(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
@@ -198,7 +198,7 @@ async def test_machine_that_changes_between_the_look_and_the_deletion_stays(
     assert await machine_world.events() == []
 
 
-@pytest.mark.rule("decision 2/preconditions")
+@pytest.mark.rule("rule 2/preconditions")
 async def test_machine_that_is_made_anew_between_the_look_and_the_deletion_stays(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
@@ -234,7 +234,7 @@ async def test_machine_that_nobody_would_replace_stays(
     assert await machine_world.machine_lease() is None
 
 
-@pytest.mark.rule("decision 13", "decision 13/Machine")
+@pytest.mark.rule("rule 13", "rule 13/Machine")
 async def test_machine_whose_lease_another_holds_is_left_to_it(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -249,7 +249,7 @@ async def test_machine_whose_lease_another_holds_is_left_to_it(
     assert lease["holderIdentity"] == "somebody"
 
 
-@pytest.mark.rule("MHC A.1/event/MachineDeletionFailed", "decision 15")
+@pytest.mark.rule("MHC A.1/event/MachineDeletionFailed", "rule 15")
 async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:

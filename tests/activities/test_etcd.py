@@ -15,7 +15,7 @@ from tests.activities.openshift import Openshift
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "decision 21")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "rule 21")]
 
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
@@ -124,7 +124,7 @@ async def test_other_nodes_ask_no_budget(world: World, worker: WorkerActivities)
     assert (await worker.act(world.order())).request is not None
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_node_stays_while_the_budgets_may_not_be_read(
     world: World, etcd: Openshift, worker: WorkerActivities
 ) -> None:

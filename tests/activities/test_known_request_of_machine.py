@@ -10,7 +10,7 @@ from tests.activities.machine_world import DELETE, MARK, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 10")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 10")]
 
 
 @pytest.mark.parametrize("step", [DELETE, MARK])
@@ -40,7 +40,7 @@ async def test_request_that_somebody_deleted_counts_before_anything_else_is_done
     assert "deletionTimestamp" in found["metadata"]
 
 
-@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
 async def test_loss_is_told_of_the_machine_with_the_time_of_what_is_next(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:

@@ -16,7 +16,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import CleanUpInput
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 3")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 3")]
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ async def test_request_that_may_not_be_looked_at_is_not_gone(
         await live.find(request)
 
 
-@pytest.mark.rule("decision 10")
+@pytest.mark.rule("rule 10")
 async def test_clean_up_deletes_and_act_meets_a_request_whose_version_is_no_longer_served(
     world: World, admin_worker: WorkerActivities, kind: TwoVersions
 ) -> None:

@@ -42,7 +42,7 @@ async def test_lease_is_renewed(machine_world: MachineWorld, worker: WorkerActiv
     assert datetime.fromisoformat(lease["renewTime"]) > before + timedelta(minutes=4)
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 async def test_request_that_the_reference_made_is_deleted(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:

@@ -47,7 +47,7 @@ async def test_marks_are_written_beside_what_is_there(world: World, worker: Work
     assert await annotations(world) == {NODE_NAME: world.name, **marks}
 
 
-@pytest.mark.rule("decision 19")
+@pytest.mark.rule("rule 19")
 async def test_mark_that_is_no_longer_true_is_taken_away(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request(annotations={NODE_NAME: world.name, HEALTHY_DELAY: WHEN})
     await worker.mark(order(world, (request, {HEALTHY_DELAY: None})))
@@ -87,7 +87,7 @@ async def test_request_that_is_gone_keeps_no_other_from_being_marked(
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
-@pytest.mark.rule("decision 8", "decision 47", "decision 47/403")
+@pytest.mark.rule("rule 8", "rule 47", "rule 47/403")
 async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_from_being_marked(
     world: World, worker: WorkerActivities, config_map: RequestReference
 ) -> None:
@@ -101,7 +101,7 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
     assert "cannot patch resource" in failure.why
 
 
-@pytest.mark.rule("decision 47")
+@pytest.mark.rule("rule 47")
 async def test_request_whose_webhook_is_dead_is_answered(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request()
     async with dead_webhook(world.client, request.name):

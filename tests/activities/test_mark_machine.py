@@ -11,7 +11,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE
 from workflows.contracts import ActResult
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 28")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 28")]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_machine_without_a_controller_is_marked_too(
     assert await marking.is_marked()
 
 
-@pytest.mark.rule("decision 2")
+@pytest.mark.rule("rule 2")
 async def test_machine_that_failed_since_the_admission_is_not_marked(
     marking: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -80,14 +80,14 @@ async def test_machine_that_failed_since_the_admission_is_not_marked(
     await _is_held(marking, worker, HoldReason.NOT_TRUE, "no longer true")
 
 
-@pytest.mark.rule("decision 2")
+@pytest.mark.rule("rule 2")
 async def test_machine_of_a_check_that_deletes_by_now_is_not_marked(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await _is_held(machine_world, worker, HoldReason.NOT_TRUE, "no longer says: Mark")
 
 
-@pytest.mark.rule("decision 2/preconditions")
+@pytest.mark.rule("rule 2/preconditions")
 async def test_machine_that_changes_between_the_look_and_the_mark_is_not_marked(
     marking: MachineWorld, worker_transport: Transport
 ) -> None:
@@ -98,7 +98,7 @@ async def test_machine_that_changes_between_the_look_and_the_mark_is_not_marked(
     await _is_held(marking, worker, HoldReason.NOT_TRUE, "changed since")
 
 
-@pytest.mark.rule("decision 2/preconditions")
+@pytest.mark.rule("rule 2/preconditions")
 async def test_machine_that_is_made_anew_between_the_look_and_the_mark_is_not_marked(
     marking: MachineWorld, worker_transport: Transport
 ) -> None:
@@ -108,7 +108,7 @@ async def test_machine_that_is_made_anew_between_the_look_and_the_mark_is_not_ma
     await _is_held(marking, worker, HoldReason.NOT_TRUE, "changed since")
 
 
-@pytest.mark.rule("decision 2/preconditions")
+@pytest.mark.rule("rule 2/preconditions")
 async def test_machine_that_goes_between_the_look_and_the_mark_is_a_hold(
     marking: MachineWorld, worker_transport: Transport
 ) -> None:

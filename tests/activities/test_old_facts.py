@@ -17,7 +17,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import ActInput, ActResult
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 4", "decision 41")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 4", "rule 41")]
 
 NO_TIME = timedelta()
 
@@ -120,7 +120,7 @@ async def test_act_that_lasts_too_long_by_either_clock_is_refused_and_gives_its_
     assert await step.world.machine_lease() is None
 
 
-@pytest.mark.rule("decision 13/blocked")
+@pytest.mark.rule("rule 13/blocked")
 @pytest.mark.parametrize("holds_lease", [True, False])
 async def test_lease_that_was_taken_for_nothing_is_given_back_unless_the_incident_held_it_before(
     world: World, worker_transport: Transport, *, holds_lease: bool

@@ -82,7 +82,7 @@ async def test_request_is_made_also_for_a_machine_that_nobody_would_replace(
     assert (await worker.act(requesting.order_request())).request is not None
 
 
-@pytest.mark.rule("decision 2")
+@pytest.mark.rule("rule 2")
 async def test_template_that_is_missing_makes_no_request(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -91,7 +91,7 @@ async def test_template_that_is_missing_makes_no_request(
     assert await requesting.request() is None
 
 
-@pytest.mark.rule("decision 2")
+@pytest.mark.rule("rule 2")
 async def test_template_that_is_broken_makes_no_request(
     requesting: MachineWorld, admin_worker: WorkerActivities
 ) -> None:
@@ -104,7 +104,7 @@ async def test_template_that_is_broken_makes_no_request(
     assert await requesting.machine_lease() is None
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 async def test_request_that_the_reference_made_for_this_machine_is_taken_over(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -114,7 +114,7 @@ async def test_request_that_the_reference_made_for_this_machine_is_taken_over(
     assert result.request.uid == existing.uid
 
 
-@pytest.mark.rule("decision 13")
+@pytest.mark.rule("rule 13")
 async def test_request_of_another_checks_incident_is_left_to_it(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -127,7 +127,7 @@ async def test_request_of_another_checks_incident_is_left_to_it(
     )
 
 
-@pytest.mark.rule("decision 13")
+@pytest.mark.rule("rule 13")
 async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns_it_too(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
@@ -139,7 +139,7 @@ async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns
     )
 
 
-@pytest.mark.rule("decision 11/recreated")
+@pytest.mark.rule("rule 11/recreated")
 async def test_request_for_an_earlier_machine_of_the_name_is_waited_for(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:

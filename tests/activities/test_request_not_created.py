@@ -12,7 +12,7 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import REQUESTS, World
 from tests.end_to_end.other_kind import installed_kind
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 27")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 27")]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ EVENTS = Section(
     },
     not_applicable={
         "correlation": (
-            "Events have deterministic names and are written once per transition (decision 15), so there "
+            "Events have deterministic names and are written once per transition (rule 15), so there "
             "is nothing to aggregate."
         ),
     },

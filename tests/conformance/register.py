@@ -1,4 +1,4 @@
-"""All rules: by section and row of the contract of each kind of check, and by decision."""
+"""All rules: by section and row of the contract of each kind of check, and our own rules by number."""
 
 from tests.conformance import (
     behaviour_of_detection,
@@ -8,11 +8,11 @@ from tests.conformance import (
     contract_of_the_signs,
     contract_of_the_spec,
     contract_of_the_status,
-    decisions_on_machines,
-    decisions_on_nodes,
-    decisions_on_safety,
     machines_behaviour,
     machines_contract,
+    rules_on_machines,
+    rules_on_nodes,
+    rules_on_safety,
 )
 
 SECTIONS = (
@@ -25,9 +25,9 @@ SECTIONS = (
     *behaviour_of_life.SECTIONS,
     *machines_contract.SECTIONS,
     *machines_behaviour.SECTIONS,
-    *decisions_on_safety.SECTIONS,
-    *decisions_on_nodes.SECTIONS,
-    *decisions_on_machines.SECTIONS,
+    *rules_on_safety.SECTIONS,
+    *rules_on_nodes.SECTIONS,
+    *rules_on_machines.SECTIONS,
 )
 RULES = tuple(rule for section in SECTIONS for rule in section.rules())
 BY_ID = {rule.id: rule for rule in RULES}

@@ -58,7 +58,7 @@ async def disagreements(
 ) -> list[tuple[dict[str, Any], str, str]]:
     """The specs that one of the two takes and the other refuses, and what each says.
 
-    All but durations that overflow: the schema lets them through, and the check is flagged (decision 44).
+    All but durations that overflow: the schema lets them through, and the check is flagged (rule 44).
     """
     raws = [check_object(**change) for change in changes]
     answers = await asyncio.gather(*(answer(transport, raw) for raw in raws))
@@ -74,8 +74,8 @@ async def disagreements(
     "NHC 1.1/unhealthyConditions",
     "NHC 1.1/minHealthy",
     "NHC 1.1/maxUnhealthy",
-    "decision 44",
-    "decision 44/duration",
+    "rule 44",
+    "rule 44/duration",
 )
 async def test_api_server_and_parser_agree_on_every_value_in_every_field(transport: Transport) -> None:
     assert await disagreements(transport, list(single_changes())) == []

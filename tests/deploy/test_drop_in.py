@@ -91,7 +91,7 @@ async def check_name(client: Client) -> AsyncIterator[str]:
         return
 
 
-@pytest.mark.rule("NHC 1/kind", "decision 39/back")
+@pytest.mark.rule("NHC 1/kind", "rule 39/back")
 async def test_everything_that_the_reference_wrote_is_stored_and_given_back(
     client: Client, check_name: str
 ) -> None:
@@ -250,7 +250,7 @@ async def make_strict(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("loose_crd")
-@pytest.mark.rule("decision 8")
+@pytest.mark.rule("rule 8")
 async def test_check_that_was_stored_before_the_rules_still_takes_status_and_labels(client: Client) -> None:
     for name, spec in STORED_SPECS.items():
         await create_when_served(client, stored_earlier(name, spec))
@@ -266,7 +266,7 @@ async def test_check_that_was_stored_before_the_rules_still_takes_status_and_lab
         await client.merge_patch(STORED_EARLIER, name, labels)
 
 
-@pytest.mark.rule("decision 8")
+@pytest.mark.rule("rule 8")
 @pytest.mark.parametrize(("name", "spec"), STORED_SPECS.items(), ids=STORED_SPECS)
 def test_check_that_was_stored_before_the_rules_is_flagged_with_its_field(
     name: str, spec: dict[str, Any] | None

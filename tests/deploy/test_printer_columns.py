@@ -1,4 +1,4 @@
-"""What `kubectl get nhc` shows (decision 24)."""
+"""What `kubectl get nhc` shows (rule 24)."""
 
 from collections.abc import AsyncIterator
 
@@ -20,7 +20,7 @@ async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
         yield connected
 
 
-@pytest.mark.rule("NHC 1/kind", "decision 24")
+@pytest.mark.rule("NHC 1/kind", "rule 24")
 @pytest.mark.parametrize(
     ("unhealthy", "row"),
     [

@@ -18,7 +18,7 @@ from tests.health.samples import NOW, condition, node_object
 LONG_AGO = NOW - timedelta(hours=1)
 ETCD = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd allows no disruption now")
 
-pytestmark = pytest.mark.rule("decision 15")
+pytestmark = pytest.mark.rule("rule 15")
 
 
 def incident(uid: str = "uid-node-1") -> IncidentReference:

@@ -32,7 +32,7 @@ from tests.health.samples import NOW
 from tests.health.test_parsers import METADATA, NODE, NODE_CHECK, REQUEST
 from tests.kube.leases import lease_object
 
-pytestmark = pytest.mark.rule("decision 8/wire")
+pytestmark = pytest.mark.rule("rule 8/wire")
 
 NAME = METADATA["name"]
 LABELS = {"role": "worker", "zone": "a", "node-role.kubernetes.io/control-plane": ""}

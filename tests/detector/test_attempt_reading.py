@@ -28,7 +28,7 @@ from tests.kube.eventually import eventually
 from tests.ports import free_port
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
 
-pytestmark = pytest.mark.rule("decision 14")
+pytestmark = pytest.mark.rule("rule 14")
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LIMIT = timedelta(minutes=30)
@@ -137,7 +137,7 @@ async def test_what_cannot_matter_any_more_and_other_clusters_are_left_out(
     assert reader.latest("node-2") is None
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_until_temporal_answers_it_is_not_known_and_that_is_said(tmp_path: Path) -> None:
     async with temporal_server(tmp_path) as server:
         client = await Client.connect(
@@ -159,7 +159,7 @@ async def test_until_temporal_answers_it_is_not_known_and_that_is_said(tmp_path:
         await reader.stop()
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 async def test_nothing_is_read_where_back_off_is_off() -> None:
     nobody = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True)
     reader = Reader(nobody, limit=timedelta())

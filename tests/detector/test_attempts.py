@@ -61,7 +61,7 @@ def memory() -> Memory:
     return Memory()
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_first_remediation_does_not_wait(memory: Memory) -> None:
     memory.fail("node-1", timedelta())
 
@@ -71,7 +71,7 @@ def test_first_remediation_does_not_wait(memory: Memory) -> None:
     assert seen.earlier_attempts == 0
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_remediation_that_follows_others_is_held_until_its_time(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
     memory.fail("node-1", SECOND)
@@ -88,7 +88,7 @@ def test_remediation_that_follows_others_is_held_until_its_time(memory: Memory) 
     assert memory.observe("node-1", 8 * MINUTE).is_admitted
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_others_that_fail_side_by_side_do_not_wait(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
     memory.fail("node-2", SECOND)
@@ -96,7 +96,7 @@ def test_others_that_fail_side_by_side_do_not_wait(memory: Memory) -> None:
     assert memory.observe("node-2", 6 * MINUTE).is_admitted
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_target_recreated_under_its_name_waits_as_the_earlier_one_would(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
     memory.cluster.node("node-1", ready="Unknown", since=NOW + SECOND, uid="another")
@@ -106,7 +106,7 @@ def test_target_recreated_under_its_name_waits_as_the_earlier_one_would(memory: 
     assert memory.attempts.before(TargetName.of(target)).hold(NOW + SECOND, memory.cluster.now) is not None
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_remediation_under_way_is_not_held_for_its_next_step(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
     memory.fail("node-1", SECOND)
@@ -119,7 +119,7 @@ def test_remediation_under_way_is_not_held_for_its_next_step(memory: Memory) -> 
     assert seen.earlier_attempts == 4
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_remediation_ends_with_the_last_of_its_requests(memory: Memory) -> None:
     memory.cluster.node("node-1", ready="Unknown", since=NOW - 9 * MINUTE)
     memory.cluster.request("node-1", uid="first", attempt=2)
@@ -146,7 +146,7 @@ def test_request_that_is_lost_while_its_failure_goes_on_is_left_to_its_incident(
     assert seen.earlier_attempts == 0
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_target_that_fails_again_in_the_second_of_its_request_waits(memory: Memory) -> None:
     memory.cluster.node("node-1", ready="Unknown", since=NOW - 6 * MINUTE)
     memory.cluster.request("node-1")
@@ -159,7 +159,7 @@ def test_target_that_fails_again_in_the_second_of_its_request_waits(memory: Memo
     assert seen.earlier_attempts == 1
 
 
-@pytest.mark.rule("decision 14/reset")
+@pytest.mark.rule("rule 14/reset")
 def test_target_that_was_healthy_for_the_limit_begins_anew(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
     memory.fail("node-1", LIMIT)
@@ -170,7 +170,7 @@ def test_target_that_was_healthy_for_the_limit_begins_anew(memory: Memory) -> No
     assert seen.earlier_attempts == 0
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 def test_limit_of_zero_holds_nothing() -> None:
     memory = Memory(timedelta())
     memory.remediate("node-1", attempt=9)
@@ -179,7 +179,7 @@ def test_limit_of_zero_holds_nothing() -> None:
     assert memory.observe("node-1", 6 * MINUTE).is_admitted
 
 
-@pytest.mark.rule("decision 3", "decision 14")
+@pytest.mark.rule("rule 3", "rule 14")
 def test_nothing_is_admitted_before_it_is_known_what_ended(memory: Memory) -> None:
     memory.attempts.unread = "not read yet"
     memory.fail("node-1", timedelta())

@@ -22,7 +22,7 @@ from runtime.temporal_link import TemporalLink
 from tests.kube.api_server import ApiServer
 from tests.workflows.observations import incident_reference
 
-pytestmark = pytest.mark.rule("decision 4", "decision 41")
+pytestmark = pytest.mark.rule("rule 4", "rule 41")
 
 Observe = Callable[[IncidentReference], Observation]
 HAIR = timedelta(seconds=2)

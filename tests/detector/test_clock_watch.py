@@ -70,7 +70,7 @@ def detector() -> Detector:
     return made
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 def test_clock_that_is_off_holds_the_incident_until_it_is_right(detector: Detector) -> None:
     assert detector.observe().is_admitted
 

@@ -46,7 +46,7 @@ async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[Urgen
     assert await taken(queue) == ([ONE, OTHER] if orders[0] == SOON else [OTHER, ONE])
 
 
-@pytest.mark.rule("decision 1")
+@pytest.mark.rule("rule 1")
 async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> None:
     queue = DispatchQueue()
     queue.put(ONE, SOON)

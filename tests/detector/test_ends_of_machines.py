@@ -1,4 +1,4 @@
-"""Which ends of Machines, and of marks on them, the next remediation follows (decision 14)."""
+"""Which ends of Machines, and of marks on them, the next remediation follows (rule 14)."""
 
 from datetime import datetime, timedelta
 
@@ -10,7 +10,7 @@ from tests.detector.small_machines import SmallMachines
 from tests.health.openshift.samples import EXTERNAL
 from tests.health.samples import NOW
 
-pytestmark = pytest.mark.rule("decision 14")
+pytestmark = pytest.mark.rule("rule 14")
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 HALF = SECOND / 2
@@ -35,7 +35,7 @@ def wait_of(cluster: SmallMachines, machine: str) -> float | None:
     return seen.hold.ask_again_seconds
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_unhealthy_machine_that_goes_in_an_instant_delays_the_one_made_after_it(
     cluster: SmallMachines,
 ) -> None:
@@ -51,7 +51,7 @@ def test_unhealthy_machine_that_goes_in_an_instant_delays_the_one_made_after_it(
     assert wait_of(cluster, "machine-3") == pytest.approx(120)
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 @pytest.mark.parametrize("deleted", [None, NOW], ids=["in an instant", "with a finalizer"])
 def test_machine_that_was_there_already_is_not_delayed_however_young_it_is(
     cluster: SmallMachines, deleted: datetime | None
@@ -64,7 +64,7 @@ def test_machine_that_was_there_already_is_not_delayed_however_young_it_is(
     assert wait_of(cluster, "machine-5") is None
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 @pytest.mark.parametrize("is_seen_going", [False, True])
 def test_machine_that_somebody_deletes_before_its_time_is_over_delays_nobody(
     cluster: SmallMachines, *, is_seen_going: bool
@@ -77,7 +77,7 @@ def test_machine_that_somebody_deletes_before_its_time_is_over_delays_nobody(
     assert wait_of(cluster, "machine-2") is None
 
 
-@pytest.mark.rule("decision 14/controller", "decision 8")
+@pytest.mark.rule("rule 14/controller", "rule 8")
 def test_machine_that_cannot_be_read_any_more_is_not_taken_for_a_deleted_one(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", phase="Failed")
     cluster.break_machine("machine-1", "metadata.uid: missing")
@@ -120,7 +120,7 @@ def test_mark_that_was_taken_off_in_vain_is_left_to_its_incident(cluster: SmallM
     assert wait_of(cluster, "machine-1") is None
 
 
-@pytest.mark.rule("decision 10", "decision 28")
+@pytest.mark.rule("rule 10", "rule 28")
 def test_mark_that_is_not_awaited_any_more_still_shows() -> None:
     """Its Machine failed, or the strategy left the check: it is deleted, and nobody took the mark off."""
     cluster = SmallMachines()

@@ -20,7 +20,7 @@ from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually
 
-pytestmark = pytest.mark.rule("decision 8/incident")
+pytestmark = pytest.mark.rule("rule 8/incident")
 
 BAD, GOOD, LATER = "bad", "good", "later"
 ORIGINAL = NodeHealthCheck.verdict
@@ -135,7 +135,7 @@ def test_event_handler_that_fails_keeps_no_other_from_its_events() -> None:
     assert detector.cluster.cluster_state.requests.targets_of(CHECK) == {GOOD}
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 def test_target_that_cannot_be_counted_counts_against_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = GuardedDetector()
 

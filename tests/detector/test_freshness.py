@@ -112,7 +112,7 @@ async def observer(
             yield made
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_blackholed_connection_becomes_a_hold_after_the_limit_and_lifts_by_itself(
     observer: Observer, proxy: TcpProxy
 ) -> None:
@@ -154,7 +154,7 @@ async def test_quiet_cluster_is_not_a_stale_one(observer: Observer) -> None:
     assert oldest < SETTINGS.sight_limit
 
 
-@pytest.mark.rule("decision 3", "decision 4")
+@pytest.mark.rule("rule 3", "rule 4")
 async def test_api_server_that_is_cut_off_from_etcd_is_held_and_lifts_by_itself(tmp_path: Path) -> None:
     """It goes on accepting watches, and sends bookmarks."""
     async with Supervisor() as supervisor, _own_cluster(supervisor, tmp_path) as (transport, observer):

@@ -40,7 +40,7 @@ from workflows.messages import (
     RemediationInput,
 )
 
-pytestmark = pytest.mark.rule("decision 8/workflow")
+pytestmark = pytest.mark.rule("rule 8/workflow")
 
 SOON = timedelta(seconds=0.3)
 WITHIN = timedelta(seconds=20)
@@ -188,7 +188,7 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
     assert not leading.done()
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Person) -> None:
     memo = {INCIDENT_MEMO: person.incident("without-number")}
     await person.start("without-memo", number=2, ended=ENDED)

@@ -68,7 +68,7 @@ def observer(server: ApiServer, transport: Transport) -> Observer:
     return Observer(server, transport)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @pytest.mark.parametrize("unreadable", [MACHINES, MACHINE_CHECKS])
 async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
     observer: Observer, unreadable: Resource
@@ -82,7 +82,7 @@ async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
         await eventually(lambda: any("Forbidden" in one for one in observer.problems.sentences), 5)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Observer) -> None:
     observer.may_not_read(NODE_HEALTH_CHECKS)
     async with observer.settled():
@@ -92,7 +92,7 @@ async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Obse
             await observer.sources.wait_read(OF_MACHINES)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_nothing_settles_without_the_nodes(observer: Observer) -> None:
     observer.may_not_read(NODES)
     settling = asyncio.create_task(_settle(observer))

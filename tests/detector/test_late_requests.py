@@ -12,7 +12,7 @@ from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually
 
-pytestmark = pytest.mark.rule("decision 41/late")
+pytestmark = pytest.mark.rule("rule 41/late")
 
 NODE, ANOTHER = "node-1", "node-2"
 

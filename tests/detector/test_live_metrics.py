@@ -98,7 +98,7 @@ def test_holds_are_counted_by_reason(detector: Detector) -> None:
     }
 
 
-@pytest.mark.rule("decision 16")
+@pytest.mark.rule("rule 16")
 def test_series_of_a_check_end_with_it(detector: Detector) -> None:
     detector.cluster.check()
     assert incidents("Waiting") in detector.scrape()

@@ -1,4 +1,4 @@
-"""The gauges of a MachineHealthCheck: as it is now, or as it was when it was paused (A.1)."""
+"""The gauges of a MachineHealthCheck: as it is now, or as it was when it was paused (MHC A.1)."""
 
 import pytest
 from prometheus_client import CollectorRegistry

@@ -132,7 +132,7 @@ def test_incident_of_a_kind_that_is_switched_off_here_is_left_as_it_is(cluster: 
     assert seen.hold.reason is HoldReason.NOT_HANDLED
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 @pytest.mark.parametrize("order", ["request first", "check first", "machine last"])
 def test_request_that_the_reference_made_is_the_checks_that_has_its_machine(order: str) -> None:
     cluster = SmallMachines()
@@ -151,7 +151,7 @@ def test_request_that_the_reference_made_is_the_checks_that_has_its_machine(orde
     assert [one.reference.name for one in cluster.observe("machine-1").requests] == ["machine-1"]
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_request_that_the_reference_made_stays_ours_when_the_check_is_deleted() -> None:
     cluster = SmallMachines()
     cluster.check(remediationTemplate=TEMPLATE)
@@ -162,7 +162,7 @@ def test_request_that_the_reference_made_stays_ours_when_the_check_is_deleted() 
     assert (seen.state, len(seen.requests)) == (TargetState.RELEASED, 1)
 
 
-@pytest.mark.rule("decision 14", "decision 14/controller")
+@pytest.mark.rule("rule 14", "rule 14/controller")
 def test_machine_made_after_a_deletion_under_its_owner_waits_longer_each_time(
     cluster: SmallMachines,
 ) -> None:
@@ -185,7 +185,7 @@ def test_machine_made_after_a_deletion_under_its_owner_waits_longer_each_time(
     assert second.ask_again_seconds == pytest.approx(120)
 
 
-@pytest.mark.rule("decision 14", "decision 14/controller")
+@pytest.mark.rule("rule 14", "rule 14/controller")
 def test_machines_that_were_there_already_fail_side_by_side_without_delay(cluster: SmallMachines) -> None:
     cluster.node("node-1", ready="Unknown")
     cluster.node("node-2", ready="Unknown")
@@ -193,7 +193,7 @@ def test_machines_that_were_there_already_fail_side_by_side_without_delay(cluste
     assert cluster.observe("machine-2").is_admitted
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_machine_of_another_owner_is_not_delayed(cluster: SmallMachines) -> None:
     cluster.node("node-1", ready="Unknown")
     cluster.machine("machine-1", node="node-1", deleted=NOW)
@@ -202,14 +202,14 @@ def test_machine_of_another_owner_is_not_delayed(cluster: SmallMachines) -> None
     assert cluster.observe("machine-4").is_admitted
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_deletion_of_a_healthy_machine_delays_nobody(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", deleted=NOW)
     cluster.machine("machine-4", created=NOW, phase="Failed")
     assert cluster.observe("machine-4").is_admitted
 
 
-@pytest.mark.rule("decision 14/controller", "decision 1")
+@pytest.mark.rule("rule 14/controller", "rule 1")
 def test_deletion_beside_a_machine_does_not_take_its_wait_away(cluster: SmallMachines) -> None:
     cluster.node("node-1", ready="Unknown")
     cluster.node("node-2", ready="Unknown")
@@ -229,7 +229,7 @@ def test_deletion_beside_a_machine_does_not_take_its_wait_away(cluster: SmallMac
     assert other.ask_again_seconds == pytest.approx(50)
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_request_for_a_machine_is_no_deletion_that_others_under_its_owner_would_wait_for() -> None:
     cluster = SmallMachines()
     cluster.check(remediationTemplate=TEMPLATE)
@@ -238,7 +238,7 @@ def test_request_for_a_machine_is_no_deletion_that_others_under_its_owner_would_
     assert cluster.observe("machine-1").replaced_by == ""
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_incident_that_begins_while_its_check_is_paused_knows_who_replaces_its_machine(
     cluster: SmallMachines,
 ) -> None:
@@ -247,7 +247,7 @@ def test_incident_that_begins_while_its_check_is_paused_knows_who_replaces_its_m
     assert cluster.observe("machine-1").replaced_by == "MachineSet/workers-a"
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_machine_that_was_healthy_until_it_was_deleted_delays_nobody_whatever_its_end_looks_like(
     cluster: SmallMachines,
 ) -> None:
@@ -262,7 +262,7 @@ def test_machine_that_was_healthy_until_it_was_deleted_delays_nobody_whatever_it
     assert cluster.observe("machine-4").is_admitted
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 @pytest.mark.parametrize("is_read", [True, False])
 def test_machine_whose_node_was_gone_and_that_is_deleted_then_counts_once_all_was_read(
     cluster: SmallMachines,
@@ -276,7 +276,7 @@ def test_machine_whose_node_was_gone_and_that_is_deleted_then_counts_once_all_wa
     assert cluster.observe("machine-4").earlier_attempts == int(is_read)
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_machine_that_was_being_deleted_before_we_looked_counts_if_its_node_failed_earlier() -> None:
     cluster = SmallMachines()
     cluster.check()
@@ -289,7 +289,7 @@ def test_machine_that_was_being_deleted_before_we_looked_counts_if_its_node_fail
     assert cluster.observe("machine-4").earlier_attempts == 1
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_machine_that_was_made_and_deleted_in_one_second_counts_once(cluster: SmallMachines) -> None:
     cluster.machine("machine-4", created=NOW, phase="Failed")
     for _ in range(3):
@@ -298,7 +298,7 @@ def test_machine_that_was_made_and_deleted_in_one_second_counts_once(cluster: Sm
     assert cluster.observe("machine-5").earlier_attempts == 1
 
 
-@pytest.mark.rule("decision 14/controller")
+@pytest.mark.rule("rule 14/controller")
 def test_of_two_deletions_in_one_second_the_later_one_in_a_row_counts(cluster: SmallMachines) -> None:
     for name in ("machine-1", "machine-2"):
         cluster.machine(name, phase="Failed")
@@ -311,7 +311,7 @@ def test_of_two_deletions_in_one_second_the_later_one_in_a_row_counts(cluster: S
     assert cluster.observe("machine-5").earlier_attempts == 2
 
 
-@pytest.mark.rule("decision 8/node")
+@pytest.mark.rule("rule 8/node")
 def test_machine_whose_node_cannot_be_read_is_held_alone_with_field_and_value(cluster: SmallMachines) -> None:
     cluster.told.clear()
     cluster.break_node("node-1", "status.conditions.0.type: should be a string")

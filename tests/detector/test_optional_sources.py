@@ -81,7 +81,7 @@ def observer(server: ApiServer, transport: Transport) -> Observer:
     return Observer(server, transport)
 
 
-@pytest.mark.rule("decision 36")
+@pytest.mark.rule("rule 36")
 async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unready(
     observer: Observer,
 ) -> None:
@@ -96,7 +96,7 @@ async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unrea
         await eventually(lambda: observer.problems.sentences == (), 5)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @pytest.mark.parametrize(("unreadable", "other"), [(VERSIONS, OTHERS), (OTHERS, VERSIONS)])
 async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_the_nodes(
     observer: Observer, unreadable: str, other: str
@@ -112,7 +112,7 @@ async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_th
         await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences), 5)
 
 
-@pytest.mark.rule("decision 36", "decision 3")
+@pytest.mark.rule("rule 36", "rule 3")
 async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_can_tell(
     observer: Observer,
 ) -> None:
@@ -126,7 +126,7 @@ async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_c
         assert observer.freshness.unread_surroundings == ""
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Observer) -> None:
     observer.serve(GROUP)
     observer.answer(VERSIONS, EMPTY)
@@ -141,7 +141,7 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Obser
         )
 
 
-@pytest.mark.rule("decision 3", "decision 36")
+@pytest.mark.rule("rule 3", "rule 36")
 async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(observer: Observer) -> None:
     observer.serve(GROUP)
     observer.answer(VERSIONS, refused(403, "Forbidden"))
@@ -154,7 +154,7 @@ async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(obs
         assert "Forbidden" in upgrade.why_unknown
 
 
-@pytest.mark.rule("decision 38", "decision 3")
+@pytest.mark.rule("rule 38", "rule 3")
 async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(observer: Observer) -> None:
     observer.serve(OTHER_GROUP)
     observer.answer(FLEETS, refused(403, "Forbidden"))
@@ -167,7 +167,7 @@ async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(observer: 
         await eventually(lambda: any("Fleet" in sentence for sentence in observer.problems.sentences), 5)
 
 
-@pytest.mark.rule("decision 36", "decision 3")
+@pytest.mark.rule("rule 36", "rule 3")
 async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_found(
     server: ApiServer, observer: Observer
 ) -> None:
@@ -184,7 +184,7 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
         await eventually(lambda: any("ClusterVersion" in one for one in observer.problems.sentences), 5)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
     observer: Observer, transport: Transport
 ) -> None:
@@ -203,7 +203,7 @@ async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
         await running
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(observer: Observer) -> None:
     metadata = {
         "name": "blue",
@@ -224,7 +224,7 @@ async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(observe
         assert observer.freshness.unread_surroundings == ""
 
 
-@pytest.mark.rule("decision 36", "decision 3")
+@pytest.mark.rule("rule 36", "rule 3")
 async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(observer: Observer) -> None:
     observer.serve(nodes=NOT_SERVED)
     observer.answer(OTHERS, EMPTY)

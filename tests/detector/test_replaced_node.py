@@ -48,7 +48,7 @@ def incident(uid: str) -> IncidentReference:
     return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
 
 
-@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "decision 11/recreated")
+@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "rule 11/recreated")
 @pytest.mark.parametrize("ready", ["True", "Unknown"])
 def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_selected(
     cluster: SmallCluster, ready: str
@@ -78,7 +78,7 @@ def test_another_of_its_name_that_the_check_does_not_select_changes_nothing(clus
     assert not needs_wake_up(gone, now)
 
 
-@pytest.mark.rule("decision 11/recreated")
+@pytest.mark.rule("rule 11/recreated")
 def test_new_node_has_an_incident_of_its_own_that_waits_for_the_request_of_the_earlier_one(
     cluster: SmallCluster,
 ) -> None:

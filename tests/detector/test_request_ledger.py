@@ -79,7 +79,7 @@ def test_each_request_of_a_node_is_counted(leader: Leader) -> None:
     assert shown[series(f"{DURATIONS}_bucket", **LABELS, le="+Inf")] == 2
 
 
-@pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr", "decision 23")
+@pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr", "rule 23")
 def test_request_that_is_marked_as_old_is_counted_once(leader: Leader) -> None:
     leader.cluster.node("node-1")
     leader.cluster.request("node-1")
@@ -99,7 +99,7 @@ def test_request_that_was_marked_before_it_was_seen_is_not_counted_again(leader:
     assert named(leader.scrape(), OLD_AS_PARSED) == {}
 
 
-@pytest.mark.rule("decision 16", "decision 11")
+@pytest.mark.rule("rule 16", "rule 11")
 def test_series_of_a_node_end_with_the_node(leader: Leader) -> None:
     leader.cluster.node("node-1")
     leader.cluster.request("node-1")
@@ -122,7 +122,7 @@ def test_alert_of_a_request_outlives_its_node_as_long_as_the_request_is_there(le
     assert leader.scrape() == {}
 
 
-@pytest.mark.rule("decision 11")
+@pytest.mark.rule("rule 11")
 def test_node_that_is_made_anew_between_two_scrapes_begins_at_nothing(leader: Leader) -> None:
     leader.cluster.node("node-1")
     leader.cluster.request("node-1")

@@ -96,7 +96,7 @@ async def detector() -> AsyncIterator[Detector]:
             await task
 
 
-@pytest.mark.rule("NHC 2.3/6", "decision 6")
+@pytest.mark.rule("NHC 2.3/6", "rule 6")
 async def test_incidents_that_a_storm_held_are_woken_once_when_it_ends_by_their_deadlines(
     detector: Detector,
 ) -> None:

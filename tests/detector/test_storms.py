@@ -127,7 +127,7 @@ async def test_without_a_cooldown_in_the_spec_a_breach_is_no_storm(leader: Clust
     assert leader.storm is None
 
 
-@pytest.mark.rule("decision 20/removed")
+@pytest.mark.rule("rule 20/removed")
 async def test_storm_is_forgotten_when_the_cooldown_leaves_the_spec(leader: Cluster) -> None:
     leader.fail(0, 1, 2)
     assert leader.storm == BEGUN
@@ -192,7 +192,7 @@ async def test_storm_of_a_check_that_is_paused_goes_on_by_its_numbers(cluster: C
         assert cluster.storm == replace(RAGING, cooldown_turned=NOW)
 
 
-@pytest.mark.rule("NHC 2.7/restart", "decision 39")
+@pytest.mark.rule("NHC 2.7/restart", "rule 39")
 async def test_leader_goes_on_from_the_stored_conditions(cluster: Cluster) -> None:
     cluster.storm_check(stored=COOLING)
     async with cluster.leading():
@@ -202,7 +202,7 @@ async def test_leader_goes_on_from_the_stored_conditions(cluster: Cluster) -> No
         assert hold.reason is HoldReason.STORM
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 async def test_check_that_is_first_seen_later_brings_its_storm(cluster: Cluster) -> None:
     async with cluster.leading():
         cluster.storm_check(stored=COOLING)
@@ -260,7 +260,7 @@ async def test_check_that_cannot_be_read_keeps_its_storm(leader: Cluster) -> Non
     assert leader.storm == BEGUN
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_nothing_begins_or_ends_while_the_cluster_is_not_seen(cluster: Cluster) -> None:
     cluster.storm_check(stored=COOLING)
     async with cluster.leading():
@@ -286,7 +286,7 @@ async def live(cluster: Cluster) -> AsyncIterator[Cluster]:
         yield cluster
 
 
-@pytest.mark.rule("NHC 2.3/6", "decision 20")
+@pytest.mark.rule("NHC 2.3/6", "rule 20")
 async def test_all_nodes_of_a_check_are_told_when_its_storm_ends_with_time(live: Cluster) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     live.fail(0, 1, since=now - 6 * MINUTE)
@@ -312,7 +312,7 @@ async def test_storm_that_is_found_at_the_start_ends_with_time_though_nothing_ch
         await eventually(lambda: (CHECK, None) in cluster.told_of)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_storm_that_was_over_while_the_cluster_was_not_seen_ends_soon_after(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,7 +352,7 @@ async def test_storm_that_stands_still_tells_nobody(live: Cluster) -> None:
     assert live.told_of == []
 
 
-@pytest.mark.rule("decision 8/incident")
+@pytest.mark.rule("rule 8/incident")
 async def test_check_whose_numbers_cannot_be_judged_ends_nothing_and_is_not_looked_at_in_a_loop(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,7 @@ def world() -> World:
     return made
 
 
-@pytest.mark.rule("decision 42", "decision 6")
+@pytest.mark.rule("rule 42", "rule 6")
 def test_change_around_tells_the_check_and_its_unhealthy_targets_once(world: World) -> None:
     world.cluster_state.surround(STOPPED)
     assert sorted(world.told, key=str) == [None, "failed-1", "failed-2"]
@@ -83,7 +83,7 @@ def test_change_around_tells_the_check_and_its_unhealthy_targets_once(world: Wor
     assert world.told == []
 
 
-@pytest.mark.rule("NHC 2.1/4", "decision 17")
+@pytest.mark.rule("NHC 2.1/4", "rule 17")
 def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_told(world: World) -> None:
     world.see("failed-1", FAILED, condition("Terminating", "False"))
     world.cluster_state.surround(TERMINATING_ONLY)
@@ -99,7 +99,7 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
     assert world.cluster_state.checks[WORKERS].unhealthy == {"failed-1", "failed-2"}
 
 
-@pytest.mark.rule("NHC 2.1/4", "decision 17")
+@pytest.mark.rule("NHC 2.1/4", "rule 17")
 def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None:
     world.cluster_state.surround(Surroundings(MachineHealthChecks.OTHERS))
     seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
@@ -136,14 +136,14 @@ def test_configuration_of_a_target_that_is_not_expired_holds_nobody(
     assert world.hold(now) is None
 
 
-@pytest.mark.rule("decision 36")
+@pytest.mark.rule("rule 36")
 def test_configuration_holds_nobody_where_there_are_no_cluster_versions(world: World) -> None:
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
 
     assert world.hold() is None
 
 
-@pytest.mark.rule("NHC 2.1/10", "decision 6")
+@pytest.mark.rule("NHC 2.1/10", "rule 6")
 def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: World) -> None:
     world.cluster_state.surround(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
@@ -166,7 +166,7 @@ def test_target_that_is_deleted_while_its_configuration_changes_holds_nobody_any
     assert world.hold() is None
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 def test_deadlines_that_are_published_restart_at_the_end_of_an_upgrade(world: World) -> None:
     def verdicts() -> set[Health]:
         seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)

@@ -47,7 +47,7 @@ def upgrade(around: SurroundingsWatch) -> Upgrade:
     return around.now().upgrade
 
 
-@pytest.mark.rule("decision 38", "decision 36", "decision 3")
+@pytest.mark.rule("rule 38", "rule 36", "rule 3")
 async def test_kind_that_is_installed_later_is_noticed_in_time_and_holds_until_it_can_be_read(
     around: SurroundingsWatch, other: OtherKind, control_plane: ControlPlane
 ) -> None:

@@ -39,7 +39,7 @@ def hold_of(cluster: SmallCluster) -> Hold | None:
     return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation().hold
 
 
-@pytest.mark.rule("decision 13")
+@pytest.mark.rule("rule 13")
 def test_node_that_another_has_by_a_request_alone_is_not_told_to_be_held_by_a_lease(
     cluster: SmallCluster,
 ) -> None:
@@ -49,7 +49,7 @@ def test_node_that_another_has_by_a_request_alone_is_not_told_to_be_held_by_a_le
     assert hold.message == "another owner has the request Reboot/remediators/node-1 for it"
 
 
-@pytest.mark.rule("decision 13")
+@pytest.mark.rule("rule 13")
 def test_lease_of_our_own_is_not_what_holds_a_node(cluster: SmallCluster) -> None:
     cluster.cluster_state.lease_changed("node-node-1", lease_of("NodeHealthCheck-workers"))
     hold = hold_of(cluster)
@@ -57,7 +57,7 @@ def test_lease_of_our_own_is_not_what_holds_a_node(cluster: SmallCluster) -> Non
     assert hold.reason is HoldReason.TAKEN_BY_REQUEST
 
 
-@pytest.mark.rule("decision 13")
+@pytest.mark.rule("rule 13")
 def test_node_that_others_have_by_both_is_told_both(cluster: SmallCluster) -> None:
     cluster.cluster_state.lease_changed("node-node-1", lease_of("maintenance"))
     hold = hold_of(cluster)

@@ -137,7 +137,7 @@ async def test_right_to_get_is_enough_to_know_the_templates_that_are_named(
     assert age < LIMIT
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @seldom
 async def test_right_that_is_missing_altogether_is_named_and_noticed_within_two_seconds_when_it_is_granted(
     polled: Polled, other: OtherKind
@@ -227,7 +227,7 @@ async def test_kind_that_is_removed_is_told_though_the_list_says_forbidden(
     assert not polled.is_polled
 
 
-@pytest.mark.rule("decision 18/annotation")
+@pytest.mark.rule("rule 18/annotation")
 @seldom
 async def test_two_steps_of_one_kind_need_the_annotation_on_every_template_that_can_be_read(
     polled: Polled, other: OtherKind, admin: Client
@@ -247,7 +247,7 @@ async def test_two_steps_of_one_kind_need_the_annotation_on_every_template_that_
     await eventually(lambda: polled.reason("reset", "hard") == "", SOON_SECONDS)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @seldom
 async def test_reading_that_is_older_than_the_limit_holds(polled: Polled, other: OtherKind) -> None:
     await other.grant("get")

@@ -20,7 +20,7 @@ def seen(cluster: SmallCluster, node: str) -> Observation:
     return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation()
 
 
-@pytest.mark.rule("decision 8/node")
+@pytest.mark.rule("rule 8/node")
 def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
     cluster = SmallCluster()
     cluster.check(minHealthy=0)

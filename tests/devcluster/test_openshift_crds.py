@@ -1,4 +1,4 @@
-"""The CRDs of OpenShift's machine API take, refuse and show what those of OpenShift do (semantics A.1)."""
+"""The CRDs of OpenShift's machine API take, refuse and show what those of OpenShift do (MHC A.1)."""
 
 import json
 from collections.abc import AsyncIterator

@@ -80,7 +80,7 @@ def _have_ended(worker: OurProcess, acts: int) -> Check:
     return have_ended
 
 
-@pytest.mark.rule("decision 4", "decision 41", "decision 41/late")
+@pytest.mark.rule("rule 4", "rule 41", "rule 41/late")
 async def test_worker_that_was_frozen_in_its_acts_makes_no_request_after_another_has_obeyed_an_abort(
     world: World,
     paramedic: Paramedic,

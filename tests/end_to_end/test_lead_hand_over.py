@@ -21,7 +21,7 @@ def detectors(world: World, control_plane: ControlPlane, monkeypatch: pytest.Mon
     return Detectors(world, control_plane)
 
 
-@pytest.mark.rule("decision 1")
+@pytest.mark.rule("rule 1")
 async def test_standby_that_reaches_temporal_takes_over_from_a_leader_that_does_not(
     world: World,
     paramedic: Paramedic,

@@ -1,4 +1,4 @@
-"""Paramedic goes on where the reference was stopped, and leaves what that goes on from (decision 39)."""
+"""Paramedic goes on where the reference was stopped, and leaves what that goes on from (rule 39)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,15 +31,15 @@ async def uids(world: World, *names: str) -> list[str]:
 
 
 @pytest.mark.rule(
-    "decision 39",
+    "rule 39",
     "NHC 1.2/inFlightRemediations",
     "NHC 2.1/12",
     "NHC 2.1/12/PermanentNodeDeletionExpected",
     "NHC 2.4/4",
     "NHC 2.5/overdue",
     "NHC 2.7/entry without request",
-    "decision 10/at start",
-    "decision 15",
+    "rule 10/at start",
+    "rule 15",
 )
 async def test_classic_remediations_of_the_reference_are_gone_on_with(
     world: World, paramedic: Paramedic
@@ -94,9 +94,9 @@ async def _until_listed(world: World, *nodes: str) -> None:
 
 
 @pytest.mark.rule(
-    "decision 39",
-    "decision 39/escalation",
-    "decision 39/back",
+    "rule 39",
+    "rule 39/escalation",
+    "rule 39/back",
     "NHC 2.4/4",
     "NHC 2.4/6/timeout",
     "NHC 2.4/6/failed",
@@ -151,7 +151,7 @@ async def _until_in_status(world: World, escalation: Escalation, node: str) -> N
 
 
 async def _assert_reference_can_read(world: World, escalation: Escalation, node: str) -> None:
-    """All fields that the reference finds, by which it goes on (semantics 1.2, 1.7, 1.8, 2.4, 2.5)."""
+    """All fields that the reference finds, by which it goes on (NHC 1.2, NHC 1.7, NHC 1.8)."""
     listed = await escalation.in_status(node)
     uid = (await world.check())["metadata"]["uid"]
     for step, request in (await escalation.requests(node)).items():

@@ -17,7 +17,7 @@ from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.detectors import Detectors
 from tests.end_to_end.world import World
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 14", "decision 3")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 14", "rule 3")]
 
 
 class Visibility:

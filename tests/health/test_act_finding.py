@@ -34,7 +34,7 @@ def test_an_act_that_says_nothing_of_it_leaves_what_was_found_before(reason: Hol
     assert finding(None, Hold(reason=reason, message="now")) is None
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_a_request_that_could_not_be_created_is_found_also_where_the_act_is_tried_again_at_once() -> None:
     hold = failed("500: the webhook is away").model_copy(update={"request_error": "500: the webhook is away"})
     assert finding(EARLIER, hold) == hold

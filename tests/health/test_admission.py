@@ -77,9 +77,9 @@ def test_nothing_objects() -> None:
     "NHC 2.1/11",
     "NHC 2.1/15",
     "NHC 2.1/17",
-    "decision 11/recreated",
-    "decision 13",
-    "decision 42",
+    "rule 11/recreated",
+    "rule 13",
+    "rule 42",
 )
 @pytest.mark.parametrize(("change", "reason", "message"), OBJECTIONS, ids=NAMES)
 def test_objection_gives_its_reason(change: dict[str, Any], reason: HoldReason, message: str) -> None:
@@ -109,7 +109,7 @@ def test_one_objection_is_enough(chosen: set[int]) -> None:
     assert (admission(question) is None) is (not chosen)
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 @pytest.mark.parametrize(("change", "reason", "_message"), OBJECTIONS, ids=NAMES)
 def test_what_holds_all_targets_is_told_from_what_holds_one(
     change: dict[str, Any], reason: HoldReason, _message: str
@@ -120,7 +120,7 @@ def test_what_holds_all_targets_is_told_from_what_holds_one(
     assert common_hold(question) == (None if is_of_target else admission(question))
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 def test_hold_that_only_a_change_can_lift_is_asked_about_rarely() -> None:
     hold = admission(replace(GO, allowance=BLOCKED))
 
@@ -131,7 +131,7 @@ def test_hold_that_only_a_change_can_lift_is_asked_about_rarely() -> None:
 LIMIT = timedelta(seconds=5)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @pytest.mark.parametrize(
     "age",
     [
@@ -143,7 +143,7 @@ def test_fresh_sight_is_good_enough(age: timedelta) -> None:
     assert stale_sight(age, LIMIT) is None
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @pytest.mark.parametrize(
     ("age", "message"),
     [

@@ -23,7 +23,7 @@ def back_off(number: int, *, limit: timedelta = LIMIT, requested: timedelta | No
     return BackOff(limit, EndedAttempt(number, NOW, made))
 
 
-@pytest.mark.rule("decision 14", "decision 14/limit")
+@pytest.mark.rule("rule 14", "rule 14/limit")
 @pytest.mark.parametrize(
     ("earlier", "minutes"), [(0, 0), (1, 1), (2, 2), (3, 4), (4, 8), (5, 16), (6, 30), (7, 30), (10**9, 30)]
 )
@@ -31,7 +31,7 @@ def test_wait_doubles_with_each_remediation_in_a_row_up_to_the_limit(earlier: in
     assert delay(earlier, LIMIT) == minutes * MINUTE
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 @given(st.integers(0, 10**6))
 def test_limit_of_zero_waits_for_nothing(earlier: int) -> None:
     assert delay(earlier, timedelta()) == timedelta()
@@ -50,7 +50,7 @@ def test_target_without_an_earlier_remediation_does_not_wait() -> None:
     assert BackOff(LIMIT).earlier(NOW) == 0
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 @pytest.mark.parametrize(
     ("number", "message", "seconds"),
     [
@@ -70,7 +70,7 @@ def test_hold_says_which_one_in_a_row_it_is_and_when_it_is_due(
     assert (hold.reason, hold.message, hold.ask_again_seconds) == (HoldReason.BACK_OFF, message, seconds)
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_target_is_held_until_its_time_and_not_an_instant_longer() -> None:
     last = NOW + MINUTE - timedelta(microseconds=1)
 
@@ -78,13 +78,13 @@ def test_target_is_held_until_its_time_and_not_an_instant_longer() -> None:
     assert back_off(1).hold(NOW, NOW + MINUTE) is None
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 def test_limit_of_zero_turns_it_off_even_where_nothing_is_known() -> None:
     assert BackOff(timedelta(), unread="not read yet").hold(NOW, NOW) is None
     assert back_off(7, limit=timedelta()).hold(NOW, NOW) is None
 
 
-@pytest.mark.rule("decision 3", "decision 14")
+@pytest.mark.rule("rule 3", "rule 14")
 def test_what_is_not_known_holds_with_its_reason() -> None:
     hold = BackOff(LIMIT, unread="not read yet").hold(NOW, NOW)
 
@@ -93,7 +93,7 @@ def test_what_is_not_known_holds_with_its_reason() -> None:
     assert hold.ask_again_seconds == 10
 
 
-@pytest.mark.rule("decision 14/reset")
+@pytest.mark.rule("rule 14/reset")
 @pytest.mark.parametrize(
     ("healthy", "earlier"),
     [
@@ -108,7 +108,7 @@ def test_count_begins_anew_after_a_healthy_period_as_long_as_the_limit(
     assert back_off(3).earlier(NOW + healthy) == earlier
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 @pytest.mark.parametrize(
     ("failed", "earlier"),
     [

@@ -21,7 +21,7 @@ from health.runbook.memory import Memory
 from health.runbook.waiting import seconds_until
 from tests.health.samples import NOW
 
-pytestmark = pytest.mark.rule("decision 47")
+pytestmark = pytest.mark.rule("rule 47")
 
 SECOND = timedelta(seconds=1)
 SPREADS = st.floats(0, 1)
@@ -114,7 +114,7 @@ def test_chore_is_put_off_until_its_next_try_and_no_other_is() -> None:
     assert put_off([note], Chore.CLEAN_UP, "b", NOW) is None
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 def test_right_is_missing_after_half_a_minute_of_403_and_not_before() -> None:
     first = noted(failure(is_forbidden=True))
     grace = FORBIDDEN_GRACE.total_seconds()
@@ -127,7 +127,7 @@ def test_right_is_missing_after_half_a_minute_of_403_and_not_before() -> None:
     assert "a right is missing" not in str(early)
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 def test_another_failure_begins_the_half_minute_anew() -> None:
     first = noted(failure(is_forbidden=True))
     other = noted(failure(), notes=(first,), after=20)

@@ -17,7 +17,7 @@ def seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @pytest.mark.parametrize(
     ("skew", "words"),
     [
@@ -55,7 +55,7 @@ def set_back(age: timedelta, compared: timedelta | None = timedelta(seconds=1)) 
     return ClockReading(seconds(0), compared, seconds(12), age)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 def test_clock_that_was_set_back_holds_until_it_has_run_steadily() -> None:
     hold = clock_hold(set_back(seconds(5)))
     assert hold is not None

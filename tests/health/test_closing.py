@@ -66,9 +66,9 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
     "NHC 2.6/confirmed",
     "NHC 2.1/12",
     "NHC 2.1/12/PermanentNodeDeletionExpected",
-    "decision 10",
-    "decision 11/recreated",
-    "decision 40",
+    "rule 10",
+    "rule 11/recreated",
+    "rule 40",
 )
 @pytest.mark.parametrize(
     ("observation", "memory", "move"),

@@ -55,12 +55,12 @@ def test_machine_that_somebody_else_deleted_ends_its_incident_as_gone() -> None:
     assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, "it is so")
 
 
-@pytest.mark.rule("decision 10")
+@pytest.mark.rule("rule 10")
 def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
     assert next_move(RELEASED, GIVEN_BACK, NOW) == End(Outcome.RELEASED, "it is so")
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
     alone = GIVEN_BACK.model_copy(update={"left_alone": True, "left_alone_reason": "maintenance"})
     move = next_move(EXPIRED, alone, NOW)
@@ -68,7 +68,7 @@ def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
     assert move.phase is Phase.LEFT_ALONE
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED)
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
@@ -77,7 +77,7 @@ def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, "it is so")
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_time_is_over() -> None:
     unmarked = seen(TargetState.EXPIRED, Action.MARK)
     memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
@@ -87,7 +87,7 @@ def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_tim
     assert isinstance(next_move(unmarked, memory.at(NOW + SEEN_AFTER), NOW + SEEN_AFTER), TakeStep)
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_seen() -> None:
     memory = ORDERED.having_disrupted(
         Step(action=Action.MARK), seen(TargetState.EXPIRED, Action.MARK), NOW, NOW
@@ -95,7 +95,7 @@ def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_se
     assert next_move(EXPIRED, memory, NOW) == TakeStep(0, "it is so")
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs_off() -> None:
     unmarked = seen(TargetState.EXPIRED, Action.MARK)
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
@@ -104,21 +104,21 @@ def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs
     assert next_move(unmarked, memory, NOW) == TakeStep(0, "it is so")
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 def test_mark_that_the_reference_set_is_not_set_again() -> None:
     move = next_move(seen(TargetState.EXPIRED, Action.MARK, MARKED), Memory(), NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.REMEDIATING
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 def test_mark_that_went_wakes_the_incident() -> None:
     told = seen(TargetState.EXPIRED, Action.MARK, MARKED)
     assert needs_wake_up(told, seen(TargetState.EXPIRED, Action.MARK))
     assert not needs_wake_up(seen(TargetState.EXPIRED, Action.MARK), told)
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
     memory = ORDERED.having_disrupted(
         Step(action=Action.DELETE), EXPIRED.model_copy(update={"earlier_attempts": 2}), NOW, NOW
@@ -149,7 +149,7 @@ def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Obs
     assert learned(ORDERED, after, NOW).deleted_at is None
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     limit = {"back_off_limit_seconds": 1800.0}
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit | {"is_marked": True})
@@ -161,7 +161,7 @@ def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     assert isinstance(next_move(unmarked, known, NOW + timedelta(minutes=1)), TakeStep)
 
 
-@pytest.mark.rule("decision 28", "decision 10")
+@pytest.mark.rule("rule 28", "rule 10")
 def test_machine_that_was_marked_is_deleted_at_once_when_that_is_what_its_check_does_now() -> None:
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
     deleted = seen(TargetState.EXPIRED, Action.DELETE).model_copy(update={"is_marked": True})

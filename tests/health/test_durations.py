@@ -67,7 +67,7 @@ def test_longest_duration_that_a_clock_holds_is_taken() -> None:
     assert parse_duration("2562047h47m16.8s") == timedelta(microseconds=9223372036800000)
 
 
-@pytest.mark.rule("decision 44/duration")
+@pytest.mark.rule("rule 44/duration")
 @pytest.mark.parametrize(
     "text",
     [

@@ -31,7 +31,7 @@ def unnamed(request: RequestSnapshot) -> RequestSnapshot:
     return request.model_copy(update={"reference": reference})
 
 
-@pytest.mark.rule("NHC 2.4/2", "decision 18")
+@pytest.mark.rule("NHC 2.4/2", "rule 18")
 @given(orders=st.permutations([3, 1, 2]))
 def test_steps_are_tried_in_their_order_whatever_the_order_of_the_list(orders: list[int]) -> None:
     names = {1: "reboot", 2: "reset", 3: "replace"}
@@ -40,13 +40,13 @@ def test_steps_are_tried_in_their_order_whatever_the_order_of_the_list(orders: l
     assert order_of(steps) == ["reboot", "reset", "replace"]
 
 
-@pytest.mark.rule("NHC 2.4/2", "decision 18")
+@pytest.mark.rule("NHC 2.4/2", "rule 18")
 @given(steps=st.lists(st.sampled_from(ESCALATION), unique=True).map(tuple))
 def test_every_step_is_tried_once_and_no_other(steps: tuple[Step, ...]) -> None:
     assert order_of(steps) == [step.template.name for step in steps]
 
 
-@pytest.mark.rule("decision 18")
+@pytest.mark.rule("rule 18")
 def test_templates_of_one_name_in_two_namespaces_are_two_steps() -> None:
     elsewhere = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"namespace": "elsewhere"})})
     plan = Plan((FIRST, elsewhere))
@@ -76,7 +76,7 @@ def test_step_is_over_strictly_after_its_timeout(age: timedelta, *, is_over: boo
     assert course.until == (None if is_over else NOW - age + FIVE)
 
 
-@pytest.mark.rule("NHC 2.4/6/failed", "NHC 2.4/6/succeeded", "NHC 2.7/Succeeded", "decision 22")
+@pytest.mark.rule("NHC 2.4/6/failed", "NHC 2.4/6/succeeded", "NHC 2.7/Succeeded", "rule 22")
 @pytest.mark.parametrize(
     ("steps", "fields", "is_over"),
     [
@@ -112,7 +112,7 @@ def test_last_step_times_out_too_and_then_nothing_is_left() -> None:
     assert [one.reference.template for one in over.over] == ["replace", "reboot", "reset"]
 
 
-@pytest.mark.rule("decision 10/edit")
+@pytest.mark.rule("rule 10/edit")
 def test_edited_timeout_counts_from_the_start_of_its_own_request() -> None:
     request = request_of(FIRST, 2 * MINUTE)
     for seconds, is_over in ((300, False), (119, True), (120, False)):
@@ -120,7 +120,7 @@ def test_edited_timeout_counts_from_the_start_of_its_own_request() -> None:
         assert Plan((edited, SECOND)).is_over(request, NOW) is is_over
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 def test_request_of_a_template_that_is_no_longer_listed_keeps_its_time() -> None:
     unlisted = request_of(THIRD, timedelta(days=1))
     course = Plan((FIRST, SECOND)).course([unlisted], NOW)
@@ -128,7 +128,7 @@ def test_request_of_a_template_that_is_no_longer_listed_keeps_its_time() -> None
     assert course.until is None
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 @pytest.mark.parametrize("fields", [{"succeeded": False}, {"timed_out_at": NOW}])
 def test_new_list_begins_when_a_request_of_the_old_one_has_failed(fields: dict[str, Any]) -> None:
     course = Plan((FIRST, SECOND)).course([request_of(THIRD, **fields)], NOW)
@@ -136,7 +136,7 @@ def test_new_list_begins_when_a_request_of_the_old_one_has_failed(fields: dict[s
     assert course.next_step == 0
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 def test_new_list_while_a_step_runs_takes_the_first_that_was_not_tried() -> None:
     tried = request_of(FIRST, FIVE + A_MOMENT)
     assert Plan((SECOND, FIRST, THIRD)).course([tried], NOW).next_step == 0
@@ -144,7 +144,7 @@ def test_new_list_while_a_step_runs_takes_the_first_that_was_not_tried() -> None
     assert Plan((FIRST,)).course([tried], NOW).is_exhausted
 
 
-@pytest.mark.rule("decision 39/escalation")
+@pytest.mark.rule("rule 39/escalation")
 def test_request_that_does_not_name_its_template_is_of_any_of_its_kind() -> None:
     request = unnamed(request_of(FIRST, succeeded=False))
     plan = Plan(ESCALATION)

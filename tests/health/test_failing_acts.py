@@ -100,7 +100,7 @@ def test_act_is_made_when_its_wait_is_over() -> None:
     assert isinstance(next_move(SEEN, Memory(failing=failing), failing.next_act), TakeStep)
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 @pytest.mark.parametrize(("after", "is_told"), [(0, False), (29.9, False), (30, True)])
 def test_403_is_told_once_it_has_lasted_half_a_minute(after: float, *, is_told: bool) -> None:
     memory = _refused(Memory(), NOW)

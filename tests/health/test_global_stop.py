@@ -5,7 +5,7 @@ import pytest
 from health.gate.global_stop import STOP, Stop
 from health.model.observation import HoldReason
 
-pytestmark = pytest.mark.rule("decision 42")
+pytestmark = pytest.mark.rule("rule 42")
 
 
 def test_annotation_stops_with_its_reason() -> None:

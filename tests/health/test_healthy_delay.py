@@ -39,7 +39,7 @@ def test_request_without_a_stamp_is_kept_for_the_whole_delay() -> None:
     assert Delay(120).remaining(request_sight(), NOW) == timedelta(seconds=120)
 
 
-@pytest.mark.rule("NHC 2.6/edited", "decision 10/edit")
+@pytest.mark.rule("NHC 2.6/edited", "rule 10/edit")
 def test_edited_delay_counts_from_the_same_recovery() -> None:
     request = request_sight(healthy_since=NOW - timedelta(seconds=60))
     assert Delay(120).remaining(request, NOW) == timedelta(seconds=60)

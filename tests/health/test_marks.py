@@ -53,7 +53,7 @@ def test_request_that_succeeded_is_not_told_to_stop() -> None:
     assert timed_out(request_sight(succeeded=True), NOW) is None
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_mark_of_the_reference_is_left_as_it_is() -> None:
     assert timed_out(request_sight(timed_out_at=NOW - OLD), NOW) is None
     assert healthy(request_sight(healthy_since=NOW - OLD), NOW) is None
@@ -65,14 +65,14 @@ def test_stamp_of_a_recovery_is_in_utc_and_in_whole_seconds() -> None:
     assert healthy(request_sight(), now) == mark({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
 
 
-@pytest.mark.rule("decision 19")
+@pytest.mark.rule("rule 19")
 @pytest.mark.parametrize("since", [NOW, EVER])
 def test_stamp_goes_when_the_target_fails_again(since: datetime) -> None:
     assert unhealthy(request_sight(healthy_since=since)) == mark({HEALTHY_DELAY: None})
     assert unhealthy(request_sight()) is None
 
 
-@pytest.mark.rule("NHC 2.1/17/48 h", "decision 23")
+@pytest.mark.rule("NHC 2.1/17/48 h", "rule 23")
 @pytest.mark.parametrize(
     ("age", "is_flagged", "is_due"),
     [(OLD - A_MOMENT, False, False), (OLD, False, True), (OLD, True, False), (10 * OLD, True, False)],
@@ -147,7 +147,7 @@ def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
         assert again[name] is None
 
 
-@pytest.mark.rule("decision 39/back")
+@pytest.mark.rule("rule 39/back")
 @given(
     annotations=st.dictionaries(
         st.sampled_from([TIMED_OUT, HEALTHY_DELAY]), st.sampled_from([stamp(NOW), None])

@@ -39,7 +39,7 @@ def references(*requests: RequestSnapshot) -> tuple[RequestReference, ...]:
     return tuple(request.reference for request in requests)
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
     memory = learned(Memory(), seen(AT_WORK), NOW)
     assert memory.requests == references(AT_WORK)
@@ -73,7 +73,7 @@ def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
     assert learned(Memory(), seen(*requests), NOW).lease_seconds == 120
 
 
-@pytest.mark.rule("decision 21")
+@pytest.mark.rule("rule 21")
 def test_request_of_a_control_plane_node_may_hold_the_turn() -> None:
     assert Memory().may_hold_turn, "an act that broke off does not say"
     assert not learned(Memory(), seen(AT_WORK), NOW).may_hold_turn
@@ -114,7 +114,7 @@ def test_turn_of_a_step_is_over_once(observation: Observation, spent: tuple[Any,
     assert learned(memory, observation, NOW).spent == spent
 
 
-@pytest.mark.rule("decision 14/deleted request", "NHC 2.5/overdue")
+@pytest.mark.rule("rule 14/deleted request", "NHC 2.5/overdue")
 def test_classic_remediation_whose_overdue_request_somebody_deletes_is_begun_anew() -> None:
     overdue = seen(request_of(CLASSIC[0], timed_out_at=NOW), steps=CLASSIC)
     assert learned(Memory(), overdue, NOW).spent == ()
@@ -140,7 +140,7 @@ def test_act_that_met_its_own_request_does_not_forget_since_when_it_holds_the_le
     assert memory.having_acted(FIRST, AT_WORK, None, NOW).requests == references(AT_WORK)
 
 
-@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.rule("rule 14/deleted request")
 def test_each_loss_counts_as_an_attempt() -> None:
     memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
     assert memory.attempt == 2
@@ -150,14 +150,14 @@ def test_each_loss_counts_as_an_attempt() -> None:
     assert lost.attempt_of(seen(earlier_attempts=1)) == 3
 
 
-@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.rule("rule 14/deleted request")
 def test_loss_counts_also_once_the_detector_knows_no_earlier_remediation_but_that_one() -> None:
     memory = learned(Memory(), seen(AT_WORK, earlier_attempts=1), NOW)
     lost = memory.having_lost(references(AT_WORK), seen(earlier_attempts=0), NOW)
     assert lost.attempt_of(seen(earlier_attempts=0)) == 3
 
 
-@pytest.mark.rule("decision 14", "decision 14/deleted request")
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
 def test_loss_before_a_recovery_is_counted_by_the_detector_alone() -> None:
     memory = Memory(attempt=1).having_lost((), seen(), NOW)
     again = learned(memory, seen(AT_WORK), NOW)
@@ -191,7 +191,7 @@ def test_what_a_finalizer_keeps_is_still_owned() -> None:
 GOING = request_of(FIRST, is_being_deleted=True)
 
 
-@pytest.mark.rule("decision 14/deleted request")
+@pytest.mark.rule("rule 14/deleted request")
 @pytest.mark.parametrize(
     ("before", "withdrawn"),
     [
@@ -211,7 +211,7 @@ def test_what_the_incident_deletes_itself_is_never_lost(
     assert memory.having_cleaned_up(hanging(*known), (GOING,), NOW).settled(known, seen()) == expected
 
 
-@pytest.mark.rule("decision 14", "decision 14/deleted request")
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
 @pytest.mark.parametrize(
     ("attempt", "earlier", "is_settled"),
     [
@@ -244,7 +244,7 @@ def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
     assert memory.complete(seen()) == seen()
 
 
-@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.rule("rule 40/exhausted")
 @pytest.mark.parametrize(
     ("name", "spent"), [("", ()), ("reboot", ()), ("reset", (REBOOT,)), ("unheard of", ())]
 )
@@ -255,7 +255,7 @@ def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, .
     assert (memory.starts_over, memory.first_step, memory.lost) == (False, "", 0)
 
 
-@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.rule("rule 40/exhausted")
 @pytest.mark.parametrize(
     ("observation", "memory"),
     [
@@ -275,7 +275,7 @@ ALL_TRIED = tuple(request_of(step, succeeded=False) for step in ESCALATION)
 EXHAUSTED = learned(Memory(), seen(*ALL_TRIED), NOW)
 
 
-@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.rule("rule 40/exhausted")
 @pytest.mark.parametrize(
     ("observation", "is_exhausted"),
     [
@@ -293,7 +293,7 @@ def test_exhaustion_is_what_was_seen_last(observation: Observation, *, is_exhaus
     assert learned(EXHAUSTED, observation, NOW).is_exhausted is is_exhausted
 
 
-@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.rule("rule 40/exhausted")
 def test_nothing_is_exhausted_before_a_step_was_tried_or_after_a_clean_up() -> None:
     assert not learned(Memory(), seen(), NOW).is_exhausted
     assert not learned(Memory(), seen(steps=()), NOW).is_exhausted

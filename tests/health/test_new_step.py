@@ -35,7 +35,7 @@ def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> 
     assert result == Wait(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 @pytest.mark.parametrize("reason", list(HoldReason))
 def test_resume_skips_the_wait_between_two_attempts_and_nothing_else(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no"))
@@ -43,7 +43,7 @@ def test_resume_skips_the_wait_between_two_attempts_and_nothing_else(reason: Hol
     assert isinstance(result, TakeStep) is (reason is HoldReason.BACK_OFF)
 
 
-@pytest.mark.rule("decision 14", "decision 14/deleted request")
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
 @pytest.mark.parametrize(
     ("earlier", "number", "minutes"),
     [
@@ -69,12 +69,12 @@ def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
     assert isinstance(new_step(0, observation, lost(number), due), TakeStep)
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 def test_without_a_limit_nothing_waits() -> None:
     assert isinstance(new_step(0, seen(back_off_limit_seconds=0), lost(5), NOW), TakeStep)
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_resume_skips_the_wait_after_a_loss() -> None:
     memory = lost(5).model_copy(update={"skips_back_off": True})
     assert isinstance(new_step(0, ADMITTED, memory, NOW), TakeStep)

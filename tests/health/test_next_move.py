@@ -61,10 +61,10 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
     "NHC 2.1/13/timer runs",
     "NHC 2.2/existing requests",
     "NHC 2.4/4",
-    "decision 7",
-    "decision 7/clean-up",
-    "decision 7/lease",
-    "decision 40",
+    "rule 7",
+    "rule 7/clean-up",
+    "rule 7/lease",
+    "rule 40",
 )
 @pytest.mark.parametrize(
     ("observation", "memory", "move"),
@@ -270,13 +270,13 @@ def test_phase_of_a_move(move: Move, phase: Phase) -> None:
     assert phase_of(move) is phase
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 def test_order_to_leave_alone_ends_when_its_time_is_over() -> None:
     assert ALONE_A_WHILE.at(LATER - timedelta(microseconds=1)) == ALONE_A_WHILE
     assert ALONE_A_WHILE.at(LATER) == NEW
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 def test_order_to_leave_alone_without_a_time_does_not_end() -> None:
     assert ALONE.at(NOW + timedelta(days=365)) == ALONE
 

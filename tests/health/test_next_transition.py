@@ -239,7 +239,7 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> 
     assert goes_on(edited).words == "asks the detector again"
 
 
-@pytest.mark.rule("decision 47")
+@pytest.mark.rule("rule 47")
 def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
     over = request_of(FIRST, succeeded=False)
     stop = subject_of_mark(over.uid, [TIMED_OUT])

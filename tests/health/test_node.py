@@ -9,7 +9,7 @@ from health.model.node import CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
 from tests.health.samples import condition, node, node_object
 
 
-@pytest.mark.rule("NHC 2.0/node heartbeat", "decision 6/heartbeat")
+@pytest.mark.rule("NHC 2.0/node heartbeat", "rule 6/heartbeat")
 def test_heartbeat_changes_nothing_of_a_node() -> None:
     quiet = node_object(condition("Ready", "True"))
     beating = node_object(

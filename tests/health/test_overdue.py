@@ -15,7 +15,7 @@ from tests.health.steps import CLASSIC, ESCALATION, FIRST, MINUTE, SECOND, THIRD
 MOMENTS = st.integers(0, 10_000).map(lambda seconds: timedelta(seconds=seconds))
 
 
-@pytest.mark.rule("NHC 2.5/overdue", "decision 13/overdue")
+@pytest.mark.rule("NHC 2.5/overdue", "rule 13/overdue")
 def test_classic_remediation_is_overdue_thirty_minutes_after_its_lease_was_taken() -> None:
     latest = request_of(CLASSIC[0])
     acquired = NOW - timedelta(milliseconds=20)
@@ -39,24 +39,24 @@ def test_step_has_three_durations_and_the_timeouts_before_it(step: Step, minutes
     assert late == NOW - before + minutes * MINUTE
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_without_a_known_lease_it_counts_from_the_creation_of_the_request() -> None:
     assert overdue_at(Plan(ESCALATION), request_of(SECOND), None, 2 * MINUTE) == NOW + 6 * MINUTE
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 def test_request_of_a_template_that_is_no_longer_listed_keeps_the_duration_of_its_lease() -> None:
     assert overdue_at(Plan((FIRST,)), request_of(THIRD), NOW, 60 * MINUTE) == NOW + 180 * MINUTE
 
 
-@pytest.mark.rule("decision 9")
+@pytest.mark.rule("rule 9")
 def test_request_that_was_made_anew_does_not_pay_for_the_one_that_was_deleted() -> None:
     acquired, latest = NOW - 29 * MINUTE, request_of(CLASSIC[0])
     late = overdue_at(Plan(CLASSIC), latest, acquired, 10 * MINUTE, made_under=acquired)
     assert late == NOW + 30 * MINUTE
 
 
-@pytest.mark.rule("NHC 2.5/overdue", "decision 39")
+@pytest.mark.rule("NHC 2.5/overdue", "rule 39")
 @pytest.mark.parametrize("made_under", [None, NOW], ids=["it was found", "the Lease was rewritten"])
 def test_request_counts_by_the_lease_alone(made_under: datetime | None) -> None:
     acquired, latest = NOW - 29 * MINUTE, request_of(CLASSIC[0])

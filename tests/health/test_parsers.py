@@ -47,7 +47,7 @@ from tests.health.extremes import mutated
 from tests.health.openshift import samples as openshift
 from tests.health.samples import NOW, escalation, request_sight
 
-pytestmark = pytest.mark.rule("decision 8/wire")
+pytestmark = pytest.mark.rule("rule 8/wire")
 
 METADATA: dict[str, Any] = {
     "name": "one",

@@ -27,7 +27,7 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
 WORKING_TIME = {FIRST: 300, SECOND: 120, THIRD: 600}
 
 
-@pytest.mark.rule("NHC 2.4/6/timeout", "decision 1")
+@pytest.mark.rule("NHC 2.4/6/timeout", "rule 1")
 def test_step_rests_until_just_after_its_timeout() -> None:
     short = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
     for step, seconds in WORKING_TIME.items():
@@ -46,7 +46,7 @@ def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     assert move(seen(over), ACTED.having_marked(first.marks)) == TakeStep(1, "it is Expired")
 
 
-@pytest.mark.rule("NHC 2.4/6/failed", "decision 22")
+@pytest.mark.rule("NHC 2.4/6/failed", "rule 22")
 def test_step_that_failed_is_marked_at_once_and_the_next_one_begins() -> None:
     failed = request_of(FIRST, succeeded=False)
     result = move(seen(failed))
@@ -69,7 +69,7 @@ def test_each_step_follows_the_one_before_and_all_requests_stay() -> None:
         assert move(seen(*with_steps_tried(*tried))) == TakeStep(following, "it is Expired")
 
 
-@pytest.mark.rule("NHC 2.4/2/none left", "decision 40/exhausted")
+@pytest.mark.rule("NHC 2.4/2/none left", "rule 40/exhausted")
 def test_without_a_step_left_it_waits_for_resume() -> None:
     result = move(seen(*with_steps_tried(*ESCALATION)))
     assert isinstance(result, Wait)
@@ -100,7 +100,7 @@ def test_step_whose_request_somebody_deleted_after_its_turn_is_not_taken_again()
     assert move(seen(request_of(SECOND)), after) == move(seen(request_of(SECOND)), ACTED)
 
 
-@pytest.mark.rule("decision 22")
+@pytest.mark.rule("rule 22")
 def test_classic_remediation_that_failed_goes_on_as_before() -> None:
     result = move(seen(request_of(CLASSIC[0], succeeded=False), steps=CLASSIC))
     assert isinstance(result, Wait)
@@ -108,27 +108,27 @@ def test_classic_remediation_that_failed_goes_on_as_before() -> None:
     assert result.details == "it is Expired; Reboot/remediators/node-1 failed"
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 def test_running_step_keeps_its_request_when_the_list_changes() -> None:
     result = move(seen(AT_WORK, steps=(SECOND, THIRD)))
     assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 def test_next_step_is_of_the_new_list() -> None:
     assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, "it is Expired")
     assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, "it is Expired")
     assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, "it is Expired")
 
 
-@pytest.mark.rule("decision 10/steps", "decision 40/exhausted")
+@pytest.mark.rule("rule 10/steps", "rule 40/exhausted")
 def test_step_that_is_added_ends_an_exhaustion() -> None:
     exhausted = learned(ACTED, seen(FAILED, steps=(FIRST,)), NOW)
     assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == TakeStep(1, "it is Expired")
 
 
-@pytest.mark.rule("decision 10/edit")
+@pytest.mark.rule("rule 10/edit")
 def test_edited_timeout_counts_from_the_start_of_the_request() -> None:
     request = request_of(FIRST, 2 * MINUTE)
     shorter = FIRST.model_copy(update={"timeout_seconds": 60})

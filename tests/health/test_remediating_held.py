@@ -37,7 +37,7 @@ HELD_IN_VAIN = [
 ]
 
 
-@pytest.mark.rule("decision 7", "NHC 2.2/existing requests")
+@pytest.mark.rule("rule 7", "NHC 2.2/existing requests")
 @pytest.mark.parametrize(
     ("fields", "orders"), [*HELD_IN_VAIN, pytest.param({}, BY_A_PERSON, id="by a person")]
 )
@@ -47,7 +47,7 @@ def test_what_holds_stops_the_next_step(fields: dict[str, Any], orders: dict[str
     assert result.phase is Phase.HELD
 
 
-@pytest.mark.rule("decision 7/timed out", "decision 7/lease")
+@pytest.mark.rule("rule 7/timed out", "rule 7/lease")
 @pytest.mark.parametrize(
     ("fields", "orders"), [({"hold": HOLD}, {}), ({}, BY_A_PERSON)], ids=["by the detector", "by a person"]
 )
@@ -63,7 +63,7 @@ def test_what_holds_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any
     assert GREW_OLD in annotations_of(move(seen(grown_old, steps=CLASSIC, **fields), memory))
 
 
-@pytest.mark.rule("decision 7")
+@pytest.mark.rule("rule 7")
 def test_request_at_work_is_given_its_time_while_the_check_is_held() -> None:
     assert move(seen(AT_WORK, hold=HOLD)) == move(seen(AT_WORK))
 
@@ -87,7 +87,7 @@ def test_while_only_a_timer_runs_the_lease_is_kept_even_when_it_is_overdue() -> 
     assert isinstance(move(seen(request, state=TargetState.WAITING, steps=CLASSIC), overdue), RenewLease)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
     unmarked = request_of(FIRST, 100 * OLD, succeeded=False, healthy_since=NOW)
     blind = seen(unmarked, state=TargetState.UNKNOWN, hold=STALE)
@@ -98,7 +98,7 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
     assert isinstance(move(blind, ACTED.model_copy(update={"renew_at": NOW})), RenewLease)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     between = learned(ACTED, seen(FAILED), NOW)
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
@@ -108,7 +108,7 @@ def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     assert move(blind, between.model_copy(update=until)) == Wait(Phase.HELD, details, 60)
 
 
-@pytest.mark.rule("decision 19")
+@pytest.mark.rule("rule 19")
 @pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING])
 def test_target_that_fails_again_restarts_its_healthy_delay(state: TargetState) -> None:
     again = request_of(FIRST, healthy_since=NOW - MINUTE)

@@ -25,7 +25,7 @@ from tests.health.steps import (
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 
 
-@pytest.mark.rule("NHC 2.1/17/48 h", "decision 23")
+@pytest.mark.rule("NHC 2.1/17/48 h", "rule 23")
 def test_request_is_flagged_once_after_48_hours() -> None:
     endless = (CLASSIC[0].model_copy(update={"timeout_seconds": 10 * OLD.total_seconds()}),)
     patient = ACTED.model_copy(update={"renew_at": NOW + 10 * OLD, "lease_seconds": 10 * OLD.total_seconds()})
@@ -57,7 +57,7 @@ def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
     assert isinstance(move(seen(AT_WORK), now=NOW + 5 * MINUTE), RenewLease)
 
 
-@pytest.mark.rule("decision 13/overdue", "decision 47")
+@pytest.mark.rule("rule 13/overdue", "rule 47")
 def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to_stop() -> None:
     late, stop = NOW + 15 * MINUTE + AN_INSTANT, subject_of_mark(request_of(FIRST).uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
@@ -71,7 +71,7 @@ def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to
 CLASSIC_ACTED = ACTED.model_copy(update={"lease_seconds": 600.0, "renew_at": NOW + 60 * MINUTE})
 
 
-@pytest.mark.rule("NHC 2.5/overdue", "NHC 2.8/overdue", "decision 13/overdue")
+@pytest.mark.rule("NHC 2.5/overdue", "NHC 2.8/overdue", "rule 13/overdue")
 def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then_rests() -> None:
     at_work = request_of(CLASSIC[0])
     in_time = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, NOW + 30 * MINUTE)

@@ -27,7 +27,7 @@ ALONE: dict[str, Any] = {"left_alone": True, "left_alone_reason": "maintenance"}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 @pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.UNKNOWN])
 @pytest.mark.parametrize(
     "request_", [AT_WORK, FAILED, request_of(FIRST, 6 * MINUTE)], ids=["at work", "failed", "timed out"]
@@ -37,7 +37,7 @@ def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnap
     assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests("left alone: maintenance")
 
 
-@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.rule("rule 40/exhausted")
 @pytest.mark.parametrize(("name", "step"), [("", 0), ("reset", 1), ("replace", 2), ("no longer listed", 0)])
 def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
@@ -47,7 +47,7 @@ def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: 
     assert move(seen(), cleaned) == TakeStep(step, "it is Expired")
 
 
-@pytest.mark.rule("decision 40/exhausted")
+@pytest.mark.rule("rule 40/exhausted")
 def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     tried = with_steps_tried(*ESCALATION)
     ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": True})
@@ -59,7 +59,7 @@ def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     assert isinstance(move(seen(), kept), RemoveRequests)
 
 
-@pytest.mark.rule("decision 7")
+@pytest.mark.rule("rule 7")
 def test_hold_of_the_check_is_told_in_the_words_of_the_detector() -> None:
     result = move(seen(FAILED, hold=HOLD))
     assert isinstance(result, Wait)

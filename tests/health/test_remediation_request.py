@@ -1,4 +1,4 @@
-"""Requests as remediators read them (semantics 2.4/3), and what we read of requests."""
+"""Requests as remediators read them (NHC 2.4/3), and what we read of requests."""
 
 import re
 from datetime import UTC, datetime
@@ -85,7 +85,7 @@ def test_request_contains_what_remediators_know() -> None:
     }
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_request_says_which_remediation_in_a_row_it_is_of_unless_it_is_the_first() -> None:
     again = new_request(
         ATTEMPT.model_copy(update={"number": 3}),
@@ -236,13 +236,13 @@ def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
     assert seen(annotations={NODE_NAME: "node-2"}).target_name == "node-2"
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_request_of_the_reference_does_not_say_for_which_individual_it_is() -> None:
     assert seen().target_uid == ""
     assert seen(annotations={TARGET_UID: "a"}).target_uid == "a"
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 @pytest.mark.parametrize(
     ("annotations", "is_unsigned"),
     [
@@ -297,7 +297,7 @@ def test_request_that_is_being_deleted_says_so() -> None:
     assert kept.snapshot("a/v1", "B").is_being_deleted
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 @pytest.mark.parametrize(
     ("mark", "time"),
     [

@@ -15,7 +15,7 @@ from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW
 from tests.health.steps import ACTED, FIRST, HOLD, MINUTE, SECOND, request_of, seen
 
-pytestmark = pytest.mark.rule("decision 47", "NHC 1.7/nhc-timed-out")
+pytestmark = pytest.mark.rule("rule 47", "NHC 1.7/nhc-timed-out")
 
 FAILED = request_of(FIRST, succeeded=False)
 MOMENT = timedelta(seconds=1)

@@ -1,4 +1,4 @@
-"""Storm recovery (semantics 2.3, decision 20), row by row and over any sequence of numbers."""
+"""Storm recovery (NHC 2.3, rule 20), row by row and over any sequence of numbers."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -89,7 +89,7 @@ def test_cooldown_begins_when_the_threshold_holds_again() -> None:
     assert next_storm(RAGING, ALLOWED) == replace(RAGING, is_cooling=True, cooldown_turned=NOW)
 
 
-@pytest.mark.rule("NHC 2.1/16", "decision 20")
+@pytest.mark.rule("NHC 2.1/16", "rule 20")
 @pytest.mark.parametrize("allowance", [ALL_HEALTHY, ALL_OF_TOO_FEW_HEALTHY], ids=["enough", "too few"])
 def test_cooldown_begins_and_ends_when_all_nodes_recover(allowance: Allowance) -> None:
     cooling = next_storm(RAGING, allowance, holds_back=False)
@@ -121,7 +121,7 @@ def test_storm_ends_when_its_cooldown_is_over(elapsed: timedelta, goes_on: bool)
     assert next_storm(COOLING, ALLOWED, now=now) == (COOLING if goes_on else ended)
 
 
-@pytest.mark.rule("decision 20/removed")
+@pytest.mark.rule("rule 20/removed")
 @pytest.mark.parametrize("storm", [None, OVER, RAGING, COOLING], ids=["never", "over", "raging", "cooling"])
 @pytest.mark.parametrize("allowance", [ALLOWED, BLOCKED], ids=["holds", "broken"])
 def test_without_a_cooldown_in_the_spec_there_is_no_storm(storm: Storm | None, allowance: Allowance) -> None:
@@ -228,7 +228,7 @@ def test_storm_ends_only_after_the_threshold_held_for_the_whole_cooldown(
         active = is_active
 
 
-@pytest.mark.rule("NHC 2.3/6", "decision 20")
+@pytest.mark.rule("NHC 2.3/6", "rule 20")
 @given(SEQUENCES, COOLDOWNS, st.sampled_from([ALLOWED, ALL_HEALTHY, ALL_OF_TOO_FEW_HEALTHY]))
 def test_storm_always_ends_when_the_threshold_holds_for_the_cooldown(
     sequence: list[Look], cooldown: timedelta, allowance: Allowance

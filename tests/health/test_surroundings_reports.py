@@ -87,9 +87,9 @@ EVENTS = [
     "NHC 1.5/RemediationSkipped/upgrade",
     "NHC 2.1/4",
     "NHC 2.1/10",
-    "decision 15",
-    "decision 36",
-    "decision 42",
+    "rule 15",
+    "rule 36",
+    "rule 42",
 )
 @pytest.mark.parametrize(("around", "event"), EVENTS)
 def test_what_holds_the_check_is_told_once(
@@ -101,7 +101,7 @@ def test_what_holds_the_check_is_told_once(
     assert reporter.sees(snapshot(around=around)) == []
 
 
-@pytest.mark.rule("decision 15", "decision 42")
+@pytest.mark.rule("rule 15", "rule 42")
 def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(around=STOPPED))
     reporter.sees(snapshot(around=CheckSurroundings(stop=Stop("power work", "8"))))
@@ -110,7 +110,7 @@ def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter
     assert len(reporter.sees(snapshot(around=CheckSurroundings(stop=Stop("power work", "9"))))) == 1
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 @pytest.mark.parametrize("around", ALL)
 def test_thousand_held_nodes_are_one_event(reporter: Reporter, around: CheckSurroundings) -> None:
     nodes = [expired(f"node-{number:04}") for number in range(1000)]
@@ -126,7 +126,7 @@ def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, around: Chec
     assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
 
 
-@pytest.mark.rule("decision 17")
+@pytest.mark.rule("rule 17")
 @pytest.mark.parametrize("around", ALL)
 def test_numbers_and_remediations_are_true_whatever_is_around(around: CheckSurroundings) -> None:
     def published(held: CheckSurroundings) -> dict[str, Any]:

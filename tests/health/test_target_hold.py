@@ -38,7 +38,7 @@ def test_target_that_nobody_holds_can_be_remediated() -> None:
     assert target_hold(NO_FACTS) is None
 
 
-@pytest.mark.rule("decision 11", "decision 13", "decision 21")
+@pytest.mark.rule("rule 11", "rule 13", "rule 21")
 @pytest.mark.parametrize(("change", "reason", "message"), OBJECTIONS)
 def test_objection_is_given_with_its_reason(change: dict[str, Any], reason: HoldReason, message: str) -> None:
     hold = target_hold(replace(NO_FACTS, **change))
@@ -80,7 +80,7 @@ def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_
     )
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 @pytest.mark.parametrize(
     ("current_holder", "seconds"),
     [

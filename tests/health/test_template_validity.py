@@ -112,7 +112,7 @@ PROBLEMS = [
     "NHC 1.3/Disabled/RemediationTemplateNotFound",
     "NHC 1.3/Disabled/RemediationTemplateInvalid",
     "NHC 2.1/5",
-    "decision 8",
+    "rule 8",
 )
 @pytest.mark.parametrize(("known", "named", "reason", "message"), PROBLEMS)
 def test_problem_is_told_in_the_words_of_the_reference(
@@ -187,7 +187,7 @@ def test_first_bad_template_in_the_order_of_the_spec_decides_not_that_of_the_esc
 TWICE = (reference("fast"), reference("hard"))
 
 
-@pytest.mark.rule("decision 18/annotation")
+@pytest.mark.rule("rule 18/annotation")
 def test_steps_of_one_kind_need_the_annotation_on_every_template_of_that_kind() -> None:
     used = template("fast", supports=True), template("hard", supports=True)
     other = template("unused", "elsewhere")
@@ -200,7 +200,7 @@ def test_steps_of_one_kind_need_the_annotation_on_every_template_of_that_kind() 
     )
 
 
-@pytest.mark.rule("decision 18/annotation")
+@pytest.mark.rule("rule 18/annotation")
 def test_one_step_of_a_kind_needs_no_annotation() -> None:
     power = reference("power", kind="PowerTemplate")
 
@@ -210,7 +210,7 @@ def test_one_step_of_a_kind_needs_no_annotation() -> None:
     )
 
 
-@pytest.mark.rule("decision 18/annotation")
+@pytest.mark.rule("rule 18/annotation")
 @given(st.lists(st.booleans(), min_size=2, max_size=6))
 def test_steps_of_one_kind_are_allowed_exactly_when_all_templates_support_it(supports: list[bool]) -> None:
     templates = [template(f"t{number}", supports=one) for number, one in enumerate(supports)]

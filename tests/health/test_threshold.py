@@ -1,4 +1,4 @@
-"""The threshold: boundary and rounding of semantics 2.2, decisions 4, 5 and 44."""
+"""The threshold: boundary and rounding of NHC 2.2, rules 4, 5 and 44."""
 
 from fractions import Fraction
 from math import ceil
@@ -27,7 +27,7 @@ def max_unhealthy(raw: object) -> Threshold:
     return Threshold(max_unhealthy=IntOrPercent.parse(raw))
 
 
-@pytest.mark.rule("NHC 2.2/minHealthy", "NHC 2.2/maxUnhealthy", "decision 5", "decision 44")
+@pytest.mark.rule("NHC 2.2/minHealthy", "NHC 2.2/maxUnhealthy", "rule 5", "rule 44")
 @pytest.mark.parametrize(
     ("threshold", "required"),
     [

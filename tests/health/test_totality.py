@@ -27,7 +27,7 @@ from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
 from tests.health.samples import request
 from tests.health.test_next_move import STEP
 
-pytestmark = pytest.mark.rule("decision 8/incident")
+pytestmark = pytest.mark.rule("rule 8/incident")
 
 NOWS = st.datetimes(datetime(1971, 1, 1), datetime(7999, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  st adds it
 NAMES = st.sampled_from(["reboot", "reset", ""])

@@ -84,7 +84,7 @@ def test_one_that_progresses_is_enough_whatever_the_others_say() -> None:
     assert known.phase is UpgradePhase.UNDER_WAY
 
 
-@pytest.mark.rule("NHC 2.1/10", "decision 37")
+@pytest.mark.rule("NHC 2.1/10", "rule 37")
 def test_end_of_an_upgrade_is_when_progressing_became_false() -> None:
     known = of_openshift([progressing("False")])
 
@@ -92,7 +92,7 @@ def test_end_of_an_upgrade_is_when_progressing_became_false() -> None:
     assert upgrade_hold(known, ()) is None
 
 
-@pytest.mark.rule("decision 36", "decision 3")
+@pytest.mark.rule("rule 36", "rule 3")
 @pytest.mark.parametrize(
     ("found", "unreadable", "why"),
     [
@@ -121,7 +121,7 @@ def test_state_that_nobody_can_tell_holds(
     assert hold.message == f"nobody can say whether the cluster is being upgraded: {why}"
 
 
-@pytest.mark.rule("decision 36")
+@pytest.mark.rule("rule 36")
 def test_cluster_without_the_kind_is_never_upgrading() -> None:
     assert upgrade_hold(NEVER_UPGRADED, ()) is None
     assert upgrade_hold(NEVER_UPGRADED, (reconfigured("a", "b"),)) is None
@@ -163,7 +163,7 @@ def test_new_configuration_of_an_expired_target_holds_its_check() -> None:
     assert hold.message == "the configuration of node-1 and 1 more is being changed to b"
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 def test_clock_of_a_node_that_failed_during_the_upgrade_restarts_at_its_end() -> None:
     failed, judge, ended = node(condition("Ready", "False")), check(), NOW + 30 * MINUTE
     seen = judge.verdict(failed, ended + 4 * MINUTE, over(ended))
@@ -175,14 +175,14 @@ def test_clock_of_a_node_that_failed_during_the_upgrade_restarts_at_its_end() ->
     assert judge.verdict(failed, ended + 6 * MINUTE, over(ended)).health is Health.EXPIRED
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 def test_upgrade_of_long_ago_moves_no_deadline() -> None:
     failed, judge, now = node(condition("Ready", "False")), check(), NOW + 4 * MINUTE
 
     assert judge.verdict(failed, now, over(NOW - 30 * MINUTE)) == judge.verdict(failed, now, CALM)
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 @given(
     since=st.timedeltas(-60 * MINUTE, 60 * MINUTE),
     ended=st.timedeltas(-60 * MINUTE, 60 * MINUTE),
@@ -198,7 +198,7 @@ def test_deadline_is_never_earlier_for_an_upgrade(since: timedelta, ended: timed
     assert after == max(alone, (NOW + ended).replace(microsecond=0) + 5 * MINUTE)
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 def test_any_object_with_the_status_of_the_signal_is_an_upgrade_and_is_named() -> None:
     known = upgrade(
         ROLLING_OUT, [cluster("a", "False"), cluster("b", "True"), cluster("c"), cluster("d", "Unknown")]
@@ -210,7 +210,7 @@ def test_any_object_with_the_status_of_the_signal_is_an_upgrade_and_is_named() -
     assert "says Cluster/fleet/b: RollingOut=True" in hold.message
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 def test_condition_is_found_where_the_older_version_of_cluster_api_has_it() -> None:
     known = upgrade(
         ROLLING_OUT,
@@ -224,7 +224,7 @@ def test_condition_is_found_where_the_older_version_of_cluster_api_has_it() -> N
     assert known.phase is UpgradePhase.UNDER_WAY
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 @pytest.mark.parametrize(
     "found", [pytest.param([], id="no object"), pytest.param([cluster("a")], id="no condition")]
 )
@@ -232,7 +232,7 @@ def test_object_that_never_began_an_upgrade_signals_none(found: list[SignallingO
     assert upgrade(ROLLING_OUT, found) == NEVER_UPGRADED
 
 
-@pytest.mark.rule("decision 38", "decision 3")
+@pytest.mark.rule("rule 38", "rule 3")
 @pytest.mark.parametrize(
     ("found", "unreadable", "why"),
     [
@@ -253,7 +253,7 @@ def test_signal_that_nobody_can_tell_holds(
     assert (known.phase, known.why_unknown) == (UpgradePhase.UNKNOWN, why)
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 def test_signal_may_be_a_condition_that_is_false_or_unknown() -> None:
     complete = UpgradeSignal.parse("upgrade.cattle.io/v1/Plan/Complete=False")
     unheard = UpgradeSignal.parse("example.com/v1/Fleet/Settled=Unknown")
@@ -264,7 +264,7 @@ def test_signal_may_be_a_condition_that_is_false_or_unknown() -> None:
     assert upgrade(unheard, [version(condition("Settled", "False"))]).ended == NOW
 
 
-@pytest.mark.rule("decision 38", "decision 37")
+@pytest.mark.rule("rule 38", "rule 37")
 def test_end_is_the_latest_of_all_signals_and_objects() -> None:
     clusters = upgrade(
         ROLLING_OUT, [cluster("a", "False", NOW + MINUTE), cluster("b", "False", NOW - MINUTE)]
@@ -274,7 +274,7 @@ def test_end_is_the_latest_of_all_signals_and_objects() -> None:
     assert gravest([clusters, ofs]).ended == gravest([ofs, clusters]).ended == NOW + MINUTE
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 @given(st.permutations(list(UpgradePhase)))
 def test_gravest_of_all_signals_decides_in_whatever_order_they_are_listed(phases: list[UpgradePhase]) -> None:
     gravity = [UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, UpgradePhase.UNDER_WAY]

@@ -4,7 +4,7 @@ import pytest
 
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 
-pytestmark = pytest.mark.rule("decision 38")
+pytestmark = pytest.mark.rule("rule 38")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_text_of_another_form_is_refused_with_the_text(text: str) -> None:
     assert repr(text) in str(refused.value)
 
 
-@pytest.mark.rule("decision 36")
+@pytest.mark.rule("rule 36")
 def test_only_openshift_always_says_whether_it_is_upgraded() -> None:
     assert CLUSTER_VERSION.is_always_given
     assert UpgradeSignal.parse("config.openshift.io/v2/ClusterVersion/Progressing=True").is_always_given

@@ -14,7 +14,7 @@ from kube.lease import LeaseRecord, expiry, given_back, holder_is_valid, needs_r
 from tests.health.extremes import mutated
 from tests.kube.leases import NOW, lease_object
 
-pytestmark = pytest.mark.rule("decision 8/wire")
+pytestmark = pytest.mark.rule("rule 8/wire")
 
 LEASE = lease_object("somebody")
 PAGE = {"metadata": {"resourceVersion": "9", "continue": ""}, "items": [LEASE, LEASE]}

@@ -44,7 +44,7 @@ async def watching(
         yield reflector, told, watch
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_watch_that_is_accepted_proves_nothing(server: ApiServer, transport: Transport) -> None:
     async with watching(server, transport, hanging) as (reflector, _, watch):
         await eventually(lambda: is_old(reflector))
@@ -53,7 +53,7 @@ async def test_watch_that_is_accepted_proves_nothing(server: ApiServer, transpor
         assert is_old(reflector)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 async def test_bookmarks_and_events_prove_nothing_without_a_read(
     server: ApiServer, transport: Transport
 ) -> None:

@@ -46,7 +46,7 @@ async def test_event_of_a_namespaced_object_lives_beside_it(server: ApiServer, c
     assert server.asked[0].body["involvedObject"]["namespace"] == "b"
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 async def test_event_that_was_told_already_is_not_told_again(server: ApiServer, client: Client) -> None:
     server.answer("POST", DEFAULT, refused(409, "AlreadyExists", "a.1"))
 
@@ -70,7 +70,7 @@ async def test_long_message_is_cut(server: ApiServer, client: Client) -> None:
     assert len(server.asked[0].body["message"]) == 1024
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_name_depends_on_the_object_and_the_transition_alone() -> None:
     assert event_name(_note()) == event_name(_note(message="It failed again."))
     assert event_name(_note(seed="one")) != event_name(_note(seed="two"))

@@ -54,7 +54,7 @@ def test_read_of_what_was_told_already_proves_at_once(freshness: Freshness, cloc
     assert freshness.age() == timedelta(seconds=2)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 def test_what_is_told_without_a_read_proves_nothing(freshness: Freshness, clock: Clock) -> None:
     for version in ("7", "7", "8", "9"):
         clock.seconds += 10

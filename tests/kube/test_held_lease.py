@@ -179,7 +179,7 @@ async def test_lease_that_is_not_ours_any_more_is_not_renewed(
     assert _asked(server) == ["GET /node-a"]
 
 
-@pytest.mark.rule("NHC 2.5/release", "decision 2/preconditions")
+@pytest.mark.rule("NHC 2.5/release", "rule 2/preconditions")
 async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("GET", ONE, said(lease_object("me", version=7)))
     server.answer("DELETE", ONE, said({}))

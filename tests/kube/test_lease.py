@@ -135,13 +135,13 @@ def test_name_is_in_lower_case() -> None:
     assert name_for("Node", "", "Worker-1.Example.COM") == "node-worker-1.example.com"
 
 
-@pytest.mark.rule("decision 13/Machine")
+@pytest.mark.rule("rule 13/Machine")
 def test_machine_has_a_lease_that_it_shares_with_no_other() -> None:
     assert name_for("Machine", "machines", "worker-1.b") == "machine-machines.worker-1.b"
     assert name_for("Machine", "a", "b-c") != name_for("Machine", "a-b", "c")
 
 
-@pytest.mark.rule("decision 13/Machine")
+@pytest.mark.rule("rule 13/Machine")
 def test_name_of_a_lease_that_would_be_too_long_ends_in_a_hash() -> None:
     long = "m" * 243
     assert name_for("Machine", "a", long) == f"machine-a.{long}"

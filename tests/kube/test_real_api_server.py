@@ -130,7 +130,7 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
     assert (await client.get(NAMESPACES, "tests-kube-leases"))["metadata"]["name"] == "tests-kube-leases"
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 async def test_event_is_told_once(client: Client, node: Object) -> None:
     regarding = ObjectReference("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
     note = EventNote("seed", "Normal", "Tested", "It was tested.", regarding)

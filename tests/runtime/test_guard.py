@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from runtime.guard import MOST_KNOWN, Guard
 
-pytestmark = pytest.mark.rule("decision 8/incident")
+pytestmark = pytest.mark.rule("rule 8/incident")
 
 
 def fail(guard: Guard, name: str, error: Exception) -> None:

@@ -36,7 +36,7 @@ def _signals(text: str) -> tuple[UpgradeSignal, ...]:
     return Settings.from_environment(environment).upgrade_signals
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 def test_signals_of_upgrades_are_a_list_and_those_of_openshift_without_one() -> None:
     cluster = "cluster.x-k8s.io/v1beta2/Cluster/RollingOut=True"
 
@@ -45,7 +45,7 @@ def test_signals_of_upgrades_are_a_list_and_those_of_openshift_without_one() -> 
     assert _signals(f"{CLUSTER_VERSION}, {cluster}") == (CLUSTER_VERSION, UpgradeSignal.parse(cluster))
 
 
-@pytest.mark.rule("decision 38")
+@pytest.mark.rule("rule 38")
 @pytest.mark.parametrize(
     ("text", "bad"), [("", ""), ("v1/Node/A=True,", ""), ("v1/Node/A=True,Node/B=True", "Node/B=True")]
 )

@@ -1,6 +1,6 @@
 """The sandbox that the workflows of tests run in: it raises where one does what a replay cannot repeat.
 
-The worker itself runs without it (docs/decisions/0015).
+The worker itself runs without it (ADR 15).
 """
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions

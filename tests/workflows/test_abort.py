@@ -10,7 +10,7 @@ from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
 from workflows.messages import AbortOrder
 
-pytestmark = pytest.mark.rule("decision 40")
+pytestmark = pytest.mark.rule("rule 40")
 
 MINUTE = timedelta(minutes=1)
 POWER_WORK = AbortOrder(reason="power work")
@@ -68,7 +68,7 @@ async def test_resumed_incident_acts_at_once(incident: IncidentDriver, bring: Br
     assert incident.cluster.requests
 
 
-@pytest.mark.rule("decision 41/late")
+@pytest.mark.rule("rule 41/late")
 async def test_incident_says_that_it_would_not_act_while_a_person_wants_that(
     incident: IncidentDriver,
 ) -> None:

@@ -13,7 +13,7 @@ from health.model.target import TargetName
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, gone, healthy, released, waiting
 
-pytestmark = pytest.mark.rule("decision 14")
+pytestmark = pytest.mark.rule("rule 14")
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

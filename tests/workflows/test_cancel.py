@@ -6,7 +6,7 @@ from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 @pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
 async def test_cancel_is_an_abort(incident: IncidentDriver, bring: Bring) -> None:
     await bring(incident)
@@ -78,7 +78,7 @@ async def test_cancel_before_the_first_step_is_an_abort_too(bare_incident: Incid
             assert await incident.is_open()
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 async def test_cancelled_incident_can_be_resumed(incident: IncidentDriver) -> None:
     await incident.start(waiting())
     await incident.handle.cancel()

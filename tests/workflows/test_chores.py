@@ -23,7 +23,7 @@ from tests.workflows.settling import (
 from workflows.contracts import MARK
 from workflows.messages import AbortOrder
 
-pytestmark = pytest.mark.rule("decision 47")
+pytestmark = pytest.mark.rule("rule 47")
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 FOR_EVER = 1000
@@ -103,7 +103,7 @@ async def test_recovery_is_obeyed_while_a_mark_fails(incident: IncidentDriver) -
     assert await incident.outcome() is Outcome.REMEDIATED
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_mark(
     incident: IncidentDriver,
 ) -> None:
@@ -118,7 +118,7 @@ async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_m
     assert [one for one, _ in incident.cluster.marks] == ["first"]
 
 
-@pytest.mark.rule("decision 47/403")
+@pytest.mark.rule("rule 47/403")
 async def test_403_is_told_as_a_missing_right_after_half_a_minute(incident: IncidentDriver) -> None:
     incident.cluster.is_forbidding = True
     await fail_to_tell(incident)
@@ -153,7 +153,7 @@ async def test_request_that_cannot_be_deleted_keeps_the_lease_and_no_other_reque
     assert not incident.cluster.is_leased
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 async def test_abort_says_what_it_waits_for_and_ends_when_that_is_gone(incident: IncidentDriver) -> None:
     await act(incident)
     incident.cluster.undeletable = {"t"}
@@ -169,7 +169,7 @@ async def test_abort_says_what_it_waits_for_and_ends_when_that_is_gone(incident:
     assert (await incident.state()).memory.notes == ()
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 async def test_abort_is_tried_at_once_however_long_the_back_off_of_the_clean_up_is(
     incident: IncidentDriver,
 ) -> None:

@@ -16,7 +16,7 @@ ENDINGS = [
 HANGING = timedelta(minutes=1, seconds=1)
 
 
-@pytest.mark.rule("decision 10", "decision 11")
+@pytest.mark.rule("rule 10", "rule 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 @pytest.mark.parametrize("before", [pytest.param(waiting(), id="waiting"), pytest.param(held(), id="held")])
 async def test_incident_without_a_request_ends_with_its_target(
@@ -28,7 +28,7 @@ async def test_incident_without_a_request_ends_with_its_target(
     assert incident.cluster.count("clean_up") == 0
 
 
-@pytest.mark.rule("decision 10", "decision 11")
+@pytest.mark.rule("rule 10", "rule 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 async def test_request_is_cleaned_up_when_its_target_ends(
     incident: IncidentDriver, ending: Observation, outcome: Outcome
@@ -40,7 +40,7 @@ async def test_request_is_cleaned_up_when_its_target_ends(
     assert incident.cluster.count("deleted") == 1
 
 
-@pytest.mark.rule("decision 10", "decision 11")
+@pytest.mark.rule("rule 10", "rule 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 async def test_target_that_ends_while_an_act_is_in_flight_is_cleaned_up(
     incident: IncidentDriver, ending: Observation, outcome: Outcome
@@ -55,7 +55,7 @@ async def test_target_that_ends_while_an_act_is_in_flight_is_cleaned_up(
     assert incident.cluster.count("deleted") == 1
 
 
-@pytest.mark.rule("decision 10", "decision 11")
+@pytest.mark.rule("rule 10", "rule 11")
 @pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
 async def test_target_that_ends_while_it_is_left_alone_ends_the_incident(
     incident: IncidentDriver, ending: Observation, outcome: Outcome

@@ -16,7 +16,7 @@ async def test_expired_node_is_acted_on_with_what_the_start_carried(incident: In
     assert incident.cluster.count("created") == 1
 
 
-@pytest.mark.rule("decision 4")
+@pytest.mark.rule("rule 4")
 async def test_what_the_start_carried_is_not_acted_on_when_it_grew_old(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.detector():
@@ -29,7 +29,7 @@ async def test_what_the_start_carried_is_not_acted_on_when_it_grew_old(bare_inci
     assert incident.cluster.count("act") == 0
 
 
-@pytest.mark.rule("NHC 2.0/deadline", "decision 1")
+@pytest.mark.rule("NHC 2.0/deadline", "rule 1")
 async def test_node_is_left_alone_until_its_deadline_and_then_acted_on_once(incident: IncidentDriver) -> None:
     await incident.start(waiting())
     await incident.pass_time(FIVE_MINUTES - A_BIT)

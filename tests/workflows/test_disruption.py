@@ -53,7 +53,7 @@ async def test_machine_is_deleted_once_over_a_restart_of_the_worker(bare_inciden
     assert incident.cluster.count("Delete of the target") == 1
 
 
-@pytest.mark.rule("decision 28")
+@pytest.mark.rule("rule 28")
 async def test_mark_that_its_consumer_took_off_in_vain_is_set_again(incident: IncidentDriver) -> None:
     marked = escalating(expired(), MARK)
     says = {"under_way": "marked for external remediation", "is_marked": True}

@@ -40,7 +40,7 @@ def held_by(reason: HoldReason) -> Observation:
     return escalating(expired().model_copy(update={"hold": hold(reason)}))
 
 
-@pytest.mark.rule("NHC 2.4/6/timeout", "NHC 2.4/2", "NHC 2.4/6/kept", "NHC 1.7/nhc-timed-out", "decision 18")
+@pytest.mark.rule("NHC 2.4/6/timeout", "NHC 2.4/2", "NHC 2.4/6/kept", "NHC 1.7/nhc-timed-out", "rule 18")
 async def test_each_step_times_out_to_the_second_and_the_next_one_begins(incident: IncidentDriver) -> None:
     await take_first_step(incident)
     for number, template in enumerate(("first", "second", "third")):
@@ -88,7 +88,7 @@ async def test_step_that_succeeded_in_vain_has_its_time_and_is_not_told_to_stop(
     assert marked(incident) == []
 
 
-@pytest.mark.rule("decision 7", "decision 7/timed out")
+@pytest.mark.rule("rule 7", "rule 7/timed out")
 @pytest.mark.parametrize("reason", HOLDS)
 async def test_what_holds_the_check_stops_the_next_step_and_no_mark(
     incident: IncidentDriver, reason: HoldReason
@@ -109,7 +109,7 @@ async def test_what_holds_the_check_stops_the_next_step_and_no_mark(
     assert marked(incident) == ["first"]
 
 
-@pytest.mark.rule("decision 7", "decision 7/timed out")
+@pytest.mark.rule("rule 7", "rule 7/timed out")
 async def test_person_who_holds_stops_the_next_step_and_no_mark(incident: IncidentDriver) -> None:
     await take_first_step(incident)
     await incident.hold(HoldOrder(reason="disk swap"))
@@ -125,7 +125,7 @@ async def test_person_who_holds_stops_the_next_step_and_no_mark(incident: Incide
     assert incident.cluster.count("deleted") == 0
 
 
-@pytest.mark.rule("NHC 2.4/2/none left", "decision 40/exhausted")
+@pytest.mark.rule("NHC 2.4/2/none left", "rule 40/exhausted")
 async def test_incident_without_a_step_left_rests_and_keeps_its_requests_until_recovery(
     incident: IncidentDriver,
 ) -> None:
@@ -206,7 +206,7 @@ async def test_first_act_that_is_refused_claims_no_lease_later(incident: Inciden
     assert [asked.holds_lease for asked in incident.cluster.attempts] == [False, False, False]
 
 
-@pytest.mark.rule("decision 21")
+@pytest.mark.rule("rule 21")
 async def test_act_says_whether_a_request_exists_already(incident: IncidentDriver) -> None:
     await take_first_step(incident)
     await fail_steps(incident, "first")
@@ -214,7 +214,7 @@ async def test_act_says_whether_a_request_exists_already(incident: IncidentDrive
     assert [asked.is_under_way for asked in incident.cluster.acts] == [False, True]
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 async def test_running_step_ends_as_before_when_the_list_changes_and_the_next_one_is_of_the_new_list(
     incident: IncidentDriver,
 ) -> None:
@@ -227,7 +227,7 @@ async def test_running_step_ends_as_before_when_the_list_changes_and_the_next_on
     assert incident.cluster.tried == ["first", "third"]
 
 
-@pytest.mark.rule("decision 10/edit")
+@pytest.mark.rule("rule 10/edit")
 async def test_edited_timeout_counts_from_the_start_of_the_step(incident: IncidentDriver) -> None:
     await take_first_step(incident)
     began = incident.cluster.request_of("first").created

@@ -16,7 +16,7 @@ UNCACHED = 0
 A_BIT = timedelta(seconds=1)
 
 
-@pytest.mark.rule("NHC 2.7/restart", "decision 1", "NHC 2.4/6/timeout")
+@pytest.mark.rule("NHC 2.7/restart", "rule 1", "NHC 2.4/6/timeout")
 async def test_whole_escalation_over_restarts_of_the_worker_in_each_step(
     bare_incident: IncidentDriver,
 ) -> None:
@@ -39,7 +39,7 @@ async def test_whole_escalation_over_restarts_of_the_worker_in_each_step(
     assert incident.cluster.count("mark") == 3
 
 
-@pytest.mark.rule("decision 1", "NHC 2.4/6/timeout")
+@pytest.mark.rule("rule 1", "NHC 2.4/6/timeout")
 async def test_timeout_that_passes_while_no_worker_runs_is_noticed_when_one_does(
     bare_incident: IncidentDriver,
 ) -> None:
@@ -58,7 +58,7 @@ async def test_timeout_that_passes_while_no_worker_runs_is_noticed_when_one_does
     assert incident.cluster.tried == ["first", "second"]
 
 
-@pytest.mark.rule("decision 40/exhausted", "NHC 2.7/restart")
+@pytest.mark.rule("rule 40/exhausted", "NHC 2.7/restart")
 async def test_order_to_start_over_is_kept_over_restarts(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.detector():
@@ -116,7 +116,7 @@ async def test_new_run_does_not_take_a_step_again_whose_request_somebody_deleted
     assert incident.cluster.tried == ["first", "second", "third"]
 
 
-@pytest.mark.rule("decision 39", "decision 39/escalation")
+@pytest.mark.rule("rule 39", "rule 39/escalation")
 async def test_escalation_that_another_began_goes_on_with_the_time_of_its_request(
     incident: IncidentDriver,
 ) -> None:
@@ -129,7 +129,7 @@ async def test_escalation_that_another_began_goes_on_with_the_time_of_its_reques
     assert incident.cluster.tried == ["second"]
 
 
-@pytest.mark.rule("decision 40/exhausted", "NHC 2.7/restart")
+@pytest.mark.rule("rule 40/exhausted", "NHC 2.7/restart")
 async def test_resume_of_a_new_run_that_no_detector_answers_yet_is_obeyed_later(
     bare_incident: IncidentDriver,
 ) -> None:

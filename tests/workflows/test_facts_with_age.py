@@ -15,7 +15,7 @@ from tests.workflows.settling import settle
 from workflows.contracts import FRESH
 from workflows.messages import HoldOrder, RemediationInput
 
-pytestmark = pytest.mark.rule("decision 4")
+pytestmark = pytest.mark.rule("rule 4")
 
 RETRIED = timedelta(seconds=10)
 """For so long a client of Temporal may try to start a workflow."""

@@ -53,7 +53,7 @@ async def test_delay_of_zero_keeps_nothing(incident: IncidentDriver) -> None:
     assert stamps(incident) == []
 
 
-@pytest.mark.rule("decision 19")
+@pytest.mark.rule("rule 19")
 async def test_node_that_fails_again_loses_its_stamp_and_has_the_whole_delay_once_more(
     incident: IncidentDriver,
 ) -> None:
@@ -74,7 +74,7 @@ async def test_node_that_fails_again_loses_its_stamp_and_has_the_whole_delay_onc
     assert await incident.outcome() is Outcome.REMEDIATED
 
 
-@pytest.mark.rule("decision 19", "decision 1")
+@pytest.mark.rule("rule 19", "rule 1")
 async def test_step_goes_on_from_its_own_start_when_the_node_fails_again(incident: IncidentDriver) -> None:
     await take_first_step(incident)
     began = incident.cluster.request_of("first").created
@@ -86,7 +86,7 @@ async def test_step_goes_on_from_its_own_start_when_the_node_fails_again(inciden
     assert incident.cluster.times("created")[1] - began < 7 * MINUTE
 
 
-@pytest.mark.rule("NHC 2.6/edited", "decision 10/edit")
+@pytest.mark.rule("NHC 2.6/edited", "rule 10/edit")
 async def test_edited_delay_counts_from_the_same_recovery(incident: IncidentDriver) -> None:
     await act(incident)
     since = await recover(incident, 5 * MINUTE)
@@ -158,7 +158,7 @@ async def test_mark_of_a_person_stays_until_the_last_request_is_gone(incident: I
     assert incident.cluster.clean_ups[-1].is_confirmed
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 async def test_abort_ends_a_delay(incident: IncidentDriver) -> None:
     await act(incident)
     await recover(incident, 5 * MINUTE)
@@ -183,7 +183,7 @@ async def test_delay_outlasts_restarts_of_the_worker(bare_incident: IncidentDriv
     assert len(stamps(incident)) == 1
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 async def test_delay_that_another_began_ends_when_it_would_have(incident: IncidentDriver) -> None:
     since = datetime.now(UTC) - 3 * MINUTE
     request = incident.cluster.put_request(since - MINUTE)

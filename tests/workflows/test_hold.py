@@ -11,7 +11,7 @@ from tests.workflows.observations import expired, healthy, held, hold, unknown
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.mark.rule("decision 3")
+@pytest.mark.rule("rule 3")
 @pytest.mark.parametrize("sight", [pytest.param(held(), id="held"), pytest.param(unknown(), id="unknown")])
 async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
     incident: IncidentDriver, observation: Observation
@@ -30,7 +30,7 @@ async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
     assert incident.cluster.count("act") == 1
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 async def test_held_incident_does_not_ask_before_its_time(incident: IncidentDriver) -> None:
     await incident.start(held(again=20 * MINUTE))
     await incident.reaches(Phase.HELD)
@@ -56,7 +56,7 @@ async def test_held_node_that_recovers_was_never_touched(incident: IncidentDrive
     assert [entry.what for entry in incident.cluster.log] == ["answered", "observe", "answered"]
 
 
-@pytest.mark.rule("decision 2")
+@pytest.mark.rule("rule 2")
 async def test_act_that_found_something_else_asks_again_and_does_not_loop_hot(
     incident: IncidentDriver,
 ) -> None:
@@ -115,7 +115,7 @@ async def test_look_that_arrives_while_an_act_is_in_flight_is_answered(incident:
     assert await incident.outcome() is Outcome.REMEDIATED
 
 
-@pytest.mark.rule("decision 4")
+@pytest.mark.rule("rule 4")
 async def test_admission_that_arrives_late_is_asked_for_again(incident: IncidentDriver) -> None:
     incident.cluster.observation = held()
     await incident.start(held())

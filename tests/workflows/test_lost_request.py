@@ -16,7 +16,7 @@ from workflows.messages import State
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
 
-pytestmark = pytest.mark.rule("decision 14", "decision 14/deleted request")
+pytestmark = pytest.mark.rule("rule 14", "rule 14/deleted request")
 
 
 def limited(observation: Observation, limit: timedelta = 30 * MINUTE) -> Observation:
@@ -60,7 +60,7 @@ async def test_act_that_finds_it_lost_makes_nothing(incident: IncidentDriver) ->
     assert incident.cluster.count("created") == 1
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 async def test_without_a_limit_it_is_made_anew_at_once(incident: IncidentDriver) -> None:
     await begin(incident, limited(expired(), timedelta()))
     await incident.cluster.lose_requests()

@@ -47,7 +47,7 @@ async def test_request_that_its_remediator_removes_itself_is_the_end_too(inciden
     assert not incident.cluster.is_leased
 
 
-@pytest.mark.rule("decision 11/recreated")
+@pytest.mark.rule("rule 11/recreated")
 async def test_request_goes_when_another_node_of_that_name_is_there(incident: IncidentDriver) -> None:
     await expect_the_end_of_the_node(incident)
     await incident.sees(gone())

@@ -13,7 +13,7 @@ from tests.workflows.settling import pass_until, rests, settle
 OLD = timedelta(hours=48)
 A_BIT = timedelta(seconds=2)
 
-pytestmark = pytest.mark.rule("NHC 2.1/17/48 h", "decision 23", "NHC 1.7/old-remediation-cr-flag")
+pytestmark = pytest.mark.rule("NHC 2.1/17/48 h", "rule 23", "NHC 1.7/old-remediation-cr-flag")
 
 
 def flags(incident: IncidentDriver) -> list[str | None]:

@@ -30,7 +30,7 @@ async def become_overdue(incident: IncidentDriver) -> None:
     await settle(incident)
 
 
-@pytest.mark.rule("NHC 2.5/overdue", "NHC 1.7/nhc-timed-out", "NHC 2.8/overdue", "decision 13/overdue")
+@pytest.mark.rule("NHC 2.5/overdue", "NHC 1.7/nhc-timed-out", "NHC 2.8/overdue", "rule 13/overdue")
 async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_minutes(
     incident: IncidentDriver,
 ) -> None:
@@ -139,7 +139,7 @@ async def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_
     assert state.memory.holds_lease
 
 
-@pytest.mark.rule("decision 39", "NHC 2.5/overdue")
+@pytest.mark.rule("rule 39", "NHC 2.5/overdue")
 async def test_lease_that_another_took_counts_from_when_it_was_taken(incident: IncidentDriver) -> None:
     began = datetime.now(UTC) - 25 * MINUTE
     incident.cluster.put_request(began)

@@ -114,7 +114,7 @@ async def test_request_is_left_to_work_while_only_a_timer_runs(incident: Inciden
     assert incident.cluster.count("clean_up") == 0
 
 
-@pytest.mark.rule("decision 7", "decision 7/clean-up")
+@pytest.mark.rule("rule 7", "rule 7/clean-up")
 async def test_hold_of_the_check_does_not_freeze_a_request_that_exists(incident: IncidentDriver) -> None:
     await incident.start(expired())
     await incident.reaches(Phase.REMEDIATING)

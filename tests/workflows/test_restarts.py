@@ -10,7 +10,7 @@ from tests.workflows.phases import act
 CACHES = [pytest.param(1000, id="cached"), pytest.param(0, id="every-task-replays")]
 
 
-@pytest.mark.rule("NHC 2.7/restart", "decision 1")
+@pytest.mark.rule("NHC 2.7/restart", "rule 1")
 @pytest.mark.parametrize("cached", CACHES)
 async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
     bare_incident: IncidentDriver, cached: int
@@ -47,7 +47,7 @@ async def test_whole_life_of_an_incident_over_restarts_of_the_worker(
     assert incident.cluster.count("created") == 2
 
 
-@pytest.mark.rule("decision 1")
+@pytest.mark.rule("rule 1")
 async def test_deadline_that_passes_while_no_worker_runs_is_kept(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.detector():

@@ -16,7 +16,7 @@ from workflows.messages import ResumeOrder
 
 FROM_THE_SECOND = ResumeOrder(reason="power is back", step="second")
 
-pytestmark = pytest.mark.rule("decision 40/exhausted")
+pytestmark = pytest.mark.rule("rule 40/exhausted")
 
 
 def changes(incident: IncidentDriver) -> list[tuple[str, str]]:

@@ -50,7 +50,7 @@ async def asks(incident: IncidentDriver, times: int = 1) -> None:
             await asyncio.sleep(POLL_SECONDS)
 
 
-@pytest.mark.rule("decision 7/lease", "NHC 2.5/manage/renew")
+@pytest.mark.rule("rule 7/lease", "NHC 2.5/manage/renew")
 async def test_lease_is_renewed_again_and_again_while_a_question_waits(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.worker():
@@ -65,7 +65,7 @@ async def test_lease_is_renewed_again_and_again_while_a_question_waits(bare_inci
     assert incident.cluster.count("observe") == 1
 
 
-@pytest.mark.rule("decision 7/lease")
+@pytest.mark.rule("rule 7/lease")
 async def test_answer_that_comes_late_is_used(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.worker():
@@ -79,7 +79,7 @@ async def test_answer_that_comes_late_is_used(bare_incident: IncidentDriver) -> 
         assert incident.cluster.count("act") == 1
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 async def test_abort_is_obeyed_while_a_question_waits(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     async with incident.worker():

@@ -1,4 +1,4 @@
-"""What is wrong with a NodeHealthCheck that is created, edited or deleted (semantics 1.1, webhook).
+"""What is wrong with a NodeHealthCheck that is created, edited or deleted (NHC 1.1/webhook).
 
 All that is wrong is told at once, in the reference's words where it has some. What needs the cluster is asked
 beforehand: `doubtful_kinds` says what, `Facts` is the answer.

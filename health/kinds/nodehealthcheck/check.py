@@ -111,7 +111,7 @@ class NodeHealthCheck(FrozenObject):
 
     @property
     def counts_requests(self) -> bool:
-        """A node whose request still exists is not healthy yet (semantics 2.2)."""
+        """A node whose request still exists is not healthy yet (NHC 2.2)."""
         return True
 
     def counts_as_healthy(self, node: Node, around: Surroundings) -> bool:

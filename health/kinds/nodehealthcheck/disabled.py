@@ -1,6 +1,6 @@
-"""The condition Disabled of a NodeHealthCheck, and the reason in words (semantics 1.3).
+"""The condition Disabled of a NodeHealthCheck, and the reason in words (NHC 1.3).
 
-Whether MachineHealthChecks of OpenShift get in the way of NodeHealthChecks (semantics 2.1/4).
+Whether MachineHealthChecks of OpenShift get in the way of NodeHealthChecks (NHC 2.1/4).
 
 The single one for the condition Terminating does not: Nodes that have a condition of that type, whatever its
 status, are left to it. Any other disables every NodeHealthCheck.
@@ -25,7 +25,7 @@ class Disabled:
 
     @property
     def event(self) -> str:
-        """What the Event of its beginning says (semantics 1.5)."""
+        """What the Event of its beginning says (NHC 1.5)."""
         if self.reason == CONFLICT.reason:
             return self.message
         return f"Disabling NHC. Reason: {self.reason}, Message: {self.message}"

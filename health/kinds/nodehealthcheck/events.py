@@ -1,10 +1,10 @@
-"""Events of a NodeHealthCheck: what became so between two sights, once per transition (decision 15).
+"""Events of a NodeHealthCheck: what became so between two sights, once per transition (rule 15).
 
-Texts are the reference's (semantics 1.5). Each note has a seed that is the same whenever the same transition
+Texts are the reference's (NHC 1.5). Each note has a seed that is the same whenever the same transition
 is told again, for instance after a restart; so the API server refuses the second one. A Node that fails, and
 was seen not to, is told even if a failure of that seed was: its label came back, say. While the check holds
 all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its targets none
-(decision 6).
+(rule 6).
 """
 
 from collections.abc import Iterator, Mapping

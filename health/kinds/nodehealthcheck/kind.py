@@ -1,6 +1,6 @@
 """NodeHealthCheck as one of the kinds of health check.
 
-A request belongs to the check that owns it (semantics 2.4/4, decision 39). What is told of a request that
+A request belongs to the check that owns it (NHC 2.4/4, rule 39). What is told of a request that
 somebody deleted has reason and words of a Node that waits without such a loss.
 """
 

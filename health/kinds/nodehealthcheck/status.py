@@ -1,6 +1,6 @@
-"""Status of a NodeHealthCheck (semantics 1.2 to 1.4), as a pure function of what is seen.
+"""Status of a NodeHealthCheck (NHC 1.2 to 1.4), as a pure function of what is seen.
 
-Numbers are true in every phase (decision 17). Two sights that publish the same give the same status but for
+Numbers are true in every phase (rule 17). Two sights that publish the same give the same status but for
 lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
 """
 
@@ -64,7 +64,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
 def _phase(
     why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSnapshot], *, is_classic: bool
 ) -> dict[str, str]:
-    """The first rule that fits wins (semantics 1.4)."""
+    """The first rule that fits wins (NHC 1.4)."""
     if why.is_disabled:
         return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
     if paused:
@@ -76,7 +76,7 @@ def _phase(
 
 
 def _failed(targets: Sequence[TargetSnapshot]) -> str:
-    """Which remediators gave up on which nodes (decision 22); a few of them are enough to look closer."""
+    """Which remediators gave up on which nodes (rule 22); a few of them are enough to look closer."""
     names = [t.name for t in targets if any(one.succeeded is False for one in t.requests)]
     if not names:
         return ""

@@ -1,15 +1,15 @@
 """Events of a NodeHealthCheck about one Node: why it is skipped, and what became of its requests.
 
-Texts are the reference's (semantics 1.5) where it has one; each is told once for each failure of the Node
-(decision 15), whether the detector sees what holds it or its latest act found that. What holds the check as a
+Texts are the reference's (NHC 1.5) where it has one; each is told once for each failure of the Node
+(rule 15), whether the detector sees what holds it or its latest act found that. What holds the check as a
 whole is told of the check alone.
 
 Events of a NodeHealthCheck about its requests: that one was made, and that one was deleted.
 
-Who made one tells of it: one that names no incident was told by the reference (decision 39). The reference
-tells of the deletions that it orders itself, when a Node has recovered or is no target any more (semantics
-1.5). No request says who deleted it. So one that goes while its Node was unhealthy all the time is told in
-words that are true whoever did it: somebody else, or we after an order.
+Who made one tells of it: one that names no incident was told by the reference (rule 39). The reference
+tells of the deletions that it orders itself, when a Node has recovered or is no target any more
+(NHC 1.5). No request says who deleted it. So one that goes while its Node was unhealthy all the time is told
+in words that are true whoever did it: somebody else, or we after an order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ class TargetNote:
 
 
 def skipped_because_of(back_off: object, node: str) -> str:
-    """That a Node waits for its next remediation; the reference has no back-off (decision 14)."""
+    """That a Node waits for its next remediation; the reference has no back-off (rule 14)."""
     return f"Skipped remediation of node: {node}, because of {back_off}"
 
 
@@ -100,7 +100,7 @@ def _exhausted(check: str, before: TargetSnapshot | None, after: TargetSnapshot)
 
 
 def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
-    """What the reference does not tell: a remediator that gave up (decision 22)."""
+    """What the reference does not tell: a remediator that gave up (rule 22)."""
     known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
     for request in after.requests:
         if request.succeeded is False and request.uid not in known:

@@ -65,7 +65,7 @@ class MachineHealthCheck(FrozenObject):
 
     @property
     def template(self) -> TemplateReference | None:
-        """The template of its requests, which is where the check is, whatever namespace it names (A.1)."""
+        """The template of its requests, which is where the check is (MHC A.1/remediationTemplate)."""
         if self.spec.remediation_template is None:
             return None
         named = self.spec.remediation_template.reference
@@ -78,7 +78,7 @@ class MachineHealthCheck(FrozenObject):
 
     @property
     def counts_requests(self) -> bool:
-        """A Machine whose Node is healthy again counts as healthy while its request goes (A.2.4)."""
+        """A Machine whose Node is healthy again counts as healthy while its request goes (MHC A.2.4)."""
         return False
 
     @property
@@ -98,7 +98,7 @@ class MachineHealthCheck(FrozenObject):
 
     @property
     def healthy_delay(self) -> timedelta:
-        """None: requests of a healthy Machine are deleted at once (A.2.6)."""
+        """None: requests of a healthy Machine are deleted at once (MHC A.2.6)."""
         return timedelta()
 
     @property
@@ -111,7 +111,7 @@ class MachineHealthCheck(FrozenObject):
         return Rules(conditions, self.spec.node_startup_timeout)
 
     def selects(self, target: MachineTarget) -> bool:
-        """Whether `target`, of its namespace, is one of its targets; without a selector all are (A.1)."""
+        """Whether `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
         return self.spec.selector.selects(target.metadata.labels)
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
@@ -122,13 +122,13 @@ class MachineHealthCheck(FrozenObject):
         return unusable(self.template, kinds) or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
 
     def counts_as_healthy(self, target: MachineTarget, around: Surroundings) -> bool:
-        """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (A.2.4)."""
+        """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (MHC A.2.4)."""
         if target.node is None or target.machine.is_going or target.machine.is_marked:
             return False
         return not self.is_unhealthy(target, around)
 
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:
-        """The request, the mark or the deletion; none where nobody would make a new Machine (A.2.5)."""
+        """The request, the mark or the deletion; none where nobody would make a new Machine (MHC A.2.5)."""
         if self.template is not None:
             return self.steps
         if self._marks(target):

@@ -1,4 +1,4 @@
-"""The conditions of a MachineHealthCheck that are ours (A.1, decision 27), as they ought to be now.
+"""The conditions of a MachineHealthCheck that are ours (MHC A.1, rule 27), as they ought to be now.
 
 - `RemediationAllowed`: what the threshold says. Of a check that cannot be read it is False as well, with the
   severity Error, the reason InvalidSpec, and field and value: nothing is remediated, and this is where people

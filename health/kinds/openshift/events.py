@@ -1,8 +1,8 @@
-"""Events of a MachineHealthCheck: what became so between two sights, once per transition (decision 15).
+"""Events of a MachineHealthCheck: what became so between two sights, once per transition (rule 15).
 
 Texts are the reference's where it has one; it tells `RemediationRestricted` on every turn, and only of the
 threshold. Here it is told once, also when something else begins to hold the whole check. While anything does,
-the check has that one Event and its Machines have none (decision 6). Of a paused check nothing is told. What
+the check has that one Event and its Machines have none (rule 6). Of a paused check nothing is told. What
 becomes of a deletion or a mark is told by who does it.
 """
 

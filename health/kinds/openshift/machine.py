@@ -3,7 +3,7 @@
 MachineTarget: a Machine with its Node, as one target; satisfies Target.
 
 The marks by which people exclude or confirm Nodes are those of NodeHealthCheck and mean nothing here, nor has
-a Machine to wait for a turn of the control plane (semantics A.1, A.2.5).
+a Machine to wait for a turn of the control plane (MHC A.1, MHC A.2.5).
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Remediation requests for Machines: what they contain, and whose they are (semantics A.2.5, decision 39).
+"""Remediation requests for Machines: what they contain, and whose they are (MHC A.2.5, rule 39).
 
 The reference makes the Machine the one owner and does not write down the check. Ours have the incident as an
 annotation: it names the check, and a request with nothing but its Machine as an owner is one that the

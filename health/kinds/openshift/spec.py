@@ -1,10 +1,10 @@
-"""The spec of a MachineHealthCheck of OpenShift: its fields, their defaults, and what is refused (A.1).
+"""The spec of a MachineHealthCheck of OpenShift: its fields, their defaults, and what is refused (MHC A.1).
 
 It takes what says what is meant. The schema lets more through; that is refused here, and flags its check
-alone, also where the reference works with it (docs/decisions/0013):
+alone, also where the reference works with it (ADR 13):
 
 - A selector, duration or maxUnhealthy that cannot be read: the reference fails for ever, or goes blind for
-  all checks at once (decisions 8 and 44).
+  all checks at once (rules 8 and 44).
 - A condition without type or status: it could never match.
 - A condition without a timeout: the reference takes it as 0, which deletes a Machine at the first hiccup.
 - A maxUnhealthy below zero: the reference takes it as 0, and so deletes nothing.
@@ -13,13 +13,13 @@ alone, also where the reference works with it (docs/decisions/0013):
   deletes every new Machine at once.
 - A remediationTemplate without apiVersion, kind or name: the reference fails for ever.
 
-The threshold of a MachineHealthCheck: how many Machines may be unhealthy (A.2.4, decisions 4, 5 and 44).
+The threshold of a MachineHealthCheck: how many Machines may be unhealthy (MHC A.2.4, rules 4, 5 and 44).
 
 Remediation is allowed while `unhealthy <= maxUnhealthy`. A share is rounded down; a whole number stands as it
 is, also above the number of Machines. All that are not fit use the budget up: those that are being deleted,
 have no Node or are marked, and those whose timer still runs.
 
-Pause: while a check carries the annotation, nothing at all is written for it (decision 7, A.2.8).
+Pause: while a check carries the annotation, nothing at all is written for it (rule 7, MHC A.2.8).
 
 Presence counts, whatever the value. A check that cannot be read may be paused as well, and then nobody is
 told what is wrong with it. The Lease of a target with a request is renewed all the same: others keep away.
@@ -69,7 +69,7 @@ def _fits_status(amount: IntOrPercent) -> IntOrPercent:
 
 
 def _without_namespace(raw: object) -> object:
-    """Nobody looks at the namespace of a template here, so it cannot be wrong (A.1)."""
+    """Nobody looks at the namespace of a template here, so it cannot be wrong (MHC A.1)."""
     return {key: raw[key] for key in raw if key != "namespace"} if isinstance(raw, Mapping) else raw
 
 

@@ -1,4 +1,4 @@
-"""Status of a MachineHealthCheck (A.1), as a pure function of what is seen.
+"""Status of a MachineHealthCheck (MHC A.1), as a pure function of what is seen.
 
 Of a paused check nothing is written. Of one that cannot be read no number is left of those that were true
 once, and nothing is allowed.

@@ -1,14 +1,14 @@
-"""Events of a MachineHealthCheck about one Machine (A.1), once for each time that it fails.
+"""Events of a MachineHealthCheck about one Machine (MHC A.1), once for each time that it fails.
 
 `DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
 what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. One
 that waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
 
-Words that several Events of a MachineHealthCheck share (A.1).
+Words that several Events of a MachineHealthCheck share (MHC A.1).
 
 Events about a Machine that was deleted or marked, or could not be, or that waits for back-off.
 
-Texts are the reference's (A.1) where it has one.
+Texts are the reference's (MHC A.1) where it has one.
 
 The seed names the incident and its run: an attempt that is made again tells nothing twice.
 """
@@ -93,7 +93,7 @@ def path_of(check: CheckReference, machine: str, node: str) -> str:
 
 
 def restricted(path: str, why: object) -> str:
-    """That one Machine is held; the reference tells that of a whole check only (decisions 13 and 14)."""
+    """That one Machine is held; the reference tells that of a whole check only (rules 13 and 14)."""
     return f"Machine {path} remediation restricted: {why}"
 
 

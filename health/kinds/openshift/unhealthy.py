@@ -1,8 +1,8 @@
-"""What makes a Machine unhealthy (A.2.3). The first row that fits decides alone.
+"""What makes a Machine unhealthy (MHC A.2.3). The first row that fits decides alone.
 
 1. Its phase is Failed: expired at once, whatever its Node says, and also while it is being deleted.
 2. It was never linked to a Node: expired strictly after nodeStartupTimeout, counted from status.lastUpdated,
-   or from creation where that is unset (decision 25). Without that timeout it is not unhealthy, ever.
+   or from creation where that is unset (rule 25). Without that timeout it is not unhealthy, ever.
 3. The Node that it is linked to is not there: expired at once.
 4. Conditions of its Node, as in `health.model.verdict`.
 
@@ -10,7 +10,7 @@ Rows 2 and 3 are nothing for a Machine that is being deleted: whoever deletes it
 
 The times of rows 1 to 3 are the Machine's last change, and move with each write of its status.
 
-After a time in which conditions told nothing (an upgrade), the clocks of rows 2 and 4 restart (decision 37).
+After a time in which conditions told nothing (an upgrade), the clocks of rows 2 and 4 restart (rule 37).
 """
 
 from collections.abc import Sequence

@@ -72,9 +72,7 @@ async def due_of(machines: Machines, machine: str, which: str) -> datetime:
     return datetime.fromisoformat(found[1])
 
 
-@pytest.mark.rule(
-    "decision 14/controller", "decision 14/event", "decision 14", "decision 40", "MHC A.2.9/restart"
-)
+@pytest.mark.rule("rule 14/controller", "rule 14/event", "rule 14", "rule 40", "MHC A.2.9/restart")
 async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_not(
     machines: Machines, fail: Fail, paramedic: Paramedic
 ) -> None:
@@ -113,7 +111,7 @@ async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_n
     await due_of(machines, other, "2nd")
 
 
-@pytest.mark.rule("decision 14/controller", "decision 14/event")
+@pytest.mark.rule("rule 14/controller", "rule 14/event")
 async def test_machine_that_nothing_keeps_is_followed_by_its_replacement_all_the_same(
     machines: Machines,
 ) -> None:
@@ -132,7 +130,7 @@ async def test_machine_that_nothing_keeps_is_followed_by_its_replacement_all_the
     assert await machines.outcome(second) == "Remediated"
 
 
-@pytest.mark.rule("decision 14", "decision 28", "decision 10")
+@pytest.mark.rule("rule 14", "rule 28", "rule 10")
 async def test_mark_is_not_set_again_at_once_and_does_not_keep_a_machine_that_is_to_be_deleted(
     machines: Machines,
 ) -> None:

@@ -23,7 +23,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.rule("MHC A.1/refused", "decision 8", "decision 44", "decision 15")
+@pytest.mark.rule("MHC A.1/refused", "rule 8", "rule 44", "rule 15")
 async def test_check_that_cannot_be_read_says_field_and_value_once_and_blinds_nobody(
     machines: Machines, control_plane: ControlPlane
 ) -> None:
@@ -59,7 +59,7 @@ async def test_check_that_cannot_be_read_says_field_and_value_once_and_blinds_no
     assert deletions(control_plane.audit_log, machines.namespace, name) == [200]
 
 
-@pytest.mark.rule("decision 8/Machine")
+@pytest.mark.rule("rule 8/Machine")
 async def test_machine_that_cannot_be_read_is_left_out_and_the_others_are_cared_for(
     machines: Machines,
 ) -> None:

@@ -16,7 +16,7 @@ BAREMETAL = {STRATEGY: "external-baremetal"}
 
 
 @pytest.mark.rule(
-    "decision 28",
+    "rule 28",
     "MHC A.2.5/mark",
     "MHC A.2.4/healthy",
     "MHC A.1/annotation/external-remediation",
@@ -63,7 +63,7 @@ async def test_machines_are_marked_once_and_counted_until_the_provider_takes_the
 
 
 @pytest.mark.rule(
-    "decision 7/paused check",
+    "rule 7/paused check",
     "MHC A.2.8/nothing",
     "MHC A.2.8/in flight",
     "MHC A.2.8/clock",

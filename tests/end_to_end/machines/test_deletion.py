@@ -111,8 +111,8 @@ async def test_machine_without_a_controller_is_held_visibly_until_it_has_one(
     "MHC A.2.5/deleting",
     "MHC A.2.1/Node",
     "MHC A.1/nodeStartupTimeout",
-    "decision 25",
-    "decision 26",
+    "rule 25",
+    "rule 26",
 )
 async def test_machine_is_deleted_for_each_reason_and_one_that_goes_already_is_left_to_it(
     machines: Machines, control_plane: ControlPlane

@@ -65,8 +65,8 @@ async def until_gone(machines: Machines, *names: str) -> None:
     "MHC A.1/event/requests",
     "MHC A.2.4/request",
     "MHC A.2.6/healthy",
-    "decision 7/clean-up",
-    "decision 27",
+    "rule 7/clean-up",
+    "rule 27",
 )
 async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healthy_again(
     machines: Machines, control_plane: ControlPlane
@@ -101,7 +101,7 @@ async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healt
     assert deletions(control_plane.audit_log, machines.namespace, name) == []
 
 
-@pytest.mark.rule("decision 10", "decision 39", "MHC A.2.1/check")
+@pytest.mark.rule("rule 10", "rule 39", "MHC A.2.1/check")
 async def test_requests_go_when_the_check_is_deleted_and_after_its_template_was_taken_out(
     machines: Machines,
 ) -> None:
@@ -135,8 +135,8 @@ async def test_requests_go_when_the_check_is_deleted_and_after_its_template_was_
 
 
 @pytest.mark.rule(
-    "decision 27",
-    "decision 8",
+    "rule 27",
+    "rule 8",
     "MHC A.1/event/RemediationRestricted",
     "MHC A.2.5/request",
     "MHC A.1/remediationTemplate",
@@ -173,7 +173,7 @@ async def test_template_that_is_missing_or_broken_holds_visibly_until_it_can_be_
     assert await names_of_requests(machines, other_kind) == []
 
 
-@pytest.mark.rule("decision 27", "MHC A.1/event/RemediationRestricted")
+@pytest.mark.rule("rule 27", "MHC A.1/event/RemediationRestricted")
 async def test_request_that_cannot_be_created_is_told_in_its_condition_until_it_can(
     machines: Machines, other_kind: OtherKind
 ) -> None:
@@ -226,7 +226,7 @@ async def names_of_requests(machines: Machines, kind: OtherKind) -> list[str]:
     return [request["metadata"]["name"] for request in found]
 
 
-@pytest.mark.rule("decision 39", "MHC A.2.6/healthy")
+@pytest.mark.rule("rule 39", "MHC A.2.6/healthy")
 async def test_request_that_the_reference_made_is_taken_over_and_removed_on_recovery(
     machines: Machines,
 ) -> None:
@@ -246,7 +246,7 @@ async def test_request_that_the_reference_made_is_taken_over_and_removed_on_reco
     assert machines.world.requests.created(name) == 1
 
 
-@pytest.mark.rule("decision 13/Machine", "decision 13")
+@pytest.mark.rule("rule 13/Machine", "rule 13")
 async def test_second_check_over_a_machine_waits_for_the_first_and_says_for_whom(machines: Machines) -> None:
     (name,) = await machines.add("a")
     template = await machines.add_template()

@@ -21,7 +21,7 @@ async def kill(paramedic: Paramedic) -> None:
     await asyncio.gather(paramedic.detector.kill(), paramedic.worker.kill())
 
 
-@pytest.mark.rule("MHC A.2.9/restart", "MHC A.2.5/delete", "MHC A.2.3/4", "decision 1", "decision 12")
+@pytest.mark.rule("MHC A.2.9/restart", "MHC A.2.5/delete", "MHC A.2.3/4", "rule 1", "rule 12")
 async def test_machine_is_deleted_once_on_time_whatever_dies_around_its_deletion(
     machines: Machines, control_plane: ControlPlane, paramedic: Paramedic
 ) -> None:
@@ -55,7 +55,7 @@ async def test_machine_is_deleted_once_on_time_whatever_dies_around_its_deletion
         assert len(await machines.events(each, "MachineDeleted")) == 1
 
 
-@pytest.mark.rule("MHC A.2.9/restart", "MHC A.2.6/healthy", "decision 10", "decision 1")
+@pytest.mark.rule("MHC A.2.9/restart", "MHC A.2.6/healthy", "rule 10", "rule 1")
 async def test_open_request_is_kept_and_removed_in_the_end_whatever_dies_meanwhile(
     machines: Machines, control_plane: ControlPlane, paramedic: Paramedic
 ) -> None:

@@ -26,9 +26,9 @@ NOT_ALLOWED = (
     "MHC A.1/status/remediationsAllowed",
     "MHC A.1/event/RemediationRestricted",
     "MHC A.1/metric/mapi_machinehealthcheck_short_circuit",
-    "decision 4",
-    "decision 6",
-    "decision 15",
+    "rule 4",
+    "rule 6",
+    "rule 15",
 )
 async def test_three_of_five_are_too_many_for_half_of_them_and_are_remediated_when_one_recovers(
     machines: Machines, control_plane: ControlPlane, paramedic: Paramedic

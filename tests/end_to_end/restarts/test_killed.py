@@ -37,7 +37,7 @@ def _incidents(world: World, crew: Crew, control_plane: ControlPlane, takes: tim
     return Incidents(world, crew, control_plane.audit_log, LASTING, LASTING + takes)
 
 
-@pytest.mark.rule("NHC 2.7/restart", "decision 1")
+@pytest.mark.rule("NHC 2.7/restart", "rule 1")
 @pytest.mark.parametrize(
     "outage",
     [

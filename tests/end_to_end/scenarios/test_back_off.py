@@ -9,7 +9,7 @@ from health.model.observation import HoldReason
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import REQUESTS, World
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 14")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 14")]
 
 LIMIT_SECONDS = 15
 """Shorter than the first wait, so that it is the wait."""
@@ -80,7 +80,7 @@ async def until_held(world: World, node: str) -> datetime:
     return datetime.fromisoformat(found[1])
 
 
-@pytest.mark.rule("decision 14/event")
+@pytest.mark.rule("rule 14/event")
 async def test_remediation_that_follows_another_waits_visibly_until_it_is_due(
     world: World, node: str, paramedic: Paramedic
 ) -> None:
@@ -112,7 +112,7 @@ async def test_a_detector_that_starts_anew_knows_what_ended_before(
     assert await attempt(world, healthy_node) == "2"
 
 
-@pytest.mark.rule("decision 14/deleted request", "decision 14/event")
+@pytest.mark.rule("rule 14/deleted request", "rule 14/event")
 async def test_request_that_somebody_deletes_while_its_node_is_unhealthy_counts(
     world: World, healthy_node: str
 ) -> None:
@@ -133,7 +133,7 @@ async def test_request_that_somebody_deletes_while_its_node_is_unhealthy_counts(
     assert await attempt(world, healthy_node) == "2"
 
 
-@pytest.mark.rule("decision 14/reset")
+@pytest.mark.rule("rule 14/reset")
 async def test_node_that_was_healthy_for_the_limit_is_remediated_at_once(world: World, node: str) -> None:
     # Times of failures are cut to whole seconds.
     await until_after(world, datetime.now(UTC) + timedelta(seconds=LIMIT_SECONDS + 1))

@@ -8,7 +8,7 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.rule("NHC 1.3/Disabled/RemediationTemplateNotFound", "decision 8")
+@pytest.mark.rule("NHC 1.3/Disabled/RemediationTemplateNotFound", "rule 8")
 async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_nobody(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
@@ -36,7 +36,7 @@ async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_
     await world.client.delete(NODE_HEALTH_CHECKS, f"{world.name}-unknown")
 
 
-@pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "decision 17")
+@pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "rule 17")
 async def test_a_paused_check_creates_nothing_until_it_is_unpaused(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check(pauseRequests=["maintenance of the rack"])

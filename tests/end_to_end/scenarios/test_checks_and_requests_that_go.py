@@ -18,7 +18,7 @@ TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
 WAIT = ["paramedic.test/wait"]
 
 
-@pytest.mark.rule("NHC 1/kind", "NHC 2.1/1", "NHC 2.0/check", "NHC 2.7/check deleted by force", "decision 10")
+@pytest.mark.rule("NHC 1/kind", "NHC 2.1/1", "NHC 2.0/check", "NHC 2.7/check deleted by force", "rule 10")
 async def test_check_that_is_deleted_releases_its_nodes_in_whatever_phase_and_another_begins_anew(
     world: World,
 ) -> None:
@@ -40,7 +40,7 @@ async def test_check_that_is_deleted_releases_its_nodes_in_whatever_phase_and_an
     assert await escalation.requests(phases.waiting) == await escalation.requests(phases.held) == {}
 
 
-@pytest.mark.rule("decision 9", "NHC 2.0/request", "NHC 2.4/6", "NHC 1.2/unhealthyNodes/remediations")
+@pytest.mark.rule("rule 9", "NHC 2.0/request", "NHC 2.4/6", "NHC 1.2/unhealthyNodes/remediations")
 async def test_request_that_somebody_deletes_is_made_anew_and_status_shows_the_new_one(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
@@ -126,7 +126,7 @@ async def test_request_that_hangs_on_a_finalizer_counts_and_a_new_one_waits_unti
     assert world.requests.created(second) == 2
 
 
-@pytest.mark.rule("NHC 2.4/4/foreign", "NHC 2.4/4", "decision 13")
+@pytest.mark.rule("NHC 2.4/4/foreign", "NHC 2.4/4", "rule 13")
 async def test_request_of_somebody_else_keeps_its_node_until_it_is_gone(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
@@ -154,7 +154,7 @@ async def test_request_of_somebody_else_keeps_its_node_until_it_is_gone(world: W
     await world.until_clean(node)
 
 
-@pytest.mark.rule("decision 22", "NHC 2.7/Succeeded", "decision 15")
+@pytest.mark.rule("rule 22", "NHC 2.7/Succeeded", "rule 15")
 async def test_classic_request_stays_whatever_its_remediator_reports_and_a_failure_is_told(
     world: World,
 ) -> None:

@@ -52,9 +52,9 @@ def skipped(node: str) -> str:
     "NHC 1.5/RemediationSkipped/control plane",
     "NHC 1.7/isControlPlaneNode",
     "NHC 1.7/node-role",
-    "decision 21",
-    "decision 15",
-    "decision 6",
+    "rule 21",
+    "rule 15",
+    "rule 6",
 )
 async def test_two_control_plane_nodes_of_two_checks_and_kinds_are_remediated_one_after_the_other(
     world: World, other_kind: OtherKind
@@ -106,7 +106,7 @@ async def test_two_control_plane_nodes_of_two_checks_and_kinds_are_remediated_on
         assert len(told) == 1
 
 
-@pytest.mark.rule("NHC 2.4/1", "decision 21")
+@pytest.mark.rule("NHC 2.4/1", "rule 21")
 async def test_two_control_plane_nodes_that_fail_in_the_same_second_never_have_two_requests(
     world: World,
 ) -> None:
@@ -135,7 +135,7 @@ async def test_two_control_plane_nodes_that_fail_in_the_same_second_never_have_t
     await until_no_turn(world)
 
 
-@pytest.mark.rule("NHC 2.4/1", "NHC 2.4/4/foreign", "decision 21")
+@pytest.mark.rule("NHC 2.4/1", "NHC 2.4/4/foreign", "rule 21")
 async def test_foreign_request_for_another_control_plane_node_blocks_until_it_is_gone(world: World) -> None:
     node, worker = (await world.add_named_nodes("control", "worker")).values()
     await label(world, node, **{CONTROL_PLANE: ""})

@@ -15,7 +15,7 @@ SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 
 
-@pytest.mark.rule("decision 12", "NHC 2.1/14")
+@pytest.mark.rule("rule 12", "NHC 2.1/14")
 async def test_a_node_that_is_unhealthy_when_it_is_created_is_remediated(world: World) -> None:
     await world.add_check()
     (node,) = await world.add_nodes(1, ready="Unknown")
@@ -24,7 +24,7 @@ async def test_a_node_that_is_unhealthy_when_it_is_created_is_remediated(world: 
     await world.until_status(observedNodes=1, healthyNodes=0)
 
 
-@pytest.mark.rule("NHC 2.1/9", "NHC 2.0/node conditions", "NHC 2.2/timer runs", "decision 1")
+@pytest.mark.rule("NHC 2.1/9", "NHC 2.0/node conditions", "NHC 2.2/timer runs", "rule 1")
 async def test_earliest_deadline_of_several_conditions_counts_and_each_has_its_own_clock(
     world: World,
 ) -> None:
@@ -103,7 +103,7 @@ async def test_labels_bring_a_node_into_a_check_and_out_of_it(world: World) -> N
     assert world.requests.created(outside) == 2
 
 
-@pytest.mark.rule("decision 10/edit", "NHC 2.7/check edited", "NHC 2.0/check")
+@pytest.mark.rule("rule 10/edit", "NHC 2.7/check edited", "NHC 2.0/check")
 async def test_edited_durations_move_running_deadlines_which_count_from_the_same_condition_time(
     world: World,
 ) -> None:
@@ -134,7 +134,7 @@ async def test_edited_durations_move_running_deadlines_which_count_from_the_same
     assert [world.requests.created(node) for node in (old, young)] == [1, 1]
 
 
-@pytest.mark.rule("decision 10/edit", "NHC 2.7/template edited")
+@pytest.mark.rule("rule 10/edit", "NHC 2.7/template edited")
 async def test_another_template_is_used_for_the_next_remediation_and_not_for_the_one_that_runs(
     world: World,
 ) -> None:
@@ -167,7 +167,7 @@ async def test_another_template_is_used_for_the_next_remediation_and_not_for_the
     "NHC 1.5/InvalidNodeLabel",
     "NHC 2.0/node exclude label",
     "NHC 1.7/exclude-from-remediation",
-    "decision 15",
+    "rule 15",
 )
 async def test_label_excludes_a_node_from_what_is_new_and_an_empty_one_does_not(world: World) -> None:
     excluded, empty, other, at_work = await world.add_nodes(4)

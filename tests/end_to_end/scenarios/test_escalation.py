@@ -17,7 +17,7 @@ def escalation(world: World) -> Escalation:
 
 
 @pytest.mark.rule(
-    "decision 18",
+    "rule 18",
     "NHC 1.7/nhc-timed-out",
     "NHC 2.4/2",
     "NHC 2.4/3/name",
@@ -95,7 +95,7 @@ async def test_steps_of_different_kinds_need_no_annotation_and_their_requests_ha
     await other.uninstall()
 
 
-@pytest.mark.rule("decision 18/annotation", "NHC 1.1/webhook/same kind")
+@pytest.mark.rule("rule 18/annotation", "NHC 1.1/webhook/same kind")
 async def test_steps_of_one_kind_disable_the_check_until_each_template_allows_several_requests(
     world: World, escalation: Escalation
 ) -> None:
@@ -117,7 +117,7 @@ async def test_steps_of_one_kind_disable_the_check_until_each_template_allows_se
     await escalation.until_steps(node, "first")
 
 
-@pytest.mark.rule("decision 7/timed out", "NHC 1.1/pauseRequests", "NHC 2.7/template deleted")
+@pytest.mark.rule("rule 7/timed out", "NHC 1.1/pauseRequests", "NHC 2.7/template deleted")
 @pytest.mark.parametrize("holder", ["pauseRequests", "threshold", "exclude label", "template"])
 async def test_step_that_fails_while_nothing_new_is_allowed_is_told_to_stop_and_the_next_one_waits(
     world: World, escalation: Escalation, holder: str
@@ -181,7 +181,7 @@ async def test_nothing_escalates_while_only_a_timer_runs(world: World, escalatio
     await escalation.until_steps(node, "first", "second")
 
 
-@pytest.mark.rule("decision 9", "decision 18", "decision 40/exhausted")
+@pytest.mark.rule("rule 9", "rule 18", "rule 40/exhausted")
 async def test_request_that_somebody_deletes_is_made_anew_only_if_its_step_runs(
     world: World, escalation: Escalation
 ) -> None:
@@ -222,7 +222,7 @@ async def test_request_that_somebody_deletes_is_made_anew_only_if_its_step_runs(
     assert escalation.taken(other) == ["first", "second"]
 
 
-@pytest.mark.rule("decision 10/steps")
+@pytest.mark.rule("rule 10/steps")
 async def test_edited_list_is_that_of_the_next_step_and_the_running_one_goes_on(
     world: World, escalation: Escalation
 ) -> None:

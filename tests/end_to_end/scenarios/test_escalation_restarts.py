@@ -11,7 +11,7 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.rule("NHC 2.7/restart", "NHC 2.4/6/kept", "decision 40/exhausted", "decision 15")
+@pytest.mark.rule("NHC 2.7/restart", "NHC 2.4/6/kept", "rule 40/exhausted", "rule 15")
 async def test_escalation_goes_on_where_both_processes_were_killed(
     world: World, paramedic: Paramedic
 ) -> None:

@@ -72,7 +72,7 @@ async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
     await _until_told(world, RemediationCreated=1, RemediationRemoved=1)
 
 
-@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "NHC 1.5/RemediationRemoved", "decision 15")
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "NHC 1.5/RemediationRemoved", "rule 15")
 async def test_only_what_the_check_removes_is_told_as_removed_and_each_failure_is_told(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()

@@ -21,8 +21,8 @@ SECOND = timedelta(seconds=1)
     "NHC 1.1/healthyDelay",
     "NHC 1.2/unhealthyNodes/healthyDelayed",
     "NHC 1.7/healthy-delay",
-    "decision 10/edit",
-    "decision 19",
+    "rule 10/edit",
+    "rule 19",
 )
 async def test_requests_are_kept_for_the_delay_which_an_edit_changes_and_another_failure_restarts(
     world: World,

@@ -8,7 +8,7 @@ from health.model.remediation_request import INCIDENT, NODE_NAME, TARGET_UID, TE
 from kube.resource import Object
 from tests.end_to_end.world import REQUESTS, World
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 41/late")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 41/late")]
 
 SECONDS = timedelta(seconds=10)
 """The next reconciliation is minutes away."""

@@ -78,7 +78,7 @@ async def test_lease_is_taken_for_as_long_as_its_remediation_may_last_and_given_
 
 
 @pytest.mark.rule(
-    "NHC 2.5/obtain/foreign", "NHC 1.5/RemediationSkipped/lease", "decision 15", "decision 6", "decision 17"
+    "NHC 2.5/obtain/foreign", "NHC 1.5/RemediationSkipped/lease", "rule 15", "rule 6", "rule 17"
 )
 async def test_lease_of_somebody_else_holds_its_node_until_it_is_deleted_or_over(world: World) -> None:
     deleted, ends = (await world.add_named_nodes("deleted", "ends")).values()
@@ -112,7 +112,7 @@ async def test_lease_of_somebody_else_holds_its_node_until_it_is_deleted_or_over
     assert len(skipped) == 2
 
 
-@pytest.mark.rule("NHC 2.5/obtain/expired", "NHC 2.5/obtain/ours", "decision 39")
+@pytest.mark.rule("NHC 2.5/obtain/expired", "NHC 2.5/obtain/ours", "rule 39")
 async def test_lease_that_is_over_is_taken_over_and_one_of_ours_is_kept_since_it_was_acquired(
     world: World,
 ) -> None:
@@ -153,8 +153,8 @@ async def test_lease_that_is_over_is_taken_over_and_one_of_ours_is_kept_since_it
     "NHC 2.8/other kind",
     "NHC 2.8/overdue",
     "NHC 2.8/deletion",
-    "decision 13",
-    "decision 13/overdue",
+    "rule 13",
+    "rule 13/overdue",
 )
 async def test_classic_remediation_that_is_overdue_leaves_its_node_to_a_second_check(
     world: World, other_kind: OtherKind
@@ -216,7 +216,7 @@ async def test_remediation_that_succeeded_gives_its_overdue_lease_back_without_a
 
 
 @pytest.mark.rule(
-    "NHC 2.8/same template", "NHC 2.8/thresholds", "decision 13", "decision 13/blocked", "NHC 2.4/4/foreign"
+    "NHC 2.8/same template", "NHC 2.8/thresholds", "rule 13", "rule 13/blocked", "NHC 2.4/4/foreign"
 )
 async def test_first_of_two_checks_with_one_template_keeps_the_node_and_a_paused_one_holds_nothing(
     world: World,
@@ -251,7 +251,7 @@ async def test_first_of_two_checks_with_one_template_keeps_the_node_and_a_paused
     assert world.requests.created(node) == 2
 
 
-@pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "decision 13/overdue")
+@pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "rule 13/overdue")
 async def test_overdue_request_of_the_same_template_is_in_the_way_until_it_is_gone(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()

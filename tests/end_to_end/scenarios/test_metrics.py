@@ -63,7 +63,7 @@ def of_world(seen: dict[Series, float], world: World) -> dict[Series, float]:
     "NHC 1.6/endpoint",
     "NHC 1.6/nodehealthcheck_ongoing_remediation",
     "NHC 1.6/nodehealthcheck_unhealthy_node_duration_seconds",
-    "decision 16",
+    "rule 16",
 )
 async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_node(
     world: World, paramedic: Paramedic

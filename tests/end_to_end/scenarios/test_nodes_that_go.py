@@ -14,9 +14,7 @@ from tests.outcome import outcome_of
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.rule(
-    "NHC 2.0/node deleted", "NHC 2.7/node deleted", "NHC 2.7/entry without request", "decision 11"
-)
+@pytest.mark.rule("NHC 2.0/node deleted", "NHC 2.7/node deleted", "NHC 2.7/entry without request", "rule 11")
 async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(world: World) -> None:
     phases = await add_phases(world)
     escalation = Escalation(world)
@@ -65,9 +63,7 @@ async def test_request_that_expects_the_end_of_its_node_is_kept_until_it_has_suc
     await world.until_status(phase="Enabled", unhealthyNodes=None)
 
 
-@pytest.mark.rule(
-    "NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node recreated", "decision 11/recreated"
-)
+@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node recreated", "rule 11/recreated")
 async def test_request_that_expects_the_end_of_its_node_goes_when_one_of_that_name_is_there_again(
     world: World,
 ) -> None:
@@ -98,7 +94,7 @@ async def test_request_that_expects_the_end_of_its_node_goes_when_one_of_that_na
     await world.until_status(phase="Enabled", healthyNodes=2, unhealthyNodes=None)
 
 
-@pytest.mark.rule("NHC 2.7/node recreated", "decision 11/recreated")
+@pytest.mark.rule("NHC 2.7/node recreated", "rule 11/recreated")
 async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_and_then_has_its_own(
     world: World,
 ) -> None:
@@ -127,7 +123,7 @@ async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_an
     assert world.requests.created(node) == 2
 
 
-@pytest.mark.rule("decision 11/recreated", "NHC 2.7/node recreated")
+@pytest.mark.rule("rule 11/recreated", "NHC 2.7/node recreated")
 async def test_node_that_comes_back_healthy_under_its_name_has_no_incident_and_no_request(
     world: World,
 ) -> None:

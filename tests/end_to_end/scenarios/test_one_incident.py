@@ -113,7 +113,7 @@ async def test_a_node_that_recovers_before_the_deadline_never_gets_a_request(wor
     assert await world.lease(node) is None
 
 
-@pytest.mark.rule("decision 12")
+@pytest.mark.rule("rule 12")
 async def test_a_node_that_was_unhealthy_before_we_started_is_noticed(
     world: World, paramedic: Paramedic
 ) -> None:

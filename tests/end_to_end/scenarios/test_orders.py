@@ -35,7 +35,7 @@ ORDERS = [
 ]
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 @pytest.mark.parametrize("order", ORDERS)
 async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
     world: World, tmp_path: Path, order: Order
@@ -59,7 +59,7 @@ async def test_an_order_to_stop_while_a_create_is_in_flight_leaves_nothing(
     assert world.requests.existing(node) == 0
 
 
-@pytest.mark.rule("decision 40")
+@pytest.mark.rule("rule 40")
 async def test_a_node_that_was_left_alone_is_taken_care_of_again_after_resume(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()

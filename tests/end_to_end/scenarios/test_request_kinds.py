@@ -42,7 +42,7 @@ async def test_a_template_of_another_kind_never_leads_to_a_second_request_for_a_
     assert await other.names() == []
 
 
-@pytest.mark.rule("decision 7", "decision 7/clean-up")
+@pytest.mark.rule("rule 7", "rule 7/clean-up")
 async def test_a_node_that_recovers_is_cleaned_up_though_the_kind_of_its_check_is_unknown_now(
     world: World,
 ) -> None:
@@ -59,7 +59,7 @@ async def test_a_node_that_recovers_is_cleaned_up_though_the_kind_of_its_check_i
     await world.until_clean(node)
 
 
-@pytest.mark.rule("decision 3", "decision 17")
+@pytest.mark.rule("rule 3", "rule 17")
 async def test_a_right_that_is_missing_holds_visibly_until_it_is_granted(
     other: OtherKind, world: World, paramedic: Paramedic
 ) -> None:

@@ -43,7 +43,7 @@ async def heartbeat(world: World, node: str) -> None:
     await world.client.merge_patch(NODES, node, {"status": {"conditions": conditions}}, subresource="status")
 
 
-@pytest.mark.rule("NHC 1.2/patch", "decision 6")
+@pytest.mark.rule("NHC 1.2/patch", "rule 6")
 async def test_status_of_many_nodes_is_written_twice_a_second_at_most_and_never_for_a_heartbeat(
     world: World, control_plane: ControlPlane
 ) -> None:

@@ -22,14 +22,14 @@ def escalation(world: World) -> Escalation:
 
 @pytest.mark.timeout(240)
 @pytest.mark.rule(
-    "decision 40/exhausted",
-    "decision 10/edit",
+    "rule 40/exhausted",
+    "rule 10/edit",
     "NHC 2.4/6/timeout",
     "NHC 2.4/6/succeeded",
     "NHC 2.4/2/none left",
     "NHC 2.7/Succeeded",
     "NHC 1.5/NoTemplateLeft",
-    "decision 15",
+    "rule 15",
 )
 async def test_steps_time_out_and_an_exhausted_escalation_waits_for_resume(
     world: World, escalation: Escalation

@@ -61,7 +61,7 @@ async def storm_events(world: World) -> list[tuple[str, str]]:
     "NHC 1.5/StormRecoveryCooldownStarted",
     "NHC 1.5/StormRecoveryEnded",
     "NHC 1.5/RemediationSkipped/storm",
-    "decision 7",
+    "rule 7",
 )
 async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World) -> None:
     first, *others = (await world.add_nodes(5))[:3]
@@ -104,7 +104,7 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World) 
     await world.until(is_told, f"Events: {await storm_events(world)}")
 
 
-@pytest.mark.rule("decision 20", "NHC 2.1/16")
+@pytest.mark.rule("rule 20", "NHC 2.1/16")
 async def test_storm_ends_after_the_cooldown_when_all_nodes_recover(world: World) -> None:
     nodes = await world.add_nodes(2)
     await world.add_check(minHealthy=2, stormCooldownDuration="2s")
@@ -150,7 +150,7 @@ async def test_storm_and_cooldown_keep_their_times_over_restarts_of_the_detector
     assert [reason for _, reason in await storm_events(world)].count("StormRecoveryStarted") == 1
 
 
-@pytest.mark.rule("decision 20/removed")
+@pytest.mark.rule("rule 20/removed")
 async def test_storm_is_over_at_once_when_the_cooldown_leaves_the_spec(world: World) -> None:
     first, second, _ = await world.add_nodes(3)
     await world.add_check(minHealthy=2, stormCooldownDuration="1h")

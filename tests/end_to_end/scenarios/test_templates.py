@@ -28,8 +28,8 @@ async def _until_requested(world: World, other: OtherKind, node: str) -> None:
     "NHC 2.0/template",
     "NHC 1.3/Disabled/RemediationTemplateNotFound",
     "NHC 1.5/Disabled/template",
-    "decision 3",
-    "decision 17",
+    "rule 3",
+    "rule 17",
 )
 async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_noticed_within_two_seconds(
     world: World,
@@ -67,7 +67,7 @@ async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_not
     ]
 
 
-@pytest.mark.rule("NHC 2.7/template deleted", "NHC 2.4/2", "decision 7", "decision 7/clean-up")
+@pytest.mark.rule("NHC 2.7/template deleted", "NHC 2.4/2", "rule 7", "rule 7/clean-up")
 async def test_remediations_go_on_and_are_cleaned_up_though_their_template_is_gone(world: World) -> None:
     at_work, later = (await world.add_named_nodes("at-work", "later")).values()
     await world.add_check()

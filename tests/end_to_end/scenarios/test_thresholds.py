@@ -17,8 +17,8 @@ FLEET = 30
     "NHC 2.1/15",
     "NHC 2.2/concurrency",
     "NHC 2.7/check edited",
-    "decision 6",
-    "decision 43",
+    "rule 6",
+    "rule 43",
 )
 async def test_thirty_nodes_that_fail_at_once_get_no_request_until_the_threshold_allows_one_for_each(
     world: World,

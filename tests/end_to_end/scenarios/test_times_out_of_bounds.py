@@ -9,7 +9,7 @@ from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.leases import put_lease
 from tests.end_to_end.world import LEASE_NAMESPACE, REQUESTS, World
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rule("decision 8/wire")]
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 8/wire")]
 
 LAST, FIRST = "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"
 HEALTHY_DELAY = "remediation.medik8s.io/healthy-delay"

@@ -8,7 +8,7 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.rule("NHC 2.7/restart", "decision 12")
+@pytest.mark.rule("NHC 2.7/restart", "rule 12")
 async def test_a_failure_while_the_detector_is_down_is_remediated_when_it_is_back(
     world: World, paramedic: Paramedic
 ) -> None:

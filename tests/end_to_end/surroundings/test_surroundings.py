@@ -54,7 +54,7 @@ async def lifted(world: World) -> AsyncIterator[None]:
     await _stop(world, None)
 
 
-@pytest.mark.rule("decision 42", "decision 7/clean-up", "decision 15")
+@pytest.mark.rule("rule 42", "rule 7/clean-up", "rule 15")
 @pytest.mark.usefixtures("lifted")
 async def test_annotation_stops_what_is_new_until_it_is_taken_off(world: World) -> None:
     at_work, later = await world.add_nodes(2)
@@ -78,7 +78,7 @@ async def test_annotation_stops_what_is_new_until_it_is_taken_off(world: World) 
     assert told == [f"[remediation] Postponing potential remediations: {words}"]
 
 
-@pytest.mark.rule("decision 36", "decision 3")
+@pytest.mark.rule("rule 36", "rule 3")
 async def test_an_upgrade_state_that_nobody_can_tell_holds_also_where_the_kind_is_served_later(
     openshift: OpenShift, world: World
 ) -> None:

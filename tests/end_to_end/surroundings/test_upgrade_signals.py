@@ -40,7 +40,7 @@ async def _set_rolling_out(world: World, other: OtherKind, status: str) -> datet
     return now
 
 
-@pytest.mark.rule("decision 38", "decision 37")
+@pytest.mark.rule("rule 38", "rule 37")
 async def test_nothing_new_is_done_while_an_object_of_the_setting_signals_an_upgrade(
     world: World, other_kind: OtherKind
 ) -> None:

@@ -33,10 +33,10 @@ async def openshift(control_plane: ControlPlane, pairs: Pairs) -> AsyncIterator[
 @pytest.mark.rule(
     "NHC 2.1/10",
     "NHC 1.5/RemediationSkipped/upgrade",
-    "decision 17",
-    "decision 37",
-    "decision 6",
-    "decision 15",
+    "rule 17",
+    "rule 37",
+    "rule 6",
+    "rule 15",
 )
 async def test_nothing_new_is_done_during_an_upgrade_and_clocks_restart_at_its_end(
     world: World, openshift: OpenShift
@@ -61,7 +61,7 @@ async def test_nothing_new_is_done_during_an_upgrade_and_clocks_restart_at_its_e
     assert world.requests.created(second) == 0
 
 
-@pytest.mark.rule("NHC 2.1/10", "decision 7/clean-up")
+@pytest.mark.rule("NHC 2.1/10", "rule 7/clean-up")
 async def test_a_node_that_recovers_during_an_upgrade_is_cleaned_up(
     world: World, openshift: OpenShift
 ) -> None:

@@ -1,4 +1,4 @@
-"""The parser of NodeHealthCheck: defaults, order, and refusals that name field and value (semantics 1.1)."""
+"""The parser of NodeHealthCheck: defaults, order, and refusals that name field and value (NHC 1.1)."""
 
 from datetime import timedelta
 from typing import Any
@@ -107,7 +107,7 @@ def test_escalation_goes_by_order_and_not_by_place_in_the_list() -> None:
     "NHC 1.1/webhook/short timeout",
     "NHC 1.1/unhealthyConditions",
     "NHC 2.2/unusable",
-    "decision 44/duration",
+    "rule 44/duration",
 )
 @pytest.mark.parametrize(
     ("spec", "refused"),
@@ -334,7 +334,7 @@ def test_verdict_goes_by_the_conditions_of_the_check() -> None:
     assert not parsed.is_unhealthy(node(condition("Ready", "Unknown")), CALM)
 
 
-@pytest.mark.rule("decision 41")
+@pytest.mark.rule("rule 41")
 @pytest.mark.parametrize(
     ("stated", "is_true"),
     [

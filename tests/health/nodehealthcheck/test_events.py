@@ -1,4 +1,4 @@
-"""Events of a NodeHealthCheck (semantics 1.5): once per transition, and the same again after a restart."""
+"""Events of a NodeHealthCheck (NHC 1.5): once per transition, and the same again after a restart."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ def reporter() -> Reporter:
     return one
 
 
-@pytest.mark.rule("NHC 1.5/Enabled", "decision 15")
+@pytest.mark.rule("NHC 1.5/Enabled", "rule 15")
 def test_check_that_works_is_told_as_enabled_once() -> None:
     reporter = Reporter()
 
@@ -50,7 +50,7 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
     assert reporter.sees(snapshot()) == []
 
 
-@pytest.mark.rule("NHC 1.5/Disabled/template", "decision 15")
+@pytest.mark.rule("NHC 1.5/Disabled/template", "rule 15")
 @pytest.mark.parametrize(
     ("seen", "message"),
     [
@@ -84,7 +84,7 @@ def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Repor
     assert "RemediationTemplateNotFound" in message
 
 
-@pytest.mark.rule("NHC 1.5/Enabled", "NHC 2.1/6", "decision 15")
+@pytest.mark.rule("NHC 1.5/Enabled", "NHC 2.1/6", "rule 15")
 def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Reporter) -> None:
     reasons = []
     for hour, seen in enumerate(
@@ -95,7 +95,7 @@ def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Re
     assert reasons == ["Disabled", "Enabled", "Disabled", "Enabled"]
 
 
-@pytest.mark.rule("NHC 1.5/RemediationSkipped/pause", "decision 15")
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/pause", "rule 15")
 def test_pause_is_told_once(reporter: Reporter) -> None:
     paused = [
         (
@@ -111,7 +111,7 @@ def test_pause_is_told_once(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(of=PAUSED)) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_next_pause_is_told_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=PAUSED))
     reporter.sees(snapshot())
@@ -120,7 +120,7 @@ def test_next_pause_is_told_again(reporter: Reporter) -> None:
     assert len(reporter.sees(snapshot(of=next_pause))) == 1
 
 
-@pytest.mark.rule("NHC 1.5/RemediationSkipped/threshold", "decision 15")
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/threshold", "rule 15")
 def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> None:
     blocked = snapshot(expired("node-1"), allowance=BLOCKED)
 
@@ -130,7 +130,7 @@ def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> N
     assert reporter.sees(blocked) == []
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 def test_thousand_held_nodes_are_one_event() -> None:
     reporter = Reporter()
     names = [f"node-{number:04}" for number in range(1000)]
@@ -145,7 +145,7 @@ def test_thousand_held_nodes_are_one_event() -> None:
     assert [reason for _, reason, _ in told] == ["RemediationSkipped"]
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 @pytest.mark.parametrize(
     "held",
     [
@@ -171,7 +171,7 @@ def test_timer_that_runs_below_the_threshold_is_not_told(reporter: Reporter) -> 
     assert reporter.sees(snapshot(waiting("node-1"), allowance=BLOCKED)) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 @pytest.mark.parametrize("another", ["DiskPressure", "Ready"])
 def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: str) -> None:
     stays = expired("node-1")
@@ -187,7 +187,7 @@ def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: 
     ]
 
 
-@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "decision 15")
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
 def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     detected = [
         (
@@ -209,7 +209,7 @@ def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Repor
     assert reporter.sees(snapshot(expired("node-1", since=NOW + timedelta(hours=1)))) == detected
 
 
-@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "decision 15")
+@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
 def test_node_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
     failed = snapshot(expired("node-1"))
     told = [reporter.sees(failed)]
@@ -223,7 +223,7 @@ def test_node_that_is_a_target_again_and_has_not_recovered_is_told_each_time(rep
     assert reporter.sees(failed, NOW + timedelta(minutes=3)) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired("node-1")))
     for between in (
@@ -236,7 +236,7 @@ def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporte
         assert "DetectedUnhealthy" not in [reason for _, reason, _ in told]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_never_meet() -> None:
     one = snapshot(expired("node-1", request_sight()), of=PAUSED)
     other = CheckSnapshot(one.check, "another-uid", one.allowance, one.targets)

@@ -1,4 +1,4 @@
-"""What is told of a Node that waits for back-off, which the reference doesn't have (decision 14)."""
+"""What is told of a Node that waits for back-off, which the reference doesn't have (rule 14)."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
 from tests.health.samples import expired, snapshot
 
-pytestmark = pytest.mark.rule("decision 14/event", "decision 15")
+pytestmark = pytest.mark.rule("rule 14/event", "rule 15")
 
 EXCLUDED = Hold(reason=HoldReason.EXCLUDED, message="it is excluded")
 

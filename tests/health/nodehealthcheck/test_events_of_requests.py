@@ -1,4 +1,4 @@
-"""Events of a NodeHealthCheck about its requests (semantics 1.5): what became of them, and what it means."""
+"""Events of a NodeHealthCheck about its requests (NHC 1.5): what became of them, and what it means."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -115,7 +115,7 @@ def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_told(re
     assert reporter.sees(snapshot()) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 @pytest.mark.parametrize(
     ("age", "told"),
     [
@@ -140,7 +140,7 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
     assert reporter.sees(there if restarting else after(there, made(request))) == told
 
 
-@pytest.mark.rule("decision 39", "decision 15", "NHC 1.5/RemediationCreated", "NHC 1.5/DetectedUnhealthy")
+@pytest.mark.rule("rule 39", "rule 15", "NHC 1.5/RemediationCreated", "NHC 1.5/DetectedUnhealthy")
 def test_what_the_reference_told_of_its_own_requests_is_not_told_again() -> None:
     theirs = request_sight("theirs", is_unsigned=True)
     orphan = request_sight("orphan", is_unsigned=True)
@@ -155,7 +155,7 @@ def test_what_the_reference_told_of_its_own_requests_is_not_told_again() -> None
     assert reporter.sees(snapshot(expired("node-1", theirs, ours))) == []
 
 
-@pytest.mark.rule("decision 39", "NHC 1.5/DetectedUnhealthy")
+@pytest.mark.rule("rule 39", "NHC 1.5/DetectedUnhealthy")
 def test_node_of_a_request_of_the_reference_that_fails_anew_is_told() -> None:
     reporter = Reporter()
     reporter.sees(snapshot(expired("node-1", request_sight(is_unsigned=True))))

@@ -15,7 +15,7 @@ BY_REQUEST = Hold(
 )
 
 
-@pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "decision 13", "decision 15")
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "rule 13", "rule 15")
 @pytest.mark.parametrize(
     ("hold", "why"),
     [
@@ -47,7 +47,7 @@ def skipped(reporter: Reporter, hold: Hold | None = None, found: Hold | None = N
     return [message for _, reason, message in notes if reason == "RemediationSkipped"]
 
 
-@pytest.mark.rule("NHC 1.5/RemediationSkipped/control plane", "decision 15")
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/control plane", "rule 15")
 def test_node_that_etcd_cannot_spare_is_told_once_when_its_act_found_that() -> None:
     reporter = Reporter()
     assert skipped(reporter) == []
@@ -58,13 +58,13 @@ def test_node_that_etcd_cannot_spare_is_told_once_when_its_act_found_that() -> N
     assert skipped(reporter, found=BY_ETCD) == []
 
 
-@pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "decision 13")
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "rule 13")
 def test_node_whose_lease_its_act_found_taken_is_told_with_the_holder() -> None:
     found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     assert skipped(Reporter(), found=found) == [f"{LEASE_WORDS}{found.message}"]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 @pytest.mark.parametrize(
     ("seen", "found"),
     [pytest.param(BY_LEASE, BY_LEASE, id="Lease"), pytest.param(TURN, BY_ETCD, id="control plane")],

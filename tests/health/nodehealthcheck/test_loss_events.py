@@ -1,4 +1,4 @@
-"""What is told of a Node whose request somebody deleted, which the reference doesn't tell (decision 14)."""
+"""What is told of a Node whose request somebody deleted, which the reference doesn't tell (rule 14)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ LOST = LostRequest(
 )
 
 
-@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
 def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
     words = (
         "[remediation] Skipped remediation of node: node-1, because of BackOff: "
@@ -37,7 +37,7 @@ def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
     assert request_lost(LOST) == expected
 
 
-@pytest.mark.rule("decision 14/event", "decision 15")
+@pytest.mark.rule("rule 14/event", "rule 15")
 @pytest.mark.parametrize(
     ("other", "is_told_too"),
     [

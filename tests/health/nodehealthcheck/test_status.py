@@ -1,4 +1,4 @@
-"""Status of a NodeHealthCheck (semantics 1.2 to 1.4), as merge patches."""
+"""Status of a NodeHealthCheck (NHC 1.2 to 1.4), as merge patches."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
@@ -157,7 +157,7 @@ def test_first_phase_that_fits_wins(seen: CheckSnapshot, phase: str, reason: str
     assert (result["phase"], result["reason"]) == (phase, reason)
 
 
-@pytest.mark.rule("decision 17")
+@pytest.mark.rule("rule 17")
 @pytest.mark.parametrize("seen", [snapshot(of=PAUSED), snapshot(around=NO_SUCH_KIND)])
 def test_numbers_are_true_in_every_phase(seen: CheckSnapshot) -> None:
     result = status(seen)
@@ -186,7 +186,7 @@ def test_nodes_are_listed_by_name() -> None:
     assert [entry["name"] for entry in listed] == ["a", "b", "c"]
 
 
-@pytest.mark.rule("NHC 1.2/patch", "decision 6/writes")
+@pytest.mark.rule("NHC 1.2/patch", "rule 6/writes")
 def test_true_status_is_not_written() -> None:
     seen = snapshot(expired("node-1", request_sight()))
 
@@ -228,7 +228,7 @@ def test_what_the_reference_left_is_removed() -> None:
     assert [condition["type"] for condition in patch["conditions"]] == ["Disabled"]
 
 
-@pytest.mark.rule("decision 9")
+@pytest.mark.rule("rule 9")
 def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
     stored = status(snapshot(expired("node-1", request_sight("one"))))
     again = request_sight("two", created=LATER)

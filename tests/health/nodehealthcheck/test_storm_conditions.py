@@ -1,4 +1,4 @@
-"""A storm in the conditions of status (semantics 1.3), and back."""
+"""A storm in the conditions of status (NHC 1.3), and back."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -70,7 +70,7 @@ def test_without_a_storm_there_are_no_conditions() -> None:
     assert stored_storm({"conditions": [condition("Disabled", "False")]}, NOW) is None
 
 
-@pytest.mark.rule("decision 39", "NHC 2.7/restart")
+@pytest.mark.rule("rule 39", "NHC 2.7/restart")
 @pytest.mark.parametrize("storm", [RAGING, COOLING, OVER], ids=["storm", "cooldown", "over"])
 def test_storm_is_taken_over_from_its_conditions_whatever_their_order(storm: Storm) -> None:
     conditions = [*storm_conditions(storm), condition("Disabled", "False")]

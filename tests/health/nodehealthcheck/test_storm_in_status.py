@@ -1,4 +1,4 @@
-"""A storm in status and Events of a NodeHealthCheck (semantics 1.3 and 1.5)."""
+"""A storm in status and Events of a NodeHealthCheck (NHC 1.3 and NHC 1.5)."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -96,7 +96,7 @@ def test_conditions_of_a_storm_stand_beside_disabled_from_the_first_storm_on(rep
         ]
 
 
-@pytest.mark.rule("decision 20/removed")
+@pytest.mark.rule("rule 20/removed")
 def test_conditions_of_a_storm_go_when_it_is_forgotten_and_nothing_is_told(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
 
@@ -117,7 +117,7 @@ def test_check_that_cannot_be_read_keeps_the_conditions_of_its_storm(reporter: R
     assert reporter.sees(in_cooldown) == []
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 def test_storm_that_goes_on_writes_nothing(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
 
@@ -129,7 +129,7 @@ def test_storm_that_goes_on_writes_nothing(reporter: Reporter) -> None:
     "NHC 1.5/StormRecoveryCooldownStarted",
     "NHC 1.5/StormRecoveryEnded",
     "NHC 1.5/RemediationSkipped/storm",
-    "decision 15",
+    "rule 15",
 )
 @pytest.mark.parametrize("restarting", [False, True], ids=["one process", "a restart before every look"])
 def test_each_transition_is_told_once(reporter: Reporter, restarting: bool) -> None:  # noqa: FBT001  a column of the table
@@ -154,7 +154,7 @@ def test_storm_that_began_and_cooled_down_between_two_looks_is_told_completely(r
     assert reporter.sees(recovered_in_cooldown) == [STARTED, COOLDOWN_STARTED]
 
 
-@pytest.mark.rule("NHC 2.3/3", "decision 15")
+@pytest.mark.rule("NHC 2.3/3", "rule 15")
 def test_cooldown_that_starts_again_is_told_again(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
     reporter.sees(replace(in_storm, storm=replace(COOLING, is_cooling=False)))
@@ -163,7 +163,7 @@ def test_cooldown_that_starts_again_is_told_again(reporter: Reporter) -> None:
     assert reporter.sees(replace(in_cooldown, storm=again)) == [COOLDOWN_STARTED, SKIPPED]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_next_storm_is_told_again(reporter: Reporter) -> None:
     for seen in (in_storm, in_cooldown, after_storm):
         reporter.sees(seen)
@@ -182,7 +182,7 @@ def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_told(r
     assert reporter.sees(replace(in_cooldown, storm=again)) == [COOLDOWN_STARTED]
 
 
-@pytest.mark.rule("NHC 1.5/RemediationSkipped/storm", "decision 6")
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/storm", "rule 6")
 def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> None:
     nodes = [expired(f"node-{number}") for number in range(1000)]
     held = replace(snapshot(*nodes, of=check(stormCooldownDuration="4m")), storm=COOLING)
@@ -195,7 +195,7 @@ def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> Non
     ]
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_storm_that_the_reference_began_is_not_told_again() -> None:
     reporter = Reporter()
     reporter.stored = status_patch(in_storm, {}, NOW)

@@ -69,7 +69,7 @@ def test_texts_are_those_of_the_reference(told: Event, severity: Severity, reaso
     assert (told.severity, told.reason, told.message, told.action) == (severity, reason, message, "Remediate")
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_each_run_of_an_incident_tells_once_what_came_of_it() -> None:
     assert deletion_failed(FIRST, TARGET, "no.").seed == deletion_failed(FIRST, TARGET, "never.").seed
     assert deleted(FIRST, TARGET).seed != deletion_failed(FIRST, TARGET, "no.").seed
@@ -86,7 +86,7 @@ LOST = LostRequest(
 )
 
 
-@pytest.mark.rule("decision 14/event", "decision 14/deleted request")
+@pytest.mark.rule("rule 14/event", "rule 14/deleted request")
 def test_machine_whose_request_somebody_deleted_is_told_when_the_next_one_is_due() -> None:
     told = request_lost(LOST)
     assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
@@ -97,7 +97,7 @@ def test_machine_whose_request_somebody_deleted_is_told_when_the_next_one_is_due
     assert told.subject is None, "it is of the Machine"
 
 
-@pytest.mark.rule("decision 14/event", "decision 15")
+@pytest.mark.rule("rule 14/event", "rule 15")
 def test_each_loss_is_told_once() -> None:
     told, later = request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
     assert request_lost(later).seed == told.seed, "the attempt that found it was made again"

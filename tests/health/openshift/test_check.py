@@ -1,4 +1,4 @@
-"""A MachineHealthCheck's answers as a kind of check: targets, fitness, steps, holds (A.1, A.2.4, A.2.5)."""
+"""A MachineHealthCheck's answers as a kind of check: targets, health, steps, holds (MHC A.1 to A.2.5)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -170,7 +170,7 @@ def test_marks_of_cluster_api_on_a_machine_mean_nothing(name: str) -> None:
     assert parsed.steps_for(one) == (DELETE,)
 
 
-@pytest.mark.rule("decision 25", "decision 37", "decision 41")
+@pytest.mark.rule("rule 25", "rule 37", "rule 41")
 def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
     parsed = check(unhealthyConditions=[NOT_READY | {"timeout": "1m"}], nodeStartupTimeout="2m")
     upgraded = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW))
@@ -186,7 +186,7 @@ def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
     assert not parsed.still_states(fact, target(HEALTHY_NODE))
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_check_whose_template_is_missing_has_a_problem() -> None:
     known = TemplateKind()
 

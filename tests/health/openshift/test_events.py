@@ -1,4 +1,4 @@
-"""Events of a MachineHealthCheck (A.1): once per transition, and the same again after a restart."""
+"""Events of a MachineHealthCheck (MHC A.1): once per transition, and the same again after a restart."""
 
 from datetime import timedelta
 
@@ -41,7 +41,7 @@ from tests.health.reporter import Reporter
 from tests.health.samples import NOW, request_sight
 
 
-@pytest.mark.rule("MHC A.1/event/RemediationRestricted", "MHC A.1/event/form", "decision 15")
+@pytest.mark.rule("MHC A.1/event/RemediationRestricted", "MHC A.1/event/form", "rule 15")
 def test_exceeded_threshold_is_told_of_the_check_once_with_its_numbers(reporter: Reporter) -> None:
     (note,) = reporter.tells(blocked(expired()))
 
@@ -58,7 +58,7 @@ def test_threshold_is_told_also_where_timers_alone_exceed_it(reporter: Reporter)
     assert reporter.sees(blocked(waiting())) == [RESTRICTED]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_other_numbers_are_no_other_transition(reporter: Reporter) -> None:
     reporter.sees(blocked(expired()))
 
@@ -66,7 +66,7 @@ def test_other_numbers_are_no_other_transition(reporter: Reporter) -> None:
         assert reporter.sees(blocked(expired(), healthy=healthy)) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> None:
     reporter.sees(blocked(expired()))
     reporter.sees(snapshot(of=FORTY), NOW + timedelta(minutes=1))
@@ -74,7 +74,7 @@ def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> N
     assert reporter.sees(blocked(expired()), NOW + timedelta(minutes=2)) == [RESTRICTED]
 
 
-@pytest.mark.rule("decision 15", "decision 39")
+@pytest.mark.rule("rule 15", "rule 39")
 def test_what_the_reference_told_already_is_not_told_again() -> None:
     reporter = Reporter(MACHINE_HEALTH_CHECK)
     reporter.stored = {**status_patch(blocked(expired()), {}, NOW)}
@@ -82,7 +82,7 @@ def test_what_the_reference_told_already_is_not_told_again() -> None:
     assert reporter.sees(blocked(expired())) == []
 
 
-@pytest.mark.rule("MHC A.1/event/RemediationRestricted", "decision 6", "decision 15")
+@pytest.mark.rule("MHC A.1/event/RemediationRestricted", "rule 6", "rule 15")
 @pytest.mark.parametrize(
     ("around", "message"),
     [
@@ -111,7 +111,7 @@ def test_what_else_holds_the_whole_check_is_told_once_each_time(
     assert reporter.sees(held, NOW + timedelta(minutes=1)) == [(WARNING, "RemediationRestricted", message)]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=FORTY, around=STOPPED))
     reporter.restarts()
@@ -122,7 +122,7 @@ def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter
     ]
 
 
-@pytest.mark.rule("decision 6")
+@pytest.mark.rule("rule 6")
 def test_thousand_held_machines_are_one_event(reporter: Reporter) -> None:
     names = [f"machine-{number:04}" for number in range(1000)]
     told = [
@@ -142,7 +142,7 @@ def test_thousand_held_machines_are_one_event(reporter: Reporter) -> None:
     assert [reason for _, reason, _ in told] == ["RemediationRestricted"]
 
 
-@pytest.mark.rule("MHC A.1/refused", "decision 8", "decision 15")
+@pytest.mark.rule("MHC A.1/refused", "rule 8", "rule 15")
 def test_check_that_cannot_be_read_is_told_once_with_field_and_value(reporter: Reporter) -> None:
     (note,) = reporter.tells(snapshot(of=INVALID))
 
@@ -153,7 +153,7 @@ def test_check_that_cannot_be_read_is_told_once_with_field_and_value(reporter: R
     assert reporter.sees(snapshot(of=INVALID)) == []
 
 
-@pytest.mark.rule("MHC A.1/refused", "decision 15")
+@pytest.mark.rule("MHC A.1/refused", "rule 15")
 def test_next_thing_that_is_wrong_with_a_check_is_told_too(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
     other = refusal(nodeStartupTimeout="0x")
@@ -164,14 +164,14 @@ def test_next_thing_that_is_wrong_with_a_check_is_told_too(reporter: Reporter) -
     assert reporter.sees(snapshot(of=INVALID), NOW + timedelta(minutes=2)) == [INVALID_EVENT]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
 
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
 
 
-@pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "decision 7/paused check")
+@pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "rule 7/paused check")
 @pytest.mark.parametrize(
     "paused",
     [
@@ -187,7 +187,7 @@ def test_nothing_is_told_of_a_paused_check(reporter: Reporter, paused: CheckSnap
     assert reporter.sees(paused) == []
 
 
-@pytest.mark.rule("MHC A.2.8/nothing", "decision 15")
+@pytest.mark.rule("MHC A.2.8/nothing", "rule 15")
 def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) -> None:
     reporter.sees(snapshot(waiting(), of=PAUSED_CHECK))
     assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]
@@ -208,7 +208,7 @@ def test_requests_that_come_and_go_are_told_by_no_event() -> None:
     assert reporter.sees(snapshot(of=of)) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_while(
     reporter: Reporter,
 ) -> None:
@@ -218,7 +218,7 @@ def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_
     assert reporter.sees(snapshot(waiting(), of=FORTY), NOW + timedelta(minutes=1)) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_have_to_refuse() -> None:
     for seen in (
         snapshot(*EVERYTHING),
@@ -230,7 +230,7 @@ def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_ha
         assert events(seen, seen, stored, NOW) == []
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
     one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), around=STOPPED)
     free = snapshot(*EVERYTHING)

@@ -1,4 +1,4 @@
-"""Events of a MachineHealthCheck about one Machine (A.1): once for each time that it fails."""
+"""Events of a MachineHealthCheck about one Machine (MHC A.1): once for each time that it fails."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -39,7 +39,7 @@ def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Re
     )
 
 
-@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 15")
 def test_machine_is_told_of_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(waiting())) == [DETECTED]
     for same in (waiting(), expired()):
@@ -50,7 +50,7 @@ def test_machine_is_told_of_once_for_each_time_that_it_fails(reporter: Reporter)
     assert reporter.sees(snapshot(waiting(since=NOW + timedelta(hours=1)))) == [DETECTED]
 
 
-@pytest.mark.rule("decision 15")
+@pytest.mark.rule("rule 15")
 def test_machine_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
     told = [reporter.sees(snapshot(waiting()))]
     for minutes in (1, 2):
@@ -94,7 +94,7 @@ def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Repo
     assert reporter.sees(snapshot(expired(hold=earlier))) == [DETECTED]
 
 
-@pytest.mark.rule("decision 13/Machine", "decision 15")
+@pytest.mark.rule("rule 13/Machine", "rule 15")
 def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired()))
     for hold in (
@@ -117,7 +117,7 @@ def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(rep
         assert reporter.sees(snapshot(expired(hold=hold))) == []
 
 
-@pytest.mark.rule("decision 13/Machine", "decision 15")
+@pytest.mark.rule("rule 13/Machine", "rule 15")
 def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired()))
     found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
@@ -129,7 +129,7 @@ def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(re
         assert reporter.sees(snapshot(same)) == []
 
 
-@pytest.mark.rule("decision 39", "decision 15", "MHC A.1/event/DetectedUnhealthy")
+@pytest.mark.rule("rule 39", "rule 15", "MHC A.1/event/DetectedUnhealthy")
 @pytest.mark.parametrize(("is_unsigned", "told"), [(True, []), (False, [DETECTED])])
 def test_machine_that_the_reference_made_a_request_for_was_told_of_by_it(
     is_unsigned: bool,  # noqa: FBT001  a column of the table
@@ -140,7 +140,7 @@ def test_machine_that_the_reference_made_a_request_for_was_told_of_by_it(
     assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(expired(requests=requests), of=FORTY)) == told
 
 
-@pytest.mark.rule("decision 14/event", "decision 15")
+@pytest.mark.rule("rule 14/event", "rule 15")
 def test_machine_in_back_off_is_told_once_for_each_remediation_in_a_row(reporter: Reporter) -> None:
     hold = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row, due at 12:00:00Z")
     second = replace(expired(), back_off=hold, earlier_attempts=1)
@@ -157,7 +157,7 @@ def test_machine_in_back_off_is_told_once_for_each_remediation_in_a_row(reporter
     assert len(reporter.sees(snapshot(replace(second, earlier_attempts=2)))) == 1
 
 
-@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "decision 15")
+@pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 15")
 def test_machine_without_a_node_is_told_of_once_however_often_its_status_is_written(
     reporter: Reporter,
 ) -> None:

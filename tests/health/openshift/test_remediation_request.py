@@ -1,4 +1,4 @@
-"""Requests for Machines as remediators read them (semantics A.2.5), and whose they are."""
+"""Requests for Machines as remediators read them (MHC A.2.5), and whose they are."""
 
 from typing import Any
 
@@ -110,7 +110,7 @@ def test_template_without_contents_is_refused(template: dict[str, Any]) -> None:
         new_request(attempt, STEP, template=template, machine=machine())
 
 
-@pytest.mark.rule("decision 14")
+@pytest.mark.rule("rule 14")
 def test_second_remediation_in_a_row_says_so() -> None:
     assert ATTEMPT not in made({})["metadata"]["annotations"]
     assert made({}, number=2)["metadata"]["annotations"][ATTEMPT] == "2"
@@ -134,7 +134,7 @@ def request(*owners: dict[str, str], incident: str = "", namespace: str = NAMESP
     return RemediationRequest.model_validate({"metadata": metadata})
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 def test_request_belongs_to_the_check_whose_incident_made_it() -> None:
     ours = request(OWNER, incident=OF_INCIDENT.workflow_id)
     assert MACHINE_HEALTH_CHECK.owner_of(ours) == CHECK
@@ -164,7 +164,7 @@ NODE_HEALTH_CHECK = {
 }
 
 
-@pytest.mark.rule("decision 39")
+@pytest.mark.rule("rule 39")
 @pytest.mark.parametrize(
     ("known", "is_unsigned"),
     [

@@ -1,4 +1,4 @@
-"""The parser of MachineHealthCheck: what the reference can work with, and what is refused (A.1)."""
+"""The parser of MachineHealthCheck: what the reference can work with, and what is refused (MHC A.1)."""
 
 from datetime import timedelta
 from typing import Any
@@ -55,7 +55,7 @@ def test_conditions_keep_their_order_may_repeat_and_may_be_of_any_status() -> No
     )
 
 
-@pytest.mark.rule("MHC A.1/maxUnhealthy", "decision 44")
+@pytest.mark.rule("MHC A.1/maxUnhealthy", "rule 44")
 @pytest.mark.parametrize(
     ("raw", "amount"),
     [
@@ -91,7 +91,7 @@ def test_node_startup_timeout_is_what_the_reference_reads(raw: str, timeout: tim
     assert check(nodeStartupTimeout=raw).spec.node_startup_timeout == timeout
 
 
-@pytest.mark.rule("MHC A.1/refused", "decision 8", "decision 44/duration")
+@pytest.mark.rule("MHC A.1/refused", "rule 8", "rule 44/duration")
 @pytest.mark.parametrize(
     ("spec", "refused"),
     [

@@ -1,4 +1,4 @@
-"""Status of a MachineHealthCheck (A.1, decision 27), as merge patches."""
+"""Status of a MachineHealthCheck (MHC A.1, rule 27), as merge patches."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -107,12 +107,12 @@ def test_zero_is_written_also_where_nothing_was_stored() -> None:
     assert status_patch(snapshot(of=FORTY, healthy=3), stored, LATER) == {"remediationsAllowed": 0}
 
 
-@pytest.mark.rule("MHC A.1/status/remediationsAllowed", "decision 5")
+@pytest.mark.rule("MHC A.1/status/remediationsAllowed", "rule 5")
 def test_more_may_be_allowed_than_there_are_machines() -> None:
     assert status(snapshot(of=check(maxUnhealthy=10), total=3, healthy=3))["remediationsAllowed"] == 10
 
 
-@pytest.mark.rule("decision 6/writes")
+@pytest.mark.rule("rule 6/writes")
 def test_true_status_is_not_written() -> None:
     for seen in (
         snapshot(of=FORTY),
@@ -123,7 +123,7 @@ def test_true_status_is_not_written() -> None:
         assert status_patch(seen, status(seen), LATER) == {}
 
 
-@pytest.mark.rule("decision 6/writes")
+@pytest.mark.rule("rule 6/writes")
 def test_what_the_reference_wrote_is_not_written_again() -> None:
     stored = status(snapshot(of=FORTY))
     stored["conditions"][0] |= {"reason": "", "message": ""}
@@ -168,7 +168,7 @@ def test_conditions_of_others_stay_as_and_where_they_are() -> None:
     assert len(fresh["conditions"]) == 4
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
     result = status(snapshot(expired(), of=WITH_TEMPLATE, healthy=4))
 
@@ -180,7 +180,7 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
         }
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 @pytest.mark.parametrize(
     ("around", "reason", "message"),
     [
@@ -214,7 +214,7 @@ def test_template_that_cannot_be_used_is_told_in_its_condition(
     assert condition("RemediationAllowed", result)["status"] == "True"
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
     targets = [expired("b", found=refused("denied b")), expired("a", found=refused("denied a"))]
     result = status(snapshot(*targets, expired("0"), of=WITH_TEMPLATE))
@@ -229,7 +229,7 @@ def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
     }
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_request() -> None:
     problem = CheckProblem(NOT_CREATED, "the API server serves no kind Metal3Remediation in v1")
     result = status(snapshot(of=WITH_TEMPLATE, around=CheckSurroundings(problem=problem)))
@@ -241,14 +241,14 @@ def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_requ
     assert condition(TEMPLATE_AVAILABLE, result)["status"] == "True"
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 @pytest.mark.parametrize("reason", HoldReason)
 def test_hold_that_is_no_answer_to_a_request_is_not_told_in_its_condition(reason: HoldReason) -> None:
     held = expired(found=Hold(reason=reason, message="held"))
     assert condition(REQUEST_AVAILABLE, status(snapshot(held, of=WITH_TEMPLATE)))["status"] == "True"
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_condition_of_the_request_turns_true_when_no_act_was_refused_any_more() -> None:
     stored = status(snapshot(expired(found=refused("denied")), of=WITH_TEMPLATE))
     for targets in ([expired()], [expired(requests=(request_sight(),))], []):
@@ -260,7 +260,7 @@ def test_condition_of_the_request_turns_true_when_no_act_was_refused_any_more() 
         }
 
 
-@pytest.mark.rule("decision 27", "decision 1")
+@pytest.mark.rule("rule 27", "rule 1")
 def test_condition_of_the_request_stays_after_a_restart_until_the_incidents_were_heard() -> None:
     unheard = [expired("a", is_heard=False), expired("b", is_heard=False)]
     stored = status(snapshot(expired("a", found=refused("denied")), expired("b"), of=WITH_TEMPLATE))
@@ -277,13 +277,13 @@ def test_condition_of_the_request_stays_after_a_restart_until_the_incidents_were
         assert condition(REQUEST_AVAILABLE, status(known, stored, LATER))["status"] == "True"
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_condition_of_a_request_that_was_never_refused_waits_for_no_incident() -> None:
     unheard = snapshot(expired(is_heard=False), of=WITH_TEMPLATE)
     assert condition(REQUEST_AVAILABLE, status(unheard))["status"] == "True"
 
 
-@pytest.mark.rule("decision 27")
+@pytest.mark.rule("rule 27")
 def test_check_whose_template_was_taken_away_says_nothing_of_one_any_more() -> None:
     stored = status(snapshot(of=WITH_TEMPLATE), {"conditions": [OTHERS]})
     result = status(snapshot(of=FORTY), stored, LATER)
@@ -291,7 +291,7 @@ def test_check_whose_template_was_taken_away_says_nothing_of_one_any_more() -> N
     assert [one["type"] for one in result["conditions"]] == ["Custom", "RemediationAllowed"]
 
 
-@pytest.mark.rule("MHC A.1/refused", "decision 8")
+@pytest.mark.rule("MHC A.1/refused", "rule 8")
 def test_check_that_cannot_be_read_any_more_says_so_and_has_no_numbers_of_before() -> None:
     stored = status(snapshot(expired(), of=WITH_TEMPLATE, healthy=4))
     result = status(snapshot(of=INVALID), stored, LATER)
@@ -312,12 +312,12 @@ def test_check_that_cannot_be_read_any_more_says_so_and_has_no_numbers_of_before
         assert condition(type_, result) == condition(type_, stored)
 
 
-@pytest.mark.rule("MHC A.1/refused", "decision 8")
+@pytest.mark.rule("MHC A.1/refused", "rule 8")
 def test_check_that_could_never_be_read_shows_no_numbers() -> None:
     assert set(status(snapshot(of=INVALID))) == {"conditions"}
 
 
-@pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "decision 7/paused check")
+@pytest.mark.rule("MHC A.2.8/nothing", "MHC A.1/annotation/paused", "rule 7/paused check")
 @pytest.mark.parametrize(
     "paused",
     [
@@ -355,7 +355,7 @@ SIGHTS = st.one_of(
 )
 
 
-@pytest.mark.rule("decision 6/writes")
+@pytest.mark.rule("rule 6/writes")
 @given(seen=SIGHTS, before=SIGHTS, others=st.lists(st.just(OTHERS), max_size=1))
 def test_one_write_is_enough_whatever_was_stored(
     seen: CheckSnapshot, before: CheckSnapshot, others: list[dict[str, str]]

@@ -1,4 +1,4 @@
-"""The threshold of a MachineHealthCheck: boundary and rounding of A.2.4, decisions 4, 5 and 44."""
+"""The threshold of a MachineHealthCheck: boundary and rounding of MHC A.2.4, rules 4, 5 and 44."""
 
 from fractions import Fraction
 from math import floor
@@ -20,9 +20,7 @@ def decided(most: object, total: int, unhealthy: int) -> Allowance:
     return allowance(IntOrPercent.parse(most), total=total, healthy=total - unhealthy)
 
 
-@pytest.mark.rule(
-    "MHC A.2.4/threshold", "MHC A.2.4/rounding", "MHC A.1/status/remediationsAllowed", "decision 4"
-)
+@pytest.mark.rule("MHC A.2.4/threshold", "MHC A.2.4/rounding", "MHC A.1/status/remediationsAllowed", "rule 4")
 @pytest.mark.parametrize(
     ("most", "total", "unhealthy", "is_allowed", "left"),
     [
@@ -54,7 +52,7 @@ def test_as_many_as_max_unhealthy_may_be_unhealthy(
     assert (found.allowed, remediations_allowed(found)) == (is_allowed, left)
 
 
-@pytest.mark.rule("decision 5")
+@pytest.mark.rule("rule 5")
 def test_decision_is_told_with_its_numbers_also_where_more_may_be_unhealthy_than_there_are() -> None:
     assert decided("40%", 5, 3).words == "held: 3 of 5 unhealthy, at most 2 allowed"
     assert decided(10, 3, 3).words == "allowed: 3 of 3 unhealthy, at most 10 allowed"

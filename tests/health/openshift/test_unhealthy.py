@@ -1,4 +1,4 @@
-"""What makes a Machine unhealthy, row by row (A.2.3), and on the second look (decision 41)."""
+"""What makes a Machine unhealthy, row by row (MHC A.2.3), and on the second look (rule 41)."""
 
 from datetime import datetime, timedelta
 
@@ -83,7 +83,7 @@ def test_machine_waits_for_its_node_until_strictly_after_the_timeout(age: timede
     assert state(without_node(updated=NOW), NOW + age) == (health, NOW + TEN)
 
 
-@pytest.mark.rule("MHC A.2.3/2", "decision 25")
+@pytest.mark.rule("MHC A.2.3/2", "rule 25")
 @pytest.mark.parametrize(
     ("updated", "since"),
     [
@@ -169,7 +169,7 @@ def test_earliest_deadline_runs_where_none_is_over() -> None:
     )
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 def test_clocks_restart_at_the_end_of_an_upgrade() -> None:
     ended = NOW + TEN
     for one, timeout in ((without_node(updated=NOW), TEN), (target(condition("Ready", "False")), FIVE)):
@@ -177,13 +177,13 @@ def test_clocks_restart_at_the_end_of_an_upgrade() -> None:
         assert (judged.health, judged.deadline) == (Health.WAITING, ended + timeout)
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 def test_what_needs_no_timer_is_not_delayed_by_an_upgrade() -> None:
     for lost in (target(phase="Failed"), with_lost_node()):
         assert verdict(lost, RULES, NOW, NOW + TEN).health is Health.EXPIRED
 
 
-@pytest.mark.rule("decision 41")
+@pytest.mark.rule("rule 41")
 @pytest.mark.parametrize(
     ("one", "stated", "is_true"),
     [
@@ -259,7 +259,7 @@ def test_second_look_compares_the_fact(
     assert still_states(fact, one, RULES) is is_true
 
 
-@pytest.mark.rule("decision 26")
+@pytest.mark.rule("rule 26")
 def test_node_that_is_there_on_the_second_look_is_not_gone() -> None:
     seen = verdict(with_lost_node(updated=NOW), RULES, NOW).fact
 

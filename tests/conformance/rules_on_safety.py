@@ -1,10 +1,10 @@
-"""Decisions 1 to 16: where Paramedic decides for itself, for every kind of check."""
+"""Rules 1 to 16: where Paramedic decides for itself, for every kind of check."""
 
 from tests.conformance.rule import Section
 
 SAFETY = Section(
-    "decision ",
-    "Decisions 1 to 8: acting and holding",
+    "rule ",
+    "Rules 1 to 8: acting and holding",
     {
         "1": (
             "Each target waits by a durable timer of its own; no restart and no other target moves its "
@@ -54,8 +54,8 @@ SAFETY = Section(
 )
 
 LIFE = Section(
-    "decision ",
-    "Decisions 9 to 16: targets, checks, attempts",
+    "rule ",
+    "Rules 9 to 16: targets, checks, attempts",
     {
         "9": (
             "Name, uid and start in status are those of the request that exists, also after it was made anew."

@@ -1,10 +1,10 @@
-"""Decisions 1 to 16, as far as they differ for Machines, and 25 to 28: OpenShift's MachineHealthCheck."""
+"""Rules 1 to 16, as far as they differ for Machines, and 25 to 28: OpenShift's MachineHealthCheck."""
 
 from tests.conformance.rule import Section
 
 MACHINES = Section(
-    "decision ",
-    "Decisions 25 to 28: MachineHealthCheck, OpenShift",
+    "rule ",
+    "Rules 25 to 28: MachineHealthCheck, OpenShift",
     {
         "7/paused check": (
             "The pause annotation of a MachineHealthCheck stops clean-up too; it happens when the pause ends."

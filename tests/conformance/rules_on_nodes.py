@@ -1,10 +1,10 @@
-"""Decisions 17 to 24 and 36 to 44, as far as they are about NodeHealthChecks."""
+"""Rules 17 to 24 and 36 to 44, as far as they are about NodeHealthChecks."""
 
 from tests.conformance.rule import Section
 
 NODES = Section(
-    "decision ",
-    "Decisions 17 to 24: NodeHealthCheck",
+    "rule ",
+    "Rules 17 to 24: NodeHealthCheck",
     {
         "17": "observedNodes and healthyNodes are true while Disabled, Paused and during an upgrade.",
         "18": (
@@ -28,8 +28,8 @@ NODES = Section(
 )
 
 UPGRADES = Section(
-    "decision ",
-    "Decisions 36 to 38: upgrades",
+    "rule ",
+    "Rules 36 to 38: upgrades",
     {
         "36": (
             "An upgrade state that is unknown or unreadable holds new requests; without ClusterVersion "
@@ -41,8 +41,8 @@ UPGRADES = Section(
 )
 
 PEOPLE = Section(
-    "decision ",
-    "Decisions 39 to 44: taking over, people, values",
+    "rule ",
+    "Rules 39 to 44: taking over, people, values",
     {
         "39": (
             "A request that this check owns, and a Lease in its name, are ours whoever made them, with "
