@@ -1,7 +1,4 @@
-"""Ages: durations as short as a column is narrow, in their two greatest units: "3d4h", "1h5m", "9s".
-
-OrderTime: how long an order of a person is to last, as `--for` takes it.
-"""
+"""Durations for people: in two units at most ("3d4h", "1h5m", "9s"), and as `--for` takes them."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,12 +1,10 @@
-"""Choosing: options that take one of some words, any word, or a number; a refusal says what is allowed.
+"""Values of options and arguments: words, numbers, names; a refusal says what is allowed.
 
 typer's own refusals are those of the library that it validates with, and speak of that library's types.
 
-NameFilter: a name that a person gives, against references such as `Node/a` and `Machine/ns/a`.
-
 A name may be given alone, with its kind (in any case, as kubectl takes it), with its namespace, or with both.
-Temporal compares whole values and beginnings of them: what is in a namespace is found by its kind there, and
-by its name here.
+Temporal compares whole values and beginnings of them: so what is in a namespace is found by its kind in the
+query, and by its name here.
 """
 
 import re

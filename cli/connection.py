@@ -1,9 +1,7 @@
-"""Connection: where Temporal is, by its standard environment configuration; three options stand above it.
+"""The connection to Temporal, by its standard environment configuration, and `paramedic setup`.
 
 An option is written into the environment that the configuration is read from, so that it does exactly what
-its variable does.
-
-`paramedic setup`: register our search attributes in the Temporal namespace.
+its variable does. `setup` registers our search attributes in the namespace.
 """
 
 import importlib.metadata

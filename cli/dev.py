@@ -1,7 +1,4 @@
-"""`paramedic dev`: a real control plane, a real Temporal server and our processes on this machine.
-
-`paramedic demo`: what fails is remediated, live, on servers of its own.
-"""
+"""`paramedic dev` and `paramedic demo`: everything on this machine, and what fails is remediated, live."""
 
 import asyncio
 import shutil

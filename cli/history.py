@@ -1,10 +1,8 @@
-"""Story: what happened to an incident, read from the history of its workflow.
+"""What happened to an incident, and since when its code fails, read from the history of its workflow.
 
-Timers and activities carry their reason as a summary; orders are there with what was sent.
-What repeats itself (the same hold asked again) is told once, with how often. That a Lease is renewed, maybe
-for hours, takes an incident nowhere, and is not told.
-
-TaskFailure: since when the code of a workflow fails, and with what, read from the end of its history.
+Timers and activities carry their reason as a summary; orders are there with what was sent. What repeats
+itself (the same hold asked again) is told once, with how often. That a Lease is renewed, maybe for hours,
+takes an incident nowhere, and is not told.
 
 An exception in workflow code fails the workflow task. Of the attempts in a row Temporal writes down the
 first, and one more after each event that comes meanwhile. So what failed after the last task that was done

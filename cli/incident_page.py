@@ -1,9 +1,4 @@
-"""RequestCourse: where a request stands among the steps of its check, and until when it has time.
-
-Retries: what an incident could not do so far and tries again, for people and scripts.
-
-IncidentPage: all that is known of one incident, for people.
-"""
+"""All that is known of one incident, for people: its requests by step, what is tried again, its story."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

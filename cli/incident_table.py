@@ -1,11 +1,9 @@
-"""ColumnWidths: which columns of the table of incidents a terminal has room for, and how wide they are. Pure.
+"""Incidents for people, one line each, fitted to the terminal; `wide` adds columns. Pure.
 
-Rule: a number or a phase that is cut says nothing, so only names and details give way, down to what still
-tells one from another. Where that does not suffice, columns are left out: first AGE, which changes no
-decision, then DETAILS, which `paramedic show` tells, then CHECK and NEXT. What is left over goes to the names
-first, and what remains to the details.
-
-IncidentTable: incidents for people, one line each; `wide` adds columns.
+A number or a phase that is cut says nothing, so only names and details give way, down to what still tells one
+from another. Where that does not suffice, columns are left out: first AGE, which nobody acts on, then
+DETAILS, which `paramedic show` tells, then CHECK and NEXT. What is left over goes to the names first, and
+what remains to the details.
 """
 
 import re

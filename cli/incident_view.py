@@ -1,7 +1,4 @@
-"""IncidentView: one incident as `-o json` prints it. The fields are documented in docs/cli.md and stay.
-
-PageView: one incident as `paramedic show -o json` prints it.
-"""
+"""Incidents as `-o json` prints them, in a list and alone; docs/cli.md documents the fields, which stay."""
 
 from datetime import datetime
 from typing import Self

@@ -1,9 +1,8 @@
-"""PossibleOrders: the orders that make sense for an incident as it is, as command lines. Pure.
+"""What a person may do next about an incident: orders as command lines, and where else to look at it. Pure.
 
 Left out is what changes nothing: to hold what is held, or to resume what goes on. `resume` also ends a wait
-between two attempts, and begins an escalation anew that has tried all its steps; with `--step`, any.
-
-Links: where else to look at an incident: the Temporal UI, if we are told where it is, and kubectl.
+between two attempts, and begins an escalation anew that has tried all its steps; with `--step`, any. Links
+are to the Temporal UI, if we are told where it is, and kubectl.
 """
 
 import shlex

@@ -1,11 +1,8 @@
-"""Plain words: what people wrote, fit for a terminal, which obeys control characters.
+"""What is printed for people: plain words, on standard output, neither cut nor wrapped in a pipe.
 
-Anybody may write a reason, in an order, in a check or in a condition of a node; it is shown on the terminal
-of somebody else. A newline in it would begin a row that looks as if it were ours.
-
-Console: what people read goes to standard output; into a pipe nothing is cut or wrapped.
-
-Printing: tables to standard output, without the blanks that fill each line up to the longest.
+A terminal obeys control characters, and anybody may write a reason: in an order, in a check, in a condition
+of a node. It is shown on the terminal of somebody else, where a newline would begin a row that looks like
+ours.
 """
 
 import json

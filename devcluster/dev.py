@@ -1,6 +1,6 @@
-"""DIR/dev.json: where everything is. It appears when everything is ready, and goes with it.
+"""A control plane, a Temporal server and our processes on one directory; DIR/dev.json says where they are.
 
-`paramedic dev`: a control plane, a Temporal server and our processes on one directory.
+That file appears when everything is ready, and goes with it.
 """
 
 import asyncio

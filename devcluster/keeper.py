@@ -1,6 +1,6 @@
-"""What a program said last: the last line of its log, if it is of the program that runs now.
+"""Keeps one program running: a child that dies is reported with the last line of its log, and started again.
 
-Keep one program running: a child that dies is reported and started again, ever more slowly.
+Ever more slowly, if it keeps dying. A line that an earlier child wrote is not taken for its last word.
 """
 
 import asyncio

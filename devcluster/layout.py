@@ -1,13 +1,8 @@
-"""One `paramedic dev` per directory: two would write into each other's data.
+"""The directory of one `paramedic dev`: which file is what, which port serves what, and nobody else in it.
 
-Free loopback ports, remembered, so that a restart on the same directory is found at the same address.
-
-They come from below the range from which the kernel takes the ports of outgoing connections: a port
-from that range can be taken by any client in the moment in which its server is down.
-
-Which file of a dev directory is what, and which port serves what.
-
-What a directory that everything is kept in must be: there, or to be made, and written to.
+Two on one directory would write into each other's data. Ports are remembered, so that a restart is found at
+the same addresses. They come from below the range from which the kernel takes the ports of outgoing
+connections: one from that range can be taken by any client in the moment in which its server is down.
 """
 
 import fcntl

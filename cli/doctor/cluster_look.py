@@ -1,9 +1,7 @@
-"""ClusterName: which cluster is meant by a configured name (`prod`), or by an identity (`prod-1a2b3c4d`).
+"""What is wrong with one cluster, each part asked for by itself, and which cluster a person means by a name.
 
-ClusterLook: asks one cluster for all that may be wrong with it.
-
-Each part is asked for by itself: what we may not see, or what fails, is a finding and hides nothing else.
-While the checks are watched, the other looks go on.
+What we may not see, or what fails, is a finding and hides nothing else. While the checks are watched, the
+other questions go on. A cluster is meant by its configured name (`prod`) or its identity (`prod-1a2b3c4d`).
 """
 
 import asyncio

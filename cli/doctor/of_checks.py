@@ -1,10 +1,6 @@
-"""StoredCheck: a health check as the API server holds it: all of it, and what it notes of its writers.
+"""What is wrong with one health check, by what the API server stores of it.
 
-What is wrong with one health check, by what the API server stores of it.
-
-It cannot be read, or it says itself that it does not work.
-
-What is said of somebody else who writes the status of a check that we handle.
+It cannot be read, or says itself that it does not work, or somebody else writes the status that we write.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,7 @@
-"""What clocks say: that ours, or that of the detector that leads, is not the API server's.
+"""What clocks and leader Leases say: whose clock is wrong, who leads, and whether an operator runs beside us.
 
-Ours is compared with the `Date` of its answers. The detector's is in the leader Lease: it wrote renewTime,
-and the API server noted in `managedFields` when that came. Both are of the last renewal.
-
-What Leases of leaders say: that no detector leads, that another one does, or that the reference runs.
+Our clock is compared with the `Date` of the API server's answers. The detector's is in the leader Lease: it
+wrote renewTime, and the API server noted in `managedFields` when that came. Both are of the last renewal.
 """
 
 from collections.abc import Iterator, Sequence

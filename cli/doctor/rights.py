@@ -1,11 +1,9 @@
-"""Needs: the rights of the detector and of the worker, in one table; `deploy/` grants the same.
+"""Rights of the detector and the worker: what they need, in one table, and what they have in a cluster.
 
-What remediators grant on their templates and requests is not in it: that depends on the checks.
-
-Rights: asks the API server what our processes may do there.
-
-Who may review others (an administrator) asks about the ServiceAccounts that `deploy/` makes. Who may not
-asks about itself, where it is one of them; about the other one it can say nothing, and says so.
+`deploy/` grants the same. What remediators grant on their templates and requests is not in the table, since
+it depends on the checks. Who may review others (an administrator) asks about the ServiceAccounts that
+`deploy/` makes. Who may not asks about itself, where it is one of them; of the other one it can say nothing,
+and says so.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""Findings of incidents whose own code fails: how many, the first of them with why, and what to do.
-
-A look at Temporal: whether it answers, has the namespace, is set up, has a worker; whose code fails.
-"""
+"""What is wrong with Temporal: no answer, no namespace, no setup, no worker, or failing incidents."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

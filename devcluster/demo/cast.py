@@ -1,10 +1,7 @@
-"""What stands on the stage before a story begins: its objects are created, those of the other one taken away.
+"""The objects of the demo: manifests of both scenarios, and how they are created and taken away.
 
-Every function raises KubernetesError.
-
-What the demo puts on the stage: one template and one NodeHealthCheck. Names and manifests.
-
-What the scenario `machine` puts on the stage: a MachineSet and a MachineHealthCheck over its Machines.
+`node` has a template and a NodeHealthCheck, `machine` a MachineSet and a MachineHealthCheck over its
+Machines; each begins by removing those of the other. What talks to the API server raises KubernetesError.
 """
 
 from contextlib import suppress

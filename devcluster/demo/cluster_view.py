@@ -1,8 +1,4 @@
-"""What the stories see of the cluster, each a look at what is there now; None is: not yet.
-
-Every method raises KubernetesError.
-
-What the scenario `machine` sees and changes of the machine API; None is: not yet.
+"""What the stories of the demo read of the cluster, and change of the machine API; None is: not yet.
 
 Every method raises KubernetesError.
 """

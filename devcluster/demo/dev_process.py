@@ -1,6 +1,6 @@
-"""Why the demo ends before its story does: a signal, or nobody reads on.
+"""The `paramedic dev` under the demo: a process of its own, which ends with ours however ours ends.
 
-The `paramedic dev` under the demo: a process of its own, which ends with ours however ours ends.
+The demo may end before its story does: by a signal, or because nobody reads on.
 """
 
 import asyncio

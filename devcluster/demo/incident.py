@@ -1,10 +1,8 @@
-"""Look again and again until something is there; how long is for the caller to bound.
+"""The incident as Temporal shows it: does it run, what does it say, how did it end; how stories wait for it.
 
-A look that fails is a look that saw nothing: servers of a young devcluster may not all answer yet.
-
-The incident as Temporal shows it: does it run, what does it say, how did it end.
-
-Every function that asks raises RPCError, and the one that queries WorkflowQueryFailedError too.
+A question that fails is one that found nothing: servers of a young devcluster may not all answer yet. How
+long is waited is for the caller to bound. Every function that asks raises RPCError, and the one that queries
+WorkflowQueryFailedError too.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""Arguments of the simulation's processes: values that cannot be used are refused by name.
+"""The control socket: JSON lines over a unix socket, several on one connection, answered in order.
 
-The control socket: JSON lines over a unix socket, several on one connection, answered in order.
+Numbers among the arguments of its process that cannot be used are refused by name.
 """
 
 import argparse

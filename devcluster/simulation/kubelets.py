@@ -1,15 +1,12 @@
-"""One simulated kubelet: registers its Node, then renews its Lease and reports its status until cancelled.
+"""`python -m devcluster.simulation.kubelets`: N simulated kubelets in one process, and their control socket.
 
-It says no good-bye: a kubelet that is cancelled is a machine that hangs. Requests that fail are made
-again, ever more slowly. A Node that somebody deleted is not registered again before the next start, as
-with a real kubelet.
+A kubelet registers its Node, then renews its Lease and reports its status until cancelled. It says no
+good-bye: one that is cancelled is a machine that hangs. Requests that fail are made again, ever more slowly.
+A Node that somebody deleted is not registered again before the next start, as with a real kubelet.
 
-`python -m devcluster.simulation.kubelets`: N simulated kubelets in one process, and their control socket.
-
-Finds the API server as kubectl does. What a kubelet is told stays told over a restart: the machines are
-kept in a file beside the socket, with the ending `.machines.json`. Others are added and removed through the
-socket while it runs. SIGTERM and SIGINT end the process; its
-nodes fall silent then.
+The API server is found as kubectl finds it. What a kubelet is told stays told over a restart: the machines
+are kept in a file beside the socket, with the ending `.machines.json`. Others are added and removed through
+the socket while it runs. SIGTERM and SIGINT end the process; its nodes fall silent then.
 """
 
 import argparse

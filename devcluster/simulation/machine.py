@@ -1,11 +1,9 @@
-"""What a simulated machine is: facts that survive a reboot, and the one that does not, its boot ID.
+"""A simulated Machine: what survives a reboot (all but its boot ID), and what it wants next.
 
-What a Machine wants next. Pure: time is an argument, and it is looked at again after every step.
-
-A Machine waits for its provider, gets its hardware, says so, and is linked to the Node that the kubelet of
-the hardware registers. A Machine that is deleted loses the hardware first, then the Node, then our finalizer;
-its phase is Deleting once the hardware is gone. A Machine that is Failed is left alone, and a Node that
-somebody deleted is not made anew.
+`next_step` is pure: time is an argument, and it is asked again after every step. A Machine waits for its
+provider, gets its hardware, says so, and is linked to the Node that the kubelet of the hardware registers.
+One that is deleted loses the hardware first, then the Node, then our finalizer; its phase is Deleting once
+the hardware is gone. One that is Failed is left alone, and a Node that somebody deleted is not made anew.
 """
 
 import uuid

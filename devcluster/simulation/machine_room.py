@@ -1,10 +1,8 @@
-"""Which Machine and which MachineSet a change in the cluster is for.
+"""The simulated machines and whether they run, kept in a file; which Machine a change is for.
 
-The machines and whether they run, kept in a file beside the control socket.
-
-The file is to the simulated machines what their hardware is to real ones: a machine that hangs still
-hangs when the simulation is restarted, and one that ran has not been rebooted by that. Beside the fleet that
-a simulation begins with, machines are added and removed while it runs.
+The file, beside the control socket, is to them what their hardware is to real ones: a machine that hangs
+still hangs when the simulation is restarted, and one that ran has not been rebooted by that. Beside the fleet
+that a simulation begins with, machines are added and removed while it runs.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,13 +1,9 @@
-"""What the stand-in for OpenShift's machine API writes. Pure: time and names are arguments.
+"""Looks after one Machine as OpenShift's machine API does: read, decide, do one step, until nothing is left.
 
-Patches of Machines and MachineSets apply only to the version that was read. Those of Nodes apply to any
-version of the Node that was read, because its kubelet writes all the time.
-
-Looks after one Machine: read, decide, do one step, and again, until there is nothing left to do for now.
-
-Each step begins with a fresh read and what it does may be done twice, so a controller that was killed goes on
-wherever it was. As with a real provider, a Machine whose finalizer somebody else removes leaves its hardware
-behind.
+Each step begins with a fresh read, and what it does may be done twice, so a controller that was killed goes
+on wherever it was. As with a real provider, a Machine whose finalizer somebody else removes leaves its
+hardware behind. Patches of Machines and MachineSets apply only to the version that was read; those of Nodes
+to any version of that Node, because its kubelet writes all the time.
 """
 
 from contextlib import suppress

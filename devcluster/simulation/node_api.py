@@ -1,13 +1,9 @@
-"""The Lease by which a kubelet says that it lives, in namespace kube-node-lease.
+"""What a kubelet writes and asks for: its Node, the status of it, its Lease in kube-node-lease.
 
-What a kubelet writes about its Node. Pure: time is an argument.
-
-A kubelet owns four conditions and nothing else on the list: it says True or False anew with each report,
-and moves `lastTransitionTime` only when the status differs from the one the Node shows. So a kubelet that
-comes back after the node-lifecycle controller wrote Unknown gets a new transition, and one that merely
-reports again does not.
-
-What a kubelet asks of the API server: its Node, the status of it, its Lease.
+What is written is pure: time is an argument. A kubelet owns four conditions and nothing else on the list: it
+says True or False anew with each report, and moves `lastTransitionTime` only when the status differs from the
+one the Node shows. So a kubelet that comes back after the node-lifecycle controller wrote Unknown gets a new
+transition, and one that merely reports again does not.
 """
 
 from collections.abc import Mapping, Sequence

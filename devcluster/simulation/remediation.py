@@ -1,15 +1,9 @@
-"""A PowerCycleRemediation as the demo remediator reads it, and the conditions that it writes back.
+"""Carries out one PowerCycleRemediation: read, decide, do one step, write its status, and again.
 
-What the demo remediator does next about one request. Pure: looked at again after every step.
-
-The boot ID from before the power cycle is kept in the request's status. A node with another one has been
-power-cycled, by whoever and however often we were restarted meanwhile.
-
-The status that the demo remediator writes for each step. Pure: time is an argument.
-
-Carries out one request: read, decide, do one step, and again, until there is nothing left to do.
-
-Each step begins with a fresh read, so a remediator that was killed goes on wherever it was.
+What to do next and what to write are pure. Each step begins with a fresh read, so a remediator that was
+killed goes on wherever it was. The boot ID from before the power cycle is kept in the request's status: a
+node with another one has been power-cycled, by whoever and however often the remediator was restarted
+meanwhile.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,10 @@
-"""The requests that are not over, each taken up when it appears or changes.
+"""`python -m devcluster.simulation.remediator`: power-cycles the simulated nodes that requests are for.
 
-What may be asked of the simulated kubelets: one JSON object on one line, answered by one such line.
+Each request that is not over is taken up when it appears or changes. The API server is found as kubectl finds
+it. No finalizer is set: a request that is deleted is forgotten, and a power cycle under way then goes on to
+its end. SIGTERM and SIGINT end the process.
+
+Of the simulated kubelets it asks one JSON object on one line, answered by one such line:
 
 | request | answer |
 |---|---|
@@ -12,11 +16,6 @@ What may be asked of the simulated kubelets: one JSON object on one line, answer
 | `{"list": true}` | `{"nodes": [{"name": ..., "boot_id": ..., "state": ...}, ...]}` |
 
 Anything else is answered by `{"error": "<field>: <what is wrong with it>, got <value>"}`.
-
-`python -m devcluster.simulation.remediator`: power-cycles the simulated nodes that requests are for.
-
-Finds the API server as kubectl does. Sets no finalizer: a request that is deleted is forgotten, and a
-power cycle under way then goes on to its end. SIGTERM and SIGINT end the process.
 """
 
 import argparse

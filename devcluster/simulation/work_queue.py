@@ -1,8 +1,6 @@
-"""Requests to servers that may be away: made again, ever more slowly, until they succeed.
+"""WorkQueue, as of client-go: a task for each object that there is something to do about, one at a time.
 
-One task for each object that there is something to do about, at most one at a time.
-
-Work that fails is taken up again, ever more slowly. An object that changes while it is worked on is looked at
+Work that fails is taken up again, ever more slowly. An object that changes while it is worked on is taken up
 once more when that is done, and so is one whose work says that there will be more to do after a while.
 """
 

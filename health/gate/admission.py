@@ -1,12 +1,8 @@
-"""Admission: may this incident act now? One pure function of one picture, asked at the moment of acting.
+"""Admission: may this incident act now? A pure function of the state of the cluster, asked when it acts.
 
-The rules stand in two tables, those of the check before those of its target; the first that objects wins.
-Admission consumes nothing: the threshold counts health, and a target that asks was already counted unhealthy.
-What acts, what status shows and what people are told come from here.
-
-TargetHold: why one target must be left alone now, whatever its check as a whole allows. Pure.
-
-The rules stand in a table, the first that objects wins (NHC 2.1/17, NHC 2.4, rules 11, 13, 21).
+The rules stand in two tables, those of the check before those of its target (NHC 2.1/17, NHC 2.4, rules 11,
+13 and 21); the first that objects wins. Admission consumes nothing: the threshold counts health, and a target
+that asks was already counted unhealthy. What acts, what status shows and what people are told come from here.
 """
 
 from collections.abc import Callable, Iterable

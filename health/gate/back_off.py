@@ -2,13 +2,10 @@
 
 The n-th in a row waits none, 1, 2, 4, … minutes from the end of the one before, up to a limit; a limit of 0
 turns it off. The count begins anew when the target was healthy for as long as the limit before it failed.
-Targets that fail side by side do not wait for each other. What is gone while the failure that it was made for
-goes on is no earlier incident: the incident that lost it waits by itself.
+Targets that fail side by side do not wait for each other.
 
-LostRequest: a request that somebody deleted while its target is unhealthy, so that the next one waits.
-
-Only who looks for what the incident made knows that it was not deleted by the incident, and tells of it. Each
-kind of check has its own words for it (rule 14).
+A request that somebody deleted while its target is unhealthy counts, too; but it is no earlier incident: the
+incident that lost it waits by itself, and tells of it, as it alone knows that it did not delete it itself.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""Surroundings: what the cluster around all checks says, at one moment.
-
-CheckProblem: why what is around a check keeps it as a whole from working, as its condition Disabled says.
+"""The cluster context: what holds for all checks at one moment, and why a check as a whole cannot work.
 
 Status, Events and admission are made from this one value. It holds new requests and next steps; targets are
 still counted, and what exists is cleaned up and marked (rules 7 and 17).

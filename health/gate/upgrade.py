@@ -6,9 +6,8 @@ given one that is missing. A kind that is not served signals nothing. At the end
 targets restart. Beside that a check is held while the machine config operator changes the configuration of
 one of its expired targets.
 
-UpgradeSignal: which condition of which objects says that the cluster is being upgraded (rule 38).
-
-Written `apiVersion/kind/condition=status`, as in `config.openshift.io/v1/ClusterVersion/Progressing=True`.
+A signal is written `apiVersion/kind/condition=status`, as in
+`config.openshift.io/v1/ClusterVersion/Progressing=True`.
 """
 
 import re

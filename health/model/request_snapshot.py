@@ -1,7 +1,4 @@
-"""RequestSnapshot: one remediation request as the cluster shows it, with its marks and what became of it.
-
-RequestChange: what became of one remediation request between two moments.
-"""
+"""RequestSnapshot: a remediation request as the cluster shows it, and what became of it since another one."""
 
 from dataclasses import dataclass
 from datetime import datetime

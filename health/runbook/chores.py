@@ -4,9 +4,7 @@ Rule: each attempt is awaited for a bounded time, and one that failed is never r
 a note: what, why, since when, and when it is tried again, with back-off and jitter. Orders, recovery,
 escalation and the other chores go on meanwhile. For half a minute 403 is a fault like any other, since
 kube-apiserver answers so to ServiceAccounts right after its start; then it is told as a missing right
-(rule 47).
-
-LeftBehind: what remains of an incident once all was cleaned up that could be. Pure.
+(rule 47). What remains once all was cleaned up that could be is told when the incident ends.
 """
 
 from collections.abc import Collection, Iterable

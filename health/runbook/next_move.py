@@ -1,12 +1,12 @@
 """NextMove: what an incident does next, as a pure function of what it sees and what it remembers.
 
-This is the runbook. It is asked again after every move and every look, so it holds from any state: after a
-restart, an edit of the check, a recovery in the middle, an abort. The first rule that fits wins:
+This is the runbook. It is asked again after every move and every observation, so it holds from any state:
+after a restart, an edit of the check, a recovery in the middle, an abort. The first row that fits wins:
 
-1. A target that is healthy, gone or released: keep its requests for the healthyDelay, clean up, then end;
-   one that the incident deleted is waited for until it is gone.
+1. A target that is healthy, gone or released: keep its requests for the healthyDelay, clean up, then end; one
+   that the incident deleted is waited for until it is gone.
 2. Left alone by a person, or told to start over: clean up; left alone, wait for recovery or `resume`.
-3. The target was deleted or marked: `health.runbook.next_move`.
+3. The target was deleted or marked: wait, and do nothing twice.
 4. A request exists or a step was tried: `health.runbook.remediating`.
 5. Held by a person: hold, whatever the timer and the detector say.
 6. The detector cannot tell: hold.
@@ -15,26 +15,20 @@ restart, an edit of the check, a recovery in the middle, an abort. The first rul
 
 Orders of people add up: each ends when its own time is over, and `resume` ends them all.
 
-Closing: what an incident does when its target is healthy, gone or released.
+Row 1: a node whose end its remediator expects keeps its request until that reports success, or the check
+selects a node of that name again (NHC 2.1/12). That one has another uid, and an incident of its own
+(rule 11): the first neither recovered, so that a healthyDelay would run (NHC 2.6), nor is the second
+remediated by these requests.
 
-Requests of a healthy target are kept for the check's healthyDelay (NHC 2.6); those of a node whose end
-their remediator expects, until it reports success, or the check selects a node of that name again
-(NHC 2.1/12). That one has another uid, and an incident of its own (rule 11): it neither recovered, so that a
-healthyDelay would run, nor is remediated by these requests. Then everything goes, and the incident ends.
+Row 3: a Machine that was deleted may hang on finalizers for an hour; what its Node says meanwhile changes
+nothing. A mark is for another controller, which takes it off in the end; until the detector sees it nothing
+is marked again, or a late observation would make a loop of that. A request is kept while its target is
+neither unhealthy nor healthy, as a Machine is that has no Node, or that is going (MHC A.2.6).
 
-Disrupted: what an incident does once its target was deleted or marked: it waits, and does nothing twice.
-
-A Machine that was deleted may hang on finalizers for an hour; what its Node says meanwhile changes nothing.
-A mark is for another controller, which takes it off in the end; until the detector sees it nothing is marked
-again, or a late sight would make a loop of that. A request is kept while its target is neither unhealthy nor
-fit, as a Machine is that has no Node, or that is going (MHC A.2.6).
-
-Cleaning: how an incident removes what it made, and waits for what cannot go yet. Pure.
-
-Everything is deleted by itself: what hangs on a finalizer or fails keeps nothing else. While a request is
-there its remediator may be at work, so the Lease of the target stays until it runs out; it is not renewed for
-a target that nobody remediates any more (NHC 2.6). What remains is tried again when the detector sees
-other requests than before, each minute where a finalizer keeps it, and by its back-off where it failed.
+Clean-up: each object is deleted by itself: what hangs on a finalizer or fails keeps nothing else. While a
+request is there its remediator may be at work, so the Lease of the target stays until it runs out; it is not
+renewed for a target that nobody remediates any more (NHC 2.6). What remains is tried again when the detector
+sees other requests than before, each minute where a finalizer keeps it, and by its back-off where it failed.
 """
 
 from datetime import datetime

@@ -1,32 +1,25 @@
-"""Remediating: what an incident does while requests of it exist, or steps of it were tried.
+"""Remediating: what an incident does while requests of it exist, or steps of it were tried. Pure.
 
-Chores come first, whatever else holds the incident (rule 7): tell the remediator of a request that is
-over to stop, give the Lease back when the remediation is overdue, else keep it. Then a request that runs is
-given its time; when it is over the next step is a new act, which must be admitted as the first one was. While
-only a timer runs nothing escalates: nothing is told to stop, and only the Lease is kept (NHC 2.1/13).
-Without a template left the incident waits for `resume`.
+1. Chores, whatever else holds the incident (rule 7): tell the remediator of a request that is over to stop,
+   give the Lease back when the remediation is overdue, else keep it. While only a timer runs nothing
+   escalates: nothing is told to stop, and only the Lease is kept (NHC 2.1/13).
+2. A request that runs is given its time.
+3. When that is over the next step is a new act, which must be admitted as the first one was. It waits for the
+   earlier remediator, who may be at work until it was told to stop: visibly, and for a minute at most, since
+   an annotation that is refused for good (a webhook that is dead, a right that is missing) must not keep a
+   target from being remediated.
+4. Without a template left the incident waits for `resume`.
 
-NewStep: a step that makes a new request: only where the detector admits it, and not too soon after a loss.
+Overdue (NHC 2.5, rule 13) is a remediation after three times the duration that the Lease is taken for, and
+the timeouts of the steps before, counted from when the Lease was acquired. Then the request is marked as
+timed out; it stays until the target is healthy, and only now may another check go on. A request that the
+incident made has three durations of its own under the Lease that it was made under: it does not pay for one
+that somebody deleted (rule 9), nor for an old Lease of ours. One that it found, and one whose Lease says
+another time by now, counts by the Lease alone.
 
-A request or mark that somebody removed while its target is unhealthy counts as an attempt (rule 14): the
-next one waits, as if the incident had ended with it. A person's `resume` skips that. What the incident
-deleted itself, or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
-
-Stopping: how long a step waits for the requests before it to be told to stop, where that fails. Pure.
-
-The remediator of a request that is over, and was not told so, may be at work beside that of the next step.
-So the next step waits for it, visibly, and for a minute at most: a mark that is refused for good (a webhook
-that is dead, a right that is missing) must not keep a target from being remediated.
-
-Overdue: when a remediation has taken so long that it gives the Lease of its target back.
-
-Rule (NHC 2.5, rule 13): three times the duration that the Lease is taken for, and the timeouts of
-the steps before, counted from when the Lease was acquired. Then the request is marked as timed out; it stays
-until the target is healthy, and only now may another check go on.
-
-A request that the incident made has three durations of its own under the Lease that it was made under: it
-does not pay for one that somebody deleted (rule 9), nor for an old Lease of ours. One that it found, and
-one whose Lease says another time by now, counts by the Lease alone.
+A request or mark that somebody removed while its target is unhealthy counts as an attempt (rule 14): the next
+one waits, as if the incident had ended with it; a person's `resume` skips that. What the incident deleted
+itself, or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,7 @@
-"""The condition Disabled of a NodeHealthCheck, and the reason in words (NHC 1.3).
+"""The condition Disabled of a NodeHealthCheck (NHC 1.3), and MachineHealthChecks as its reason.
 
-Whether MachineHealthChecks of OpenShift get in the way of NodeHealthChecks (NHC 2.1/4).
-
-The single one for the condition Terminating does not: Nodes that have a condition of that type, whatever its
-status, are left to it. Any other disables every NodeHealthCheck.
+A single MachineHealthCheck for the condition Terminating does not: Nodes that have a condition of that type,
+whatever its status, are left to it. Any other disables every NodeHealthCheck (NHC 2.1/4).
 """
 
 from dataclasses import dataclass

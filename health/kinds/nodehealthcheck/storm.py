@@ -1,9 +1,8 @@
-"""A storm as the conditions StormActive and StormCooldownActive (NHC 1.3), and read from them again.
+"""A storm as conditions of status (NHC 1.3), read from them again, and as Events (NHC 1.5).
 
-They are the memory of a storm: the next leader, and the reference, go on from them (rule 39). Both
-appear with the first storm, and stay as False when it is over.
-
-Events of a storm (NHC 1.5): what became so since the storm that was seen before.
+The conditions are the memory of a storm: the next leader, and the NodeHealthCheck operator, go on from them
+(rule 39). Both appear with the first storm, and stay as False when it is over. Events tell what became so
+since the storm that was seen before.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,15 +1,13 @@
 """Events of a NodeHealthCheck about one Node: why it is skipped, and what became of its requests.
 
-Texts are the reference's (NHC 1.5) where it has one; each is told once for each failure of the Node
-(rule 15), whether the detector sees what holds it or its latest act found that. What holds the check as a
-whole is told of the check alone.
+Texts are those of the NodeHealthCheck operator (NHC 1.5) where it has one; each is told once for each failure
+of the Node (rule 15), whether the detector sees what holds it or its latest act found that. What holds the
+check as a whole is told of the check alone.
 
-Events of a NodeHealthCheck about its requests: that one was made, and that one was deleted.
-
-Who made one tells of it: one that names no incident was told by the reference (rule 39). The reference
-tells of the deletions that it orders itself, when a Node has recovered or is no target any more
-(NHC 1.5). No request says who deleted it. So one that goes while its Node was unhealthy all the time is told
-in words that are true whoever did it: somebody else, or we after an order.
+Who made a request tells of it: one that names no incident was told by the NodeHealthCheck operator (rule 39),
+which also tells of the deletions that it orders itself, when a Node has recovered or is no target any more.
+No request says who deleted it. So one that goes while its Node was unhealthy all the time is told in words
+that are true whoever did it: somebody else, or we after an order.
 """
 
 from collections.abc import Iterator, Mapping

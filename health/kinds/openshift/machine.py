@@ -1,9 +1,7 @@
-"""Machine: the slim picture of a Machine of OpenShift's machine API that verdicts are made from.
+"""A Machine of OpenShift's machine API, slim, and with its Node as one target, which satisfies Target.
 
-MachineTarget: a Machine with its Node, as one target; satisfies Target.
-
-The marks by which people exclude or confirm Nodes are those of NodeHealthCheck and mean nothing here, nor has
-a Machine to wait for a turn of the control plane (MHC A.1, MHC A.2.5).
+The annotations by which people exclude or confirm Nodes are those of NodeHealthCheck and mean nothing here,
+nor has a Machine to wait for the control-plane lock (MHC A.1, MHC A.2.5).
 """
 
 import dataclasses

@@ -1,28 +1,26 @@
-"""The spec of a MachineHealthCheck of OpenShift: its fields, their defaults, and what is refused (MHC A.1).
+"""The spec of a MachineHealthCheck of OpenShift: fields, defaults, refusals, threshold and pause.
 
-It takes what says what is meant. The schema lets more through; that is refused here, and flags its check
-alone, also where the reference works with it (ADR 13):
+It takes what says what is meant (MHC A.1). The schema lets more through; that is refused here, and flags its
+check alone, also where the machine-api-operator works with it (ADR 13):
 
-- A selector, duration or maxUnhealthy that cannot be read: the reference fails for ever, or goes blind for
-  all checks at once (rules 8 and 44).
+- A selector, duration or maxUnhealthy that cannot be read: the operator fails for ever, or goes blind for all
+  checks at once (rules 8 and 44).
 - A condition without type or status: it could never match.
-- A condition without a timeout: the reference takes it as 0, which deletes a Machine at the first hiccup.
-- A maxUnhealthy below zero: the reference takes it as 0, and so deletes nothing.
-- A maxUnhealthy above 32 bits: it breaks the reference's own status.
-- A nodeStartupTimeout below zero ("-5m" passes a pattern that is anchored on one side only): the reference
+- A condition without a timeout: the operator takes it as 0, which deletes a Machine at the first hiccup.
+- A maxUnhealthy below zero: the operator takes it as 0, and so deletes nothing.
+- A maxUnhealthy above 32 bits: it breaks the operator's own status.
+- A nodeStartupTimeout below zero ("-5m" passes a pattern that is anchored on one side only): the operator
   deletes every new Machine at once.
-- A remediationTemplate without apiVersion, kind or name: the reference fails for ever.
+- A remediationTemplate without apiVersion, kind or name: the operator fails for ever.
 
-The threshold of a MachineHealthCheck: how many Machines may be unhealthy (MHC A.2.4, rules 4, 5 and 44).
+Threshold (MHC A.2.4, rules 4, 5 and 44): remediation is allowed while `unhealthy <= maxUnhealthy`. A share is
+rounded down; a whole number stands as it is, also above the number of Machines. All that do not count as
+healthy use the budget up: those that are being deleted, have no Node or are marked, and those whose timer
+runs.
 
-Remediation is allowed while `unhealthy <= maxUnhealthy`. A share is rounded down; a whole number stands as it
-is, also above the number of Machines. All that are not fit use the budget up: those that are being deleted,
-have no Node or are marked, and those whose timer still runs.
-
-Pause: while a check carries the annotation, nothing at all is written for it (rule 7, MHC A.2.8).
-
-Presence counts, whatever the value. A check that cannot be read may be paused as well, and then nobody is
-told what is wrong with it. The Lease of a target with a request is renewed all the same: others keep away.
+Pause (rule 7, MHC A.2.8): while a check carries the annotation, whatever its value, nothing at all is written
+for it. A check that cannot be read may be paused as well, and then nobody is told what is wrong with it. The
+Lease of a target with a request is renewed all the same: others keep away.
 """
 
 import re

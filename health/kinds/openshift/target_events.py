@@ -1,16 +1,11 @@
-"""Events of a MachineHealthCheck about one Machine (MHC A.1), once for each time that it fails.
+"""Events of a MachineHealthCheck about one Machine, once for each time that it fails (MHC A.1/event).
 
 `DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
-what is done to it. `SkippedNoController` is for one whose time is over, and that nobody would replace. One
-that waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
+what is done to it: that it was deleted or marked, or could not be. `SkippedNoController` is for one whose
+time is over, and that nobody would replace. One that waits for back-off, or that somebody else has, is told
+as `RemediationRestricted`. Texts are those of the machine-api-operator where it has one.
 
-Words that several Events of a MachineHealthCheck share (MHC A.1).
-
-Events about a Machine that was deleted or marked, or could not be, or that waits for back-off.
-
-Texts are the reference's (MHC A.1) where it has one.
-
-The seed names the incident and its run: an attempt that is made again tells nothing twice.
+The seed of an act's Event names the incident and its run: an attempt that is made again tells nothing twice.
 """
 
 from collections.abc import Iterator
