@@ -1,6 +1,6 @@
 """DeleteMachine: deletes a Machine, whose controller makes another one.
 
-The deletion carries the uid and the resourceVersion of the second look: a Machine that changed since in
+The deletion carries the uid and the resourceVersion that were revalidated: a Machine that changed since in
 whatever way is not deleted, and the incident asks anew (rule 2).
 """
 

@@ -22,7 +22,7 @@ from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 15.0
-"""A template that is not there: as the reference's requeue; the detector wakes the incident earlier."""
+"""A template that is not there: as its operator requeues; the detector wakes the incident earlier."""
 
 
 class Drafts:

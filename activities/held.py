@@ -8,7 +8,7 @@ from health.runbook.failing_acts import AT_ONCE
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, told_wait
 
 ASK_AGAIN_SECONDS = 60.0
-"""As the reference's requeue, for what people or other controllers must end."""
+"""As the NodeHealthCheck operator requeues, for what people or other controllers must end."""
 
 
 class Held(Exception):

@@ -1,4 +1,4 @@
-"""LeaseGuard: an effect under the Lease of its target, soon after admission and second look, or not at all.
+"""LeaseGuard: an effect under the Lease of its target, soon after admission and revalidation, or not at all.
 
 How old the facts are is asked twice: before the Lease is taken, as one that is taken too late is another
 act's, and right before the effect, as the taking may have lasted. What is written is on its way at once then,
@@ -47,7 +47,7 @@ class LeaseGuard:
         self._clock = clock
 
     def begin(self) -> float:
-        """The moment before the second look, for `lease`."""
+        """The moment before the revalidation, for `lease`."""
         return self._clock.monotonic()
 
     @asynccontextmanager

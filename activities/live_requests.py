@@ -19,7 +19,7 @@ _Question = Callable[[Resource], Awaitable[Object]]
 
 
 class LiveRequests:
-    """Finds, deletes and annotates individuals. No method raises NotFound."""
+    """Finds, deletes and annotates requests by uid. No method raises NotFound."""
 
     def __init__(self, client: Client, discovery: Discovery) -> None:
         self._client = client

@@ -25,7 +25,7 @@ class LiveTargets:
         }
 
     async def read(self, reference: TargetReference) -> Target:
-        """The target of that name, whatever individual it is.
+        """The target of that name, whatever uid it has.
 
         Raises:
             KubernetesError: as the client does; NotFound also where the target is no more.

@@ -40,7 +40,7 @@ def attempt_of(asked: ActInput) -> Attempt:
 def judged(
     asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Event]
 ) -> Iterator[None]:
-    """Write to a Machine as it was at the second look; `failed` tells of a refusal.
+    """Write to a Machine as it was revalidated; `failed` tells of a refusal.
 
     Raises:
         Held: it has changed since, or the API server refuses.

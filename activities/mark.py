@@ -1,4 +1,4 @@
-"""mark: write annotations on remediation requests, for their remediators and for the reference to read.
+"""mark: annotate remediation requests, for their remediators and the NodeHealthCheck operator to read.
 
 A patch carries the uid: a request that is gone, or was made anew by somebody, is left alone. One that cannot
 be written is answered, and does not keep the others from being written.

@@ -1,6 +1,6 @@
 """MarkMachine: marks a Machine for external remediation, whose consumer takes the mark off (rule 28).
 
-The patch carries the uid and the resourceVersion of the second look, as a deletion does (rule 2).
+The patch carries the uid and the resourceVersion that were revalidated, as a deletion does (rule 2).
 """
 
 from activities.lease_guard import LeaseGuard

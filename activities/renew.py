@@ -1,4 +1,4 @@
-"""renew: keep the Lease of the target, and the control plane's turn, while the remediator works."""
+"""renew: keep the Lease of the target, and the control-plane lock, while the remediator works."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,6 +1,6 @@
-"""The second look before an act: the live target and the live check, not what a cache remembers.
+"""Revalidation before an act: the live target and the live check, not what a cache remembers.
 
-It compares facts, not clocks: the same individual, the same condition since the same moment, the check as it
+It compares facts, not clocks: the same uid, the same condition since the same moment, the check as it
 was judged by. Whatever is not the same is a hold, and the incident asks the detector again.
 """
 
@@ -24,7 +24,7 @@ from objects.metadata import OwnerReference
 from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 2.0
-"""The detector sees within milliseconds what we saw; if its sight is late, this bounds the loop."""
+"""The detector sees within milliseconds what we saw; if its state lags, this bounds the loop."""
 
 
 def not_true(message: str) -> Held:

@@ -1,6 +1,6 @@
-"""TargetLease: the Lease of an incident's target, and for a control-plane node the control plane's turn.
+"""TargetLease: the Lease of an incident's target, and for a control-plane node the control-plane lock.
 
-The turn is one Lease for the whole cluster, whatever check and kind of request (rule 21): the node that
+The lock is one Lease for the whole cluster, whatever check and kind of request (rule 21): the node that
 holds it is the one control-plane node that is remediated. Both are taken before a request is made, kept
 while its remediator works, and given back together.
 
@@ -32,7 +32,7 @@ class TargetLeases:
     async def take(
         self, incident: IncidentReference, target: Target, duration: timedelta, now: datetime
     ) -> LeaseHeld:
-        """Hold the Lease of the target, and the turn.
+        """Hold the Lease of the target, and the lock.
 
         Raises:
             Held: somebody else holds one of them; the other may be ours by now.
@@ -58,7 +58,7 @@ class TargetLeases:
         return await self._leases.renew(_name(incident.target), holder_of(incident.check), duration, now)
 
     async def give_back(self, incident: IncidentReference, *, with_turn: bool) -> None:
-        """Let others have the target, and the turn."""
+        """Let others have the target, and the lock."""
         target = incident.target
         await self._leases.release(_name(target), holder_of(incident.check), target.uid)
         if with_turn:

@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench` prints each figure beside its goal and the reference's, on real servers."""
+"""Benchmarks: `make bench` prints each figure beside its goal and the operators', on real servers."""

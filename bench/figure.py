@@ -1,4 +1,4 @@
-"""Figure: one measured number beside its goal, and beside what the reference needs."""
+"""Figure: one measured number beside its goal, and beside what the operators need."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Figure:
     goal: float | None
     unit: str
     reference: str = ""
-    """What the reference controller needs, on the same kind of machine."""
+    """What the operator needs, on the same kind of machine."""
 
     @property
     def verdict(self) -> str:

@@ -119,7 +119,7 @@ def _filter(name: str, cluster: str) -> Filter:
 
 
 def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
-    """The newest incident of each check over each target of a name, whichever individual that was."""
+    """The newest incident of each check over each target of a name, whichever uid that had."""
     oldest_first = sorted(summaries, key=lambda summary: summary.started)
     newest = {
         (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary

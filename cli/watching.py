@@ -24,7 +24,7 @@ HEADLINES = 1
 
 
 class Fitting:
-    """A picture below a headline."""
+    """A page below a headline."""
 
     def __init__(self, cluster_state: RenderableType) -> None:
         """`picture` is drawn as it is where it fits."""
@@ -68,7 +68,7 @@ async def watch(look: Callable[[], Awaitable[ClusterState]]) -> None:
 
 
 def head(headline: str, seen: datetime, problem: str) -> Text:
-    """What stands above a picture that was `seen` then; `problem` is why there is none of now."""
+    """What stands above a page that was `seen` then; `problem` is why there is none of now."""
     moment = f"{seen:%H:%M:%SZ}"
     if problem:
         return Text(f"{problem}; this is of {moment}", style="bold red")

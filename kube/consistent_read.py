@@ -1,4 +1,4 @@
-"""ConsistentReads: what proves that the picture of a kind is fresh, sent in time while the kind is watched.
+"""ConsistentReads: what proves that the cache of a kind is fresh, sent in time while the kind is watched.
 
 The cheapest consistent read is a list of one object without resourceVersion. Measured on kube-apiserver 1.36:
 with etcd stopped it is not answered, while lists of any resourceVersion that the cache has reached are, and
@@ -67,7 +67,7 @@ class ConsistentReads:
         """Send one for the collection at `path`.
 
         Raises KubernetesError: it was not answered; `Expired` if the server is at an earlier version than the
-        picture, as one that was restored from a backup is.
+        cache, as one that was restored from a backup is.
         """
         before, sent = self._freshness.position, self._clock()
         self._sent = sent

@@ -1,7 +1,7 @@
-"""Freshness: as of when the picture of one kind is true. Pure, but for the clock.
+"""Freshness: as of when the cache of one kind is true. Pure, but for the clock.
 
 A consistent read is answered only after the API server has asked etcd: it says which version the kind was at
-when the read was sent, or later. A picture that has been told all that happened up to that version is true as
+when the read was sent, or later. A cache that has been told all that happened up to that version is true as
 of that moment, whichever server told it and however late. Nothing else proves anything: a server that is cut
 off from etcd goes on accepting watches and repeats its bookmarks, one that lags tells old events, and so do
 the sockets of a process that was frozen.
@@ -25,18 +25,18 @@ class _Read:
 
 
 class Freshness:
-    """The freshness of one picture; moments are those of `clock`."""
+    """The freshness of one cache; moments are those of `clock`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._awaited: deque[_Read] = deque(maxlen=_MOST_AWAITED)
         self.position = ""
-        """The resourceVersion up to which the picture was told everything; "" before the first list."""
+        """The resourceVersion up to which the cache was told everything; "" before the first list."""
         self.as_of: float | None = None
-        """The moment as of which the picture is true; None while there is none."""
+        """The moment as of which the cache is true; None while there is none."""
 
     def age(self) -> timedelta | None:
-        """Return how long ago the picture was true; None while there is none."""
+        """Return how long ago the cache was true; None while there is none."""
         return None if self.as_of is None else timedelta(seconds=self._clock() - self.as_of)
 
     def listed(self, version: str, sent: float) -> None:
@@ -45,7 +45,7 @@ class Freshness:
         self.position, self.as_of = version, sent
 
     def read(self, version: str, sent: float) -> None:
-        """Note a consistent read, sent at `sent`: a picture that is at `version` is true as of then."""
+        """Note a consistent read, sent at `sent`: a cache that is at `version` is true as of then."""
         if has_reached(self.position, version):
             self._true_as_of(sent)
         else:

@@ -15,8 +15,8 @@ from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, new_
 from kube.metadata import OwnerReference
 from kube.resource import LEASES, NAMESPACES, Object
 
-# The Lease outlives the remediation's own duration by this much, as in the reference: whoever holds it
-# renews in time, and a holder that died does not keep the node for long.
+# The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: whoever
+# holds it renews in time, and a holder that died does not keep the node for long.
 _SLACK = timedelta(seconds=60)
 
 _ATTEMPTS = 3  # a Lease that changes under us three times in a row is somebody else's
@@ -31,7 +31,7 @@ class LeaseHeld:
 
     name: str
     acquired: datetime
-    """Since when; from here the reference counts until a remediation is overdue."""
+    """Since when; from here the NodeHealthCheck operator counts until a remediation is overdue."""
     expires: datetime
 
 

@@ -19,7 +19,7 @@ from kube.timestamps import micro_time
 _LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions are of 32 bits
 _Int32 = Annotated[int, AfterValidator(lambda number: max(-_LARGEST, min(number, _LARGEST)))]
 
-# Two machines' clocks differ. The reference operator takes a Lease over as invalid if its renewTime is
+# Two machines' clocks differ. The NodeHealthCheck operator takes a Lease over as invalid if its renewTime is
 # the least bit in the future, and so away from a living holder whose clock is ahead of its own.
 _CLOCK_SKEW = timedelta(seconds=60)
 

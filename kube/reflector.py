@@ -1,10 +1,10 @@
-"""A live picture of one kind that survives every fault of the API server and of the way to it.
+"""A live cache of one kind that survives every fault of the API server and of the way to it.
 
 List, then watch from the list's resourceVersion; whatever ends the watch, go on from the last
 resourceVersion that was seen, or list again where that is not possible. Nothing is lost between two
-lists, because what vanished meanwhile is found by comparing. The picture is never half of a list.
+lists, because what vanished meanwhile is found by comparing. The cache is never half of a list.
 
-How old the picture is, is proven by consistent reads beside the watch (kube/freshness.py). A watch is asked
+How old the cache is, is proven by consistent reads beside the watch (kube/freshness.py). A watch is asked
 to end shortly after the next one is due, as its last bookmark then says how far it has come: so every kind
 costs one watch, and one read of one object, every 18 s.
 
@@ -15,7 +15,7 @@ What the end of a request leads to:
     no end though it is time for it
     429                                 wait as long as told, watch again
     403                                 wait long, watch again: somebody must grant a role
-    404 of a list, confirmed, twice     not served: the picture is empty; wait, list again
+    404 of a list, confirmed, twice     not served: the cache is empty; wait, list again
     410, an ERROR line, anything else   wait, list again
 """
 
@@ -106,7 +106,7 @@ class Reflector(Generic[RecordT]):
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
-        """The picture; a read-only view that follows it."""
+        """The cache; a read-only view that follows it."""
         return self._object_store.records
 
     @property
@@ -144,7 +144,7 @@ class Reflector(Generic[RecordT]):
         return self._status.problem
 
     def age(self) -> timedelta | None:
-        """Return how long ago the picture was proven to be true; None while there is none.
+        """Return how long ago the cache was proven to be true; None while there is none.
 
         It counts from when a consistent read was sent, a complete list among them, not from its answer.
         """
@@ -259,7 +259,7 @@ class Reflector(Generic[RecordT]):
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):
             self._must_list = True
         self._has_failed = True
-        # Emptying the picture has consequences: one 404, of a server that just starts, is no proof.
+        # Emptying the cache has consequences: one 404, of a server that just starts, is no proof.
         if isinstance(error, NotFound) and self._missed >= (2 if self._object_store.records else 1):
             self._become_absent(error)
         elif isinstance(error, Expired):

@@ -24,7 +24,7 @@ class ReflectorSettings:
     watching: Watching = field(default_factory=Watching)
     waits: Waits = field(default_factory=Waits)
     relist: tuple[timedelta, timedelta] = (timedelta(minutes=30), timedelta(minutes=60))
-    """A list is compared with the picture again after a random time between these."""
+    """A list is compared with the cache again after a random time between these."""
     steady: timedelta = timedelta(seconds=10)
     """A watch that lasted so long, or half of what it asked for, ends a row of failures; a shorter one is a
     failure itself."""

@@ -16,7 +16,7 @@ class State(StrEnum):
     LISTING = "Listing"
     WATCHING = "Watching"
     ABSENT = "Absent"
-    """The API server does not serve the kind: the picture is empty, and that is the truth."""
+    """The API server does not serve the kind: the cache is empty, and that is the truth."""
     WAITING = "Waiting"
     """A request failed, see `problem`; it will try again."""
 

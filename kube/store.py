@@ -1,4 +1,4 @@
-"""The picture of one kind: pure bookkeeping of records, answering with what changed.
+"""The objects of one kind: pure bookkeeping of records, answering with what changed.
 
 Two versions of an object whose records are equal are no change; a Node's heartbeats end here. An object
 that was replaced under its name is two changes: the old one went, a new one came.

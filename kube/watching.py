@@ -20,7 +20,7 @@ class Watching:
     """How long watches last, and when what proves that they are fresh is read."""
 
     proof_every: timedelta = timedelta(seconds=18)
-    """So long after a moment as of which the picture was proven true, the next consistent read is sent."""
+    """So long after a moment as of which the cache was proven true, the next consistent read is sent."""
     silence: timedelta = timedelta(seconds=40)
     """A watch that says nothing for so long is given up, also if it asked to last longer."""
 

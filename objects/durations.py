@@ -2,7 +2,8 @@
 
 The pattern is the one of the NodeHealthCheck schema: durationpy alone would also take signs, spaces and
 years. A duration that the pattern lets through but no clock can hold is refused, with its value: Go keeps
-durations in 63 bits of nanoseconds, and the reference goes blind for every check when one overflows.
+durations in 63 bits of nanoseconds, and the machine-api-operator goes blind for every check when one
+overflows.
 """
 
 import re

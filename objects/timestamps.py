@@ -6,7 +6,7 @@ from objects.bounds import bounded_time
 
 
 def stamp(time: datetime) -> str:
-    """`time` as Kubernetes and the reference write it: "2026-03-01T12:00:00Z"."""
+    """`time` as Kubernetes and its operators write it: "2026-03-01T12:00:00Z"."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

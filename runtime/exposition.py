@@ -1,7 +1,7 @@
 """Exposition: GET /metrics, all metrics of one process in the text format of Prometheus.
 
-Always the classic format, 0.0.4, as the reference serves it: in OpenMetrics every counter has to end with
-`_total`, and one of the reference's does not.
+Always the classic format, 0.0.4, as the operators serve it: in OpenMetrics every counter has to end with
+`_total`, and one of theirs does not.
 """
 
 import asyncio

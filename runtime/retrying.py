@@ -1,4 +1,4 @@
-"""Insisting: try until it works, with back-off, and say once per transition why it does not.
+"""Retrying: try until it works, with back-off, and say once per transition why it does not.
 
 A server that says how long it wants to be left alone is left alone for that long.
 """

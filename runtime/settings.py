@@ -111,7 +111,7 @@ class Settings(Frozen):
     log_level: Literal["info", "debug"] = "info"
     """PARAMEDIC_LOG_LEVEL: with debug, each attempt that failed is logged with its whole cause."""
     sight_limit_seconds: float = Field(default=30, gt=0)
-    """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a picture that was proven true so long ago."""
+    """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a cluster state that was proven true so long ago."""
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 

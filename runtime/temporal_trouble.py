@@ -2,7 +2,7 @@
 
 The core tells what is wrong with a connection in debugging output of Rust when it opens one, and by "tcp
 connect error" or "http2 error" later. People are told whether nobody answers, and where; that stays one
-sentence however the errors of one outage vary. The core's own words are logged by whoever insists.
+sentence however the errors of one outage vary. The core's own words are logged by whoever retries.
 """
 
 import re

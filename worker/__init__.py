@@ -1,1 +1,1 @@
-"""The hands: the process that runs the workflows and the activities that act on the cluster."""
+"""The worker: the process that runs the workflows and the activities that act on the cluster."""

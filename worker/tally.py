@@ -63,5 +63,5 @@ class Tally:
         self._chores.labels(chore, reason).inc()
 
     def machine_deleted(self, check: CheckReference) -> None:
-        """Count a deletion that was asked for, as the reference does."""
+        """Count a deletion that was asked for, as the machine-api-operator does."""
         self._deletions.labels(check.name, check.namespace).inc()

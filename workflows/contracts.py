@@ -81,7 +81,7 @@ class CleanUpInput(Frozen):
     doubtful: tuple[str, ...] = ()
     """The uids of those that the detector does not see as the check's: what is another's by now is kept."""
     is_of_control_plane: bool = False
-    """Whether the control plane's turn is to be given back too."""
+    """Whether the control-plane lock is to be given back too."""
     is_confirmed: bool = False
     """Whether a person's mark that the target is healthy is to be taken off."""
 
@@ -103,7 +103,7 @@ class RenewInput(Frozen):
     incident: IncidentReference
     duration_seconds: float
     is_of_control_plane: bool = False
-    """Whether the control plane's turn is to be kept too."""
+    """Whether the control-plane lock is to be kept too."""
 
 
 class RenewResult(Frozen):

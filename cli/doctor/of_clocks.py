@@ -79,7 +79,7 @@ OF_REFERENCES = {
     NODE_HEALTH_CHECK.kind: "e1f13584.medik8s.io",
     MACHINE_HEALTH_CHECK.kind: "cluster-api-provider-healthcheck-leader",
 }
-"""The leader Lease of the reference controller of each kind."""
+"""The leader Lease of the operator of each kind that we replace."""
 
 
 def leader_findings(name: str, lease: LeaseRecord | None, now: datetime) -> list[Finding]:

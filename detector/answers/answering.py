@@ -18,7 +18,7 @@ class NotLeading(Exception):
 
 
 class Answering:
-    """Answers incidents from the live picture."""
+    """Answers incidents from the cluster state."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""ObservationBuilder: the answer to one incident, from one picture at one moment.
+"""ObservationBuilder: the answer to one incident, from the cluster state at one moment.
 
-The first thing that is so decides: kind not handled here, sight too old, check gone, unreadable or frozen,
+The first thing that is so decides: kind not handled here, state too old, check gone, unreadable or frozen,
 target or its Node unreadable, target gone, target not selected; else the verdict of the check, and the
 admission. A clock that is off makes every verdict unknown that rests on time.
 """
@@ -30,7 +30,7 @@ _STATES = {
 
 @dataclass(frozen=True)
 class CheckFreshness:
-    """How old the picture is for one check, and how old it may be."""
+    """How old the cluster state is for one check, and how old it may be."""
 
     age: timedelta | None
     """Age of the oldest source; None while one was never read completely."""

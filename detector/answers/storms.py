@@ -39,7 +39,7 @@ class _Memory:
 
 
 class Storms:
-    """The storms of one cluster; to be made before whatever else subscribes to the picture."""
+    """The storms of one cluster; to be made before whatever else subscribes to the cluster state."""
 
     def __init__(
         self, cluster_state: ClusterState, sees: Callable[[CheckReference], bool], now: Callable[[], datetime]

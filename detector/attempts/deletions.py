@@ -35,7 +35,7 @@ class _Failing:
 
 
 class Deletions:
-    """Tells the attempts of one detector what the picture shows."""
+    """Tells the attempts of one detector what the cluster state shows."""
 
     def __init__(
         self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
@@ -47,7 +47,7 @@ class Deletions:
         self._failing: dict[_Name, _Failing] = {}
         """Those that nobody deletes yet."""
         self._noted: dict[_Name, str] = {}
-        """The individuals whose deletion was noted, and that are not gone yet."""
+        """The uids whose deletion was noted, and that are not gone yet."""
         cluster_state.subscribe(self._changed)
 
     def _changed(self, check: CheckReference, target: str | None) -> None:

@@ -16,7 +16,7 @@ from health.model.target import Target, TargetName
 
 
 class MarkedTargets:
-    """Tells the attempts of one detector what the picture shows."""
+    """Tells the attempts of one detector what the cluster state shows."""
 
     def __init__(
         self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
@@ -26,7 +26,7 @@ class MarkedTargets:
         self._sees = sees
         self._now = now
         self._marked: dict[TargetName, tuple[str, datetime]] = {}
-        """The individuals that are marked, and since when they were seen to be."""
+        """The uids that are marked, and since when they were seen to be."""
         cluster_state.subscribe(self._changed)
 
     def _changed(self, check: CheckReference, target: str | None) -> None:

@@ -1,7 +1,7 @@
-"""LiveMetrics: what the picture shows at the moment of a scrape; nothing is kept for it in between.
+"""LiveMetrics: what the cluster state shows at the moment of a scrape; nothing is kept for it in between.
 
 So a series ends with its object, and a heartbeat costs nothing. Only the leader speaks of the cluster: the
-sum over all detectors is the truth. A standby says that it is one, and how old its sight is.
+sum over all detectors is the truth. A standby says that it is one, and how old its state is.
 """
 
 from collections import Counter

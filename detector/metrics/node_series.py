@@ -1,6 +1,6 @@
-"""NodeSeries: the reference's counter and histogram of each node (NHC 1.6).
+"""NodeSeries: the NodeHealthCheck operator's counter and histogram of each node (NHC 1.6).
 
-A series ends with its object (rule 16): when the node, as the individual that its uid says, and the last
+A series ends with its object (rule 16): when the node, the object of that uid, and the last
 request for it are gone. A node that is made anew under the name begins at nothing.
 """
 
@@ -78,7 +78,7 @@ class NodeSeries(Collector):
         family = CounterWithoutSuffix(OLD_REQUESTS, "Remediation requests that were there for over 48 hours.")
         for name, node in self._nodes.items():
             if node.old_requests:
-                # As in the reference: the namespace of the node, which has none.
+                # As in the NodeHealthCheck operator: the namespace of the node, which has none.
                 family.add({"name": name, "namespace": ""}, node.old_requests)
         return family
 

@@ -1,4 +1,4 @@
-"""SnapshotBuilder: what status and Events of one check are made from, read off the picture at one moment."""
+"""SnapshotBuilder: what status and Events of one check are made from: the cluster state at one moment."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class SnapshotBuilder:
     """What is known of the latest remediation of a target."""
 
     def of(self, reference: CheckReference, storm: Storm | None, now: datetime) -> CheckSnapshot | None:
-        """The sight of a check; None if it is gone."""
+        """The snapshot of a check; None if it is gone."""
         cluster_state = self.cluster_state
         entry = cluster_state.checks.get(reference)
         if entry is None:
@@ -54,7 +54,7 @@ class SnapshotBuilder:
     def _expired(
         self, check: HealthCheck, target: Target, snapshot: TargetSnapshot, now: datetime
     ) -> TargetSnapshot:
-        """The sight of a target whose deadline is over, with what holds it and how far its steps are."""
+        """The snapshot of a target whose deadline is over, with what holds it and how far its steps are."""
         cluster_state, reference, requests = self.cluster_state, check.reference, snapshot.requests
         course = Plan(check.steps).course(requests, now)
         back_off = self.before(place_of(reference).named(snapshot.name), target)

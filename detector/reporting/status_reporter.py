@@ -1,7 +1,7 @@
 """StatusReporter: writes the status of one check, on change, twice a second at most, and has Events told.
 
-A write carries all that changed since the last one. What is published changes by changes of the picture and
-by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
+A write carries all that changed since the last one. What is published changes by changes of the cluster state
+and by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
 remediation: whatever fails here is tried again and holds nobody up, and a status that takes long, with a
 thousand nodes in it, is written more rarely.
 """
@@ -57,7 +57,7 @@ class ReporterDependencies:
 
 
 class StatusReporter:
-    """Reports on one check for as long as it is in the picture."""
+    """Reports on one check for as long as it is in the cluster state."""
 
     def __init__(self, dependencies: ReporterDependencies, reference: CheckReference) -> None:
         self._dependencies = dependencies
@@ -68,14 +68,14 @@ class StatusReporter:
         )
         self._before: CheckSnapshot | None = None
         self._request_changes: list[RequestChange] = []
-        """Since the last sight."""
+        """Since the last snapshot."""
         self._back_off = self._told_wait = timedelta()
         """After a write that failed: how long we wait by ourselves, and how long more as we are told to."""
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
 
     def request_changed(self, change: RequestChange) -> None:
-        """Report that as well: the next sight may show nothing of it any more."""
+        """Report that as well: the next snapshot may show nothing of it any more."""
         self._request_changes.append(change)
 
     async def run(self) -> None:

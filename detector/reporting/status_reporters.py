@@ -1,4 +1,4 @@
-"""StatusReporters: one reporter for each check in the picture, while this detector holds the lead."""
+"""StatusReporters: one reporter for each check in the cluster state, while this detector holds the lead."""
 
 import asyncio
 

@@ -1,1 +1,1 @@
-"""ClusterState: a slim live picture of one cluster, kept up to date change by change."""
+"""ClusterState: a slim live copy of one cluster, kept up to date change by change."""

@@ -1,7 +1,7 @@
 """ActFindings: what held the latest act on each target, as only the act could see and its incident told.
 
 The disruption budget of etcd, a Lease taken a moment ago, what the API server answers to a request: no
-watch shows it. It is known of unhealthy targets alone, each the individual that it is; and who begins to lead
+watch shows it. It is known of unhealthy targets alone, each by its uid; and who begins to lead
 knows nothing before the incidents have asked, which they do at once.
 """
 
@@ -13,7 +13,7 @@ from health.model.references import CheckReference
 
 @dataclass(frozen=True)
 class _Heard:
-    """What the incident of one individual told."""
+    """What the incident of one uid told."""
 
     uid: str
     hold: Hold | None
@@ -48,7 +48,7 @@ class ActFindings:
             self._heard[check, target] = _Heard(heard.uid, None)
 
     def keep_only(self, check: CheckReference, target: str, uid: str) -> None:
-        """Only this individual of the name is unhealthy now; "" is none."""
+        """Only the object of this uid is unhealthy now; "" is none."""
         if not self.is_heard(check, target, uid):
             self._heard.pop((check, target), None)
 

@@ -1,6 +1,6 @@
 """Adoption: a request that nobody signed belongs to the check that has its target (rule 39).
 
-The reference controller for Machines does not write down for which check it made a request.
+The machine-api-operator does not write down for which check it made a request.
 """
 
 from collections.abc import Mapping

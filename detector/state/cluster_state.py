@@ -1,6 +1,6 @@
-"""ClusterState: the live picture of one cluster, and the answer to every incident's "what is, and may I?".
+"""ClusterState: a live copy of one cluster, and the answer to every incident's "what is, and may I?".
 
-Changes come from the reflectors, between two awaits, and the picture is right again before the next await;
+Changes come from the reflectors, between two awaits, and the state is right again before the next await;
 so one answer rests on one moment. Whoever wants to know of changes is told which check, and which of its
 targets, may have another answer now.
 """
@@ -37,7 +37,7 @@ class ClusterState:
     def __init__(self, cluster: str, guard: Guard | None = None) -> None:
         self.cluster = cluster
         self.guard = guard or Guard()
-        """Stands around each item of whatever goes through the picture."""
+        """Stands around each item of whatever goes through it."""
         self.targets = TargetStore()
         self.checks: dict[CheckReference, CheckState] = {}
         self.requests = RequestIndex()
@@ -156,7 +156,7 @@ class ClusterState:
     def _keep_findings(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
     ) -> None:
-        """What acts found holds no later failure, and no other individual."""
+        """What acts found holds no later failure, and no object with another uid."""
         is_unhealthy = target is not None and name in check.unhealthy
         self.act_findings.keep_only(reference, name, target.metadata.uid if target and is_unhealthy else "")
 
@@ -223,7 +223,7 @@ class ClusterState:
             self._tell_control_plane()
 
     def _tell_control_plane(self) -> None:
-        """Another node of the control plane may have its turn now."""
+        """Another node of the control plane may have the lock now."""
         for reference, check in self.checks.items():
             for target in check.unhealthy:
                 seen = self.targets.get(reference, target)

@@ -1,4 +1,4 @@
-"""Listening: who wants to know of changes of the picture. Must not raise and must not wait."""
+"""Listening: who wants to know of changes of the cluster state. Must not raise and must not wait."""
 
 from typing import Protocol
 
@@ -17,4 +17,4 @@ class RequestHandler(Protocol):
     """Is told what became of a request."""
 
     def __call__(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """The request came (nothing before), changed or went (nothing after); the picture shows it."""
+        """The request came (nothing before), changed or went (nothing after); the cluster state shows it."""

@@ -1,4 +1,4 @@
-"""What matters of one target beyond its verdict, read off the picture: who else holds it, and its turn."""
+"""What matters of one target beyond its verdict: who else holds it, or the control-plane lock."""
 
 from datetime import datetime
 

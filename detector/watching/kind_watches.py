@@ -64,7 +64,7 @@ class KindWatches(Generic[RecordT]):
         return watch is not None and watch.is_forbidden
 
     def ages(self) -> dict[str, timedelta | None]:
-        """How old the picture of each kind is; None for one that was never complete."""
+        """How old the cache of each kind is; None for one that was never complete."""
         return {self._subject.part(kind): watch.age() for kind, watch in self._watches.items()}
 
     def served(self, kinds: Iterable[Kind]) -> frozenset[Kind]:

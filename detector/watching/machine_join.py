@@ -1,4 +1,4 @@
-"""MachineJoin: each Machine with its Node, put into the picture as one target when one of the two changes.
+"""MachineJoin: each Machine with its Node, one target of the cluster state that either of the two changes.
 
 Two Machines may be linked to one Node: it counts for both.
 """

@@ -1,4 +1,4 @@
-"""NamedKinds: the kinds of requests and of templates that the checks in the picture name, each watched.
+"""NamedKinds: the kinds of requests and of templates that the checks in the cluster state name, each watched.
 
 A check names them by its templates, and by the requests that its status lists (so a restart knows those of a
 template that was replaced). Templates that we may read but not list are read one by one.

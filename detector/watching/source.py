@@ -28,7 +28,7 @@ class Source(Protocol):
         """What is wrong with it, "" if nothing is."""
 
     def age(self) -> timedelta | None:
-        """Time since its last sign of life."""
+        """Time since the last activity of its watch."""
 
     async def wait_synced(self) -> None:
         """Return when it is complete."""

@@ -1,4 +1,4 @@
-"""Sources: the reflectors that feed the picture, and how old it is.
+"""Sources: the reflectors that feed the cluster state, and how old it is.
 
 Nodes, checks, Leases and what is around all checks are watched from the start; kinds of templates and of
 requests when a check names them (`named_kinds`).

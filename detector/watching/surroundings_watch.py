@@ -1,4 +1,4 @@
-"""SurroundingsWatch: what the cluster around all checks says, watched as long as the process lives.
+"""SurroundingsWatch: the cluster context of all checks, watched as long as the process lives.
 
 MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (rule 38): where
 these kinds are not served there are none. The global stop is an annotation on the namespace of the Leases.

@@ -1,8 +1,8 @@
 """TemplatePolling: templates that we may read but not list, each read by itself.
 
-A remediator that was made for the reference may grant `get` on its templates and nothing else. That is
-enough to act: what checks name is read as often as the reference does, and at once when a check is edited.
-Of what no check names nothing is known then.
+A remediator that was made for the NodeHealthCheck operator may grant `get` on its templates and nothing else.
+That is enough to act: what checks name is read as often as that operator does, and at once when a check is
+edited. Of what no check names nothing is known then.
 """
 
 import asyncio

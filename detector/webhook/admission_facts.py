@@ -80,7 +80,7 @@ class AdmissionFacts:
         try:
             found = await self._read(kind, named)
         except KubernetesError:
-            return False  # what cannot be read counts as not supported, as in the reference
+            return False  # what cannot be read counts as not supported, as in the NodeHealthCheck operator
         return bool(found) and all(map(is_one_of_several, found))
 
     async def _read(self, kind: TemplateKind, named: Collection[TemplateReference]) -> Collection[Object]:

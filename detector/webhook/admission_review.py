@@ -29,7 +29,7 @@ class AdmissionReview(FrozenObject):
 
 
 def answer(request: AdmissionRequest, refusals: tuple[str, ...]) -> dict[str, Any]:
-    """The answer: allowed, or all refusals as one message, in the form of the reference."""
+    """The answer: allowed, or all refusals as one message, in the form of the NodeHealthCheck operator."""
     response: dict[str, Any] = {"uid": request.uid, "allowed": not refusals}
     if refusals:
         message = refusals[0] if len(refusals) == 1 else f"[{', '.join(refusals)}]"

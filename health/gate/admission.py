@@ -15,12 +15,12 @@ from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 
 HOLDER_ASK_AGAIN_SECONDS = 60.0
-"""As the reference's requeue, where a rival's hold does not end by itself."""
+"""As the NodeHealthCheck operator requeues, where another holder's hold does not end by itself."""
 
 
 @dataclass(frozen=True)
 class CurrentHolder:
-    """Somebody else who holds the target, or the control plane's turn."""
+    """Somebody else who holds the target, or the control-plane lock."""
 
     name: str
     request: str = ""
@@ -43,7 +43,7 @@ class TargetFacts:
     requester: CurrentHolder | None = None
     """Whose request for the target is in the way; whoever made it may hold the Lease too."""
     turn: CurrentHolder | None = None
-    """Who has the control plane's turn, where the target is a node of it."""
+    """Who has the control-plane lock, where the target is a node of it."""
 
 
 NO_FACTS = TargetFacts()
@@ -127,7 +127,7 @@ class Question:
     """Why the check as a whole allows nothing."""
     allowance: Allowance
     unread_requests: str = ""
-    """Why it is not known which requests exist; then numbers and rivals are not known either."""
+    """Why it is not known which requests exist; then numbers and other holders are not known either."""
     target: TargetFacts = NO_FACTS
     storm: Hold | None = None
     """Why a storm allows nothing yet."""
@@ -144,7 +144,7 @@ _Rule = Callable[[Question], Hold | None]
 
 
 def stale_sight(age: timedelta | None, limit: timedelta) -> Hold | None:
-    """Why nothing can be said at all: the picture is older than `limit`, or (None) was never complete."""
+    """Why nothing can be said at all: the state is older than `limit`, or (None) was never complete."""
     if age is not None and age <= limit:
         return None
     message = (

@@ -44,7 +44,7 @@ class EndedAttempt:
     requested: datetime | None = None
     """When its request was made; None where the failure that it was made for is known to have ended, too."""
     beside: frozenset[str] = frozenset()
-    """Individuals that were there when it ended, though whole seconds may tell otherwise."""
+    """Uids that were there when it ended, though whole seconds may tell otherwise."""
 
 
 @dataclass(frozen=True)

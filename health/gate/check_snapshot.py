@@ -79,7 +79,7 @@ class CheckSnapshot:
     storm: Storm | None = None
     """Its latest storm."""
     request_changes: tuple[RequestChange, ...] = ()
-    """What became of its requests since the sight before, also of those that came and went in between."""
+    """What became of its requests since the snapshot before, also of those that came and went in between."""
 
     def fact(self, target: str) -> Fact | None:
         """What makes the target of that name unhealthy, expired or not; None where nothing does."""

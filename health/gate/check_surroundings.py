@@ -1,4 +1,4 @@
-"""CheckSurroundings: what is around one check at one moment, as status, Events and admission all see it."""
+"""CheckSurroundings: the context of one check at one moment, as status, Events and admission all see it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -86,7 +86,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
         """Whether there should be an incident: the verdict is not healthy, at whatever time."""
 
     def verdict(self, target: Watched_contra, now: datetime, around: Surroundings) -> Verdict:
-        """What it says of `target` at `now`, in these surroundings."""
+        """What it says of `target` at `now`, in this context."""
 
     def still_states(self, fact: Fact, target: Watched_contra) -> bool:
         """Whether `fact` is true of `target` as it is, and still one that this check calls unhealthy."""

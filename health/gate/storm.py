@@ -11,8 +11,8 @@
 
 What the table leaves open:
 - A storm begins only when a target whose deadline is over is held back: timers that run make numbers, but
-  nobody would be remediated yet, and the reference does not look before. A check that is held as a whole
-  (paused, disabled) holds its targets back by itself, so no storm begins there either.
+  nobody would be remediated yet, and the NodeHealthCheck operator does not judge before. A check that is held
+  as a whole (paused, disabled) holds its targets back by itself, so no storm begins there either.
 - Once it is active, the numbers alone decide, whoever is unhealthy: timers that run break the threshold too.
 - While nobody at all is unhealthy the threshold counts as held, even one that asks for more targets than
   there are; so a storm ends also when all recover (rule 20).

@@ -1,6 +1,6 @@
 """The threshold of a NodeHealthCheck: how many targets must be healthy before anything is done.
 
-Rounding is the reference's (NHC 2.2, rules 4, 5 and 44): with T targets, minHealthy p% asks for
+Rounding is that of both operators (NHC 2.2, rules 4, 5 and 44): with T targets, minHealthy p% asks for
 ceil(p*T/100) healthy ones, maxUnhealthy p% for T - ceil(p*T/100); remediation is allowed at the threshold.
 An integer above T allows always. A string of digits is the number.
 """

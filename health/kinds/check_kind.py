@@ -27,7 +27,7 @@ class CheckKind:
     status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
     """The merge patch that makes a stored status true; empty if it is."""
     events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]]
-    """What became so between two sights, given the stored status."""
+    """What became so between two snapshots, given the stored status."""
     request_lost: Callable[[LostRequest], Event]
     """What is told where somebody deleted the request of a target; without a subject it is of the target."""
     component: str
@@ -35,7 +35,7 @@ class CheckKind:
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
-    """Whether the reference made a request for that individual where it does not write down the check."""
+    """Whether the kind's own operator made it for that uid, if that does not write down the check."""
 
     @property
     def resource_name(self) -> str:

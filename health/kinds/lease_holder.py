@@ -12,5 +12,5 @@ def holder_of(check: CheckReference) -> str:
 
 
 def turn_holder_of(check: CheckReference, target: str) -> str:
-    """How a check signs the control plane's turn for a target: it may have several nodes of it."""
+    """How a check signs the control-plane lock for a target: it may have several nodes of it."""
     return f"{holder_of(check)}/{target}"

@@ -35,4 +35,4 @@ class Event:
     subject: Subject | None = None
     """None: the check."""
     action: str = ""
-    """What was being done, where the reference names it."""
+    """What was being done, where the operator of the kind names it."""

@@ -1,4 +1,4 @@
-"""Node: the slim picture of a Kubernetes Node that verdicts are made from.
+"""Node: the slim copy of a Kubernetes Node that verdicts are made from.
 
 Heartbeat times, reasons and messages are left out on purpose: two Nodes that differ in those alone are equal
 but for their resourceVersion, so a heartbeat changes nothing. Of the annotations only those that we honour

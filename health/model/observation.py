@@ -24,7 +24,7 @@ class TargetState(StrEnum):
     WAITING = "Waiting"
     EXPIRED = "Expired"
     GONE = "Gone"
-    """It was deleted, or another individual of the same name took its place."""
+    """It was deleted, or an object with another uid took its place."""
     RELEASED = "Released"
     """The check no longer selects it, or the check itself was deleted."""
     UNKNOWN = "Unknown"
@@ -66,12 +66,12 @@ class HoldReason(StrEnum):
     TAKEN_BY_REQUEST = "TakenByRequest"
     """Nobody else holds its Lease, but another's request for it is there."""
     CONTROL_PLANE = "ControlPlane"
-    """Another control-plane node has the turn, or etcd can't spare this one."""
+    """Another control-plane node has the lock, or etcd can't spare this one."""
     EARLIER_REQUEST = "EarlierRequest"
     STALE_FACTS = "StaleFacts"
     """What admitted an act was seen too long before it."""
     NOT_TRUE = "NotTrue"
-    """The second look before an act found something else than what was admitted."""
+    """The revalidation before an act found something else than what was admitted."""
     TEMPLATE = "Template"
     REFUSED = "Refused"
     BACK_OFF = "BackOff"
@@ -127,7 +127,7 @@ class Observation(Frozen):
     healthy_delay_seconds: float = 0
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
     is_replaced: bool = False
-    """Of a target that is gone: whether the check selects another individual of its name."""
+    """Of a target that is gone: whether the check selects an object of its name with another uid."""
     counts_as_healthy: bool = True
     """Whether a target that is not unhealthy counts as healthy, too."""
     is_confirmed: bool = False

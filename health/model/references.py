@@ -25,7 +25,7 @@ class CheckReference(Frozen):
 
 
 class TargetReference(Frozen):
-    """One thing that can be unhealthy: a Node or a Machine, as the individual that its uid says."""
+    """One thing that can be unhealthy: a Node or a Machine, told from others of its name by its uid."""
 
     kind: str
     namespace: str = ""

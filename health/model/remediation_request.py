@@ -1,6 +1,6 @@
 """Remediation requests: the objects that external remediators act on, one per target and step.
 
-What a request contains is fixed by the reference (NHC 2.4/3), since remediators read
+What a request contains is fixed by the NodeHealthCheck operator (NHC 2.4/3), since remediators read
 it. Beyond that ours carry the incident that made them, so that nothing of ours is ever without an owner: the
 detector starts the incident of a request that has none.
 """
@@ -44,7 +44,7 @@ _HASH_LENGTH = 10
 
 
 class InvalidTemplateError(Exception):
-    """A remediation template cannot be used; the message is the reference's."""
+    """A remediation template cannot be used; the message is the NodeHealthCheck operator's."""
 
 
 class RequestCondition(FrozenObject):
@@ -85,7 +85,7 @@ class RemediationRequest(FrozenObject):
 
     @property
     def target_uid(self) -> str:
-        """The individual it is for; "" where the reference made it and did not say."""
+        """The uid it is for; "" where another operator made it and did not say."""
         return self.metadata.annotations.get(TARGET_UID, "")
 
     @property
@@ -180,7 +180,7 @@ def request_name(attempt: Attempt, template: Mapping[str, Any]) -> str:
 
 
 def _names(attempt: Attempt, template: Mapping[str, Any]) -> dict[str, str]:
-    """The name, and beside one with a hash what the reference has it generated from (NHC 2.4/3)."""
+    """The name, and beside one with a hash what the operator generates it from (NHC 2.4/3)."""
     name = {"name": request_name(attempt, template)}
     return name | {"generateName": _prefix(attempt)} if is_one_of_several(template) else name
 
@@ -203,7 +203,7 @@ def contents_of(spec: object) -> Mapping[str, Any] | None:
 
 
 def without_contents(template: TemplateReference) -> str:
-    """What is wrong with a template that has no spec.template, in the reference's words."""
+    """What is wrong with a template that has no spec.template, in the NodeHealthCheck operator's words."""
     return f"invalid template {template.namespace}/{template.name}, didn't find spec.template.spec"
 
 

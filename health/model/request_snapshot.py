@@ -25,11 +25,11 @@ class RequestSnapshot(Frozen):
     is_flagged_as_old: bool = False
     is_of_control_plane: bool = False
     is_unsigned: bool = False
-    """Whether it names no incident: the reference made it, and has told of it."""
+    """Whether it names no incident: another operator made it, and has told of it."""
 
     @property
     def uid(self) -> str:
-        """The individual."""
+        """Tells it from others of its name."""
         return self.reference.uid
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ class TargetPlace(NamedTuple):
 
 
 class TargetName(NamedTuple):
-    """A target, whatever individual has the name."""
+    """A target, whatever uid has the name."""
 
     kind: str
     namespace: str
@@ -52,7 +52,7 @@ class Identity(Protocol):
 
     @property
     def uid(self) -> str:
-        """The individual."""
+        """Tells it from others of its name."""
 
     @property
     def labels(self) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""Marks: the annotations on remediation requests that are due, as remediators and the reference read them.
+"""Marks: annotations on requests that are due, as remediators and the NodeHealthCheck operator read them.
 
 Rules: a request that is over tells its remediator to stop, unless it succeeded (NHC 2.4/6, NHC 2.5); one of
 a target that is healthy again says since when, while a healthyDelay keeps it, and no longer says it when the
 target failed again (NHC 2.6, rule 19); one that is older than 48 hours is flagged once (NHC 2.1/17, rule 23).
-What was written is remembered by the incident, since the detector's sight may be a moment older.
+What was written is remembered by the incident, since the detector's state may be a moment older.
 """
 
 from collections.abc import Iterable, Iterator

@@ -40,7 +40,7 @@ class Memory(Frozen):
     has_given_back: bool = False
     """The Lease, because the remediation was overdue; the next act takes it anew."""
     is_of_control_plane: bool = False
-    """Whether it may hold the control plane's turn too."""
+    """Whether it may hold the control-plane lock too."""
     lease_seconds: float = CLASSIC_LEASE.total_seconds()
     """How long the Lease of the target is taken for: as the step that runs says."""
     lease_acquired_at: datetime | None = None
@@ -57,13 +57,13 @@ class Memory(Frozen):
     is_marked: bool = False
     """Whether the target was seen to be marked."""
     marked_at: datetime | None = None
-    """When it marked the target, until that is seen, or should have been: whose sight is late, asks again."""
+    """When it marked the target, until that is seen, or should have been: whose state lags, asks again."""
     deleted_at: datetime | None = None
     """When it deleted the target, which may not be gone yet."""
     is_exhausted: bool = False
     """Whether no step was left to try, the last time that anybody could tell."""
     marks: tuple[RequestMark, ...] = ()
-    """What it wrote on requests; the detector's sight may be a moment older."""
+    """What it wrote on requests; the detector's state may be a moment older."""
     notes: tuple[ChoreNote, ...] = ()
     """What it could not do beside its steps, and when that is tried again."""
     clean_up_at: datetime | None = None
@@ -118,7 +118,7 @@ class Memory(Frozen):
 
     @property
     def may_hold_turn(self) -> bool:
-        """Whether it may hold the control plane's turn: an act that broke off does not say."""
+        """Whether it may hold the control-plane lock: an act that broke off does not say."""
         return self.is_of_control_plane or not self.has_acted
 
     @property

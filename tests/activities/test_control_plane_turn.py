@@ -22,7 +22,7 @@ CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
 
 def sign(world: World) -> str:
-    """Two nodes of one check must not share the turn."""
+    """Two nodes of one check must not share the lock."""
     return f"NodeHealthCheck-{world.name}/{world.name}"
 
 

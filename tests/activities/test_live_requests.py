@@ -1,4 +1,4 @@
-"""A request is gone where the API server knows no such individual, in whatever version; nowhere else."""
+"""A request is gone where the API server knows no object of its uid, in whatever version; nowhere else."""
 
 from collections.abc import AsyncIterator
 

@@ -175,7 +175,7 @@ class World:
         return await self._lease(f"node-{self.name}")
 
     async def turn(self) -> Object | None:
-        """spec of the Lease of the control plane's turn, if there is one."""
+        """spec of the Lease of the control-plane lock, if there is one."""
         return await self._lease(CONTROL_PLANE_TURN)
 
     async def _lease(self, name: str) -> Object | None:

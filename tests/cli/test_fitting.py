@@ -1,4 +1,4 @@
-"""A picture that is higher than the terminal says how much is missing."""
+"""A page that is higher than the terminal says how much is missing."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""`paramedic list --watch`: a live picture."""
+"""`paramedic list --watch`: a live page."""
 
 import asyncio
 import contextlib

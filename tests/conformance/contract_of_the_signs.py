@@ -13,7 +13,7 @@ METRICS = Section(
             "A gauge by node, namespace and kind that is 1 while the request exists."
         ),
         "nodehealthcheck_unhealthy_node_duration_seconds": (
-            "A histogram, with the reference's buckets, of the time from the start of a request until its "
+            "A histogram, with the operator's buckets, of the time from the start of a request until its "
             "node is healthy and clean."
         ),
         "endpoint": "Detector and worker each serve their metrics to Prometheus.",
@@ -54,7 +54,7 @@ NAMES = Section(
             "A request that is kept by healthyDelay carries the UTC time at which the delay began."
         ),
         "old-remediation-cr-flag": "A request that was counted as older than 48 h carries the flag.",
-        "part-of": "Every request carries the reference's part-of label.",
+        "part-of": "Every request carries the operator's part-of label.",
         "isControlPlaneNode": "A request for a control-plane node carries this empty label.",
         "aggregate-to-ext-remediation": (
             "ClusterRoles with this label give Paramedic the rights on their requests."
@@ -80,11 +80,11 @@ LEASES = Section(
         "duration": "The Lease lasts the duration of the step and 60 s more.",
         "times": "A new Lease is acquired and renewed at the same time, and has no transitions.",
         "owner": "The Node owns the Lease, so that it is collected with it.",
-        "leader": "The reference elects its leader by a Lease of its own.",
+        "leader": "The operator elects its leader by a Lease of its own.",
     },
     not_applicable={
         "leader": (
-            "that Lease is an inner matter of the reference; the detector has its own, paramedic-detector."
+            "that Lease is an inner matter of the operator; the detector has its own, paramedic-detector."
         ),
     },
 )

@@ -46,7 +46,7 @@ FIELDS = Section(
 
 REFUSALS = Section(
     "NHC 1.1/webhook/",
-    "NHC 1.1: what is refused, in the words of the reference",
+    "NHC 1.1: what is refused, in the words of the operator",
     {
         "both thresholds": "minHealthy and maxUnhealthy together are refused.",
         "no threshold": "A check with neither minHealthy nor maxUnhealthy is refused.",
@@ -79,7 +79,7 @@ REFUSALS = Section(
         ),
         "several": "All that is wrong with an object is told in one answer.",
         "endpoint": (
-            "The optional webhook answers at the reference's path and name, for create, update and "
+            "The optional webhook answers at the operator's path and name, for create, update and "
             "delete, not for status, fails closed and has no side effects."
         ),
     },

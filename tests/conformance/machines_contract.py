@@ -78,7 +78,7 @@ EVENTS = Section(
     "MHC A.1: the Events",
     {
         "form": (
-            "Events come from the component machinehealthcheck-controller, with the reference's action, in "
+            "Events come from the component machinehealthcheck-controller, with the operator's action, in "
             "the namespace of the check or Machine that they are about."
         ),
         "RemediationRestricted": "Warning on the check, when something begins to hold all its Machines.",

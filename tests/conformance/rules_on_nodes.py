@@ -49,9 +49,10 @@ PEOPLE = Section(
             "start, mark and template."
         ),
         "39/escalation": (
-            "An escalation that the reference began keeps its request and takes the next step on time."
+            "An escalation that the NodeHealthCheck operator began keeps its request and takes the next step "
+            "on time."
         ),
-        "39/back": "What Paramedic leaves in the cluster is what the reference goes on from.",
+        "39/back": "What Paramedic leaves in the cluster is what the NodeHealthCheck operator goes on from.",
         "40": "abort cleans up and leaves the target alone until recovery, for a time, or until resume.",
         "40/exhausted": (
             "An exhausted escalation is an open incident that waits for recovery or resume, from the "

@@ -1,4 +1,4 @@
-"""What the reference operator and its users stored goes on under our CRD: a drop-in."""
+"""What the NodeHealthCheck operator and its users stored goes on under our CRD: a drop-in."""
 
 import asyncio
 import json

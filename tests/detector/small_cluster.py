@@ -1,4 +1,4 @@
-"""SmallCluster: a real picture, filled as the reflectors fill it, for tests of what is read off it."""
+"""SmallCluster: a real ClusterState, filled as the reflectors fill it, for tests of what is read off it."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""SmallMachines: a real picture with Machines and their Nodes, filled as the reflectors fill it."""
+"""SmallMachines: a real ClusterState with Machines and their Nodes, filled as the reflectors fill it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -109,7 +109,7 @@ class SmallMachines:
         self._join.machine_changed(Key(namespace, name), None)
 
     def unsigned_request(self, machine: str) -> None:
-        """A request as the reference makes it: nothing but its Machine owns it."""
+        """A request as the machine-api-operator makes it: nothing but its Machine owns it."""
         owner = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": machine}
         metadata = {
             "name": machine,

@@ -1,4 +1,4 @@
-"""What an act found is known of the individual that it was for, for as long as that is unhealthy."""
+"""What an act found is known of the object of the uid that it was for, for as long as that is unhealthy."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -54,7 +54,7 @@ class NoGuard(Guard):
 
 
 class Cluster:
-    """A picture with all that listens to it."""
+    """A cluster state with all that listens to it."""
 
     def __init__(self) -> None:
         self.now = NOW

@@ -45,7 +45,7 @@ QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_l
 
 
 class Observer:
-    """A detector's sources and picture, and what it would answer one incident."""
+    """A detector's sources and cluster state, and what it would answer one incident."""
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._cluster_state = ClusterState("test")

@@ -1,4 +1,4 @@
-"""What the picture shows at a scrape, and that it shows nothing else."""
+"""What the cluster state shows at a scrape, and that it shows nothing else."""
 
 from datetime import timedelta
 from math import inf

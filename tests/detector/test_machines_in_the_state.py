@@ -1,4 +1,4 @@
-"""Machines with their Nodes, as the picture counts them and answers their incidents."""
+"""Machines with their Nodes, as the cluster state counts them and answers their incidents."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Who has the name of a node that is gone, as the picture shows it to the incident of the one that went.
+"""Who has the name of a node that is gone, as the state shows it to the incident of the one that went.
 
 A Machine is no Node: while its Node is away it is unhealthy, and not gone, whatever a remediator expects.
 """

@@ -1,4 +1,4 @@
-"""Requests whose owner or target somebody edits are in one place of the picture, and nowhere else."""
+"""Requests whose owner or target somebody edits are in one place of the cluster state, and nowhere else."""
 
 import pytest
 

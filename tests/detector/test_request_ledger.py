@@ -17,7 +17,7 @@ DUE = timedelta(minutes=5)
 LABELS = {"name": "node-1", "namespace": "remediators", "remediation": "Reboot"}
 COUNT = series(f"{DURATIONS}_count", **LABELS)
 OLD_AS_PARSED = f"{OLD_REQUESTS}_total"
-"""The parser makes OpenMetrics of what it reads, here of the reference as well."""
+"""The parser makes OpenMetrics of what it reads, here of the NodeHealthCheck operator's as well."""
 OLD = series(OLD_AS_PARSED, name="node-1", namespace="")
 LATE = "paramedic_failure_to_request_seconds"
 LATE_COUNT = series(f"{LATE}_count", check_kind="NodeHealthCheck")

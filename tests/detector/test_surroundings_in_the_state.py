@@ -36,7 +36,7 @@ def none_before(_name: TargetName, _target: object) -> BackOff:
 
 
 class World:
-    """A picture with one check, and what its listener was told."""
+    """A cluster state with one check, and what its listener was told."""
 
     def __init__(self, **spec: Any) -> None:
         self.cluster_state = ClusterState("test")

@@ -1,4 +1,4 @@
-"""Who else has a node: by its Lease, or by a request alone, as the picture shows it."""
+"""Who else has a node: by its Lease, or by a request alone, as the cluster state shows it."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Templates under the rights that remediators give the reference: often `get`, and nothing else."""
+"""Templates under the rights that the NodeHealthCheck operator has: often `get`, and nothing else."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -13,7 +13,7 @@ from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 from kube.transport import Transport
 
 ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]
-"""What remediators grant the reference operator."""
+"""What remediators grant the NodeHealthCheck operator."""
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
 
 

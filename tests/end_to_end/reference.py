@@ -1,4 +1,4 @@
-"""Reference: objects exactly as the reference operator leaves them when it is stopped (NHC 1 to NHC 2.4)."""
+"""Reference: objects exactly as the NodeHealthCheck operator leaves them when it is stopped (NHC 2.4)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -88,7 +88,7 @@ async def test_worker_that_was_frozen_in_its_acts_makes_no_request_after_another
     temporal_server: TemporalServer,
     tmp_path: Path,
 ) -> None:
-    """Before it had read the order, between the second look and the request, and with the request sent."""
+    """Before it had read the order, between the revalidation and the request, and with the request sent."""
     worker = paramedic.worker
     unread, leasing, requesting = nodes = await world.add_nodes(3)
     await world.add_check()

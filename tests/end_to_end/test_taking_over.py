@@ -1,4 +1,4 @@
-"""Paramedic goes on where the reference was stopped, and leaves what that goes on from (rule 39)."""
+"""Paramedic goes on where the NodeHealthCheck operator was stopped, and the other way round (rule 39)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -82,7 +82,7 @@ async def test_classic_remediations_of_the_reference_are_gone_on_with(
     await world.until_clean(at_work, overdue, expected)
     await world.until_status(phase="Enabled", healthyNodes=3, unhealthyNodes=None)
     assert sum(world.requests.created(node) for node in (*nodes.values(), gone, expected)) == 5
-    # The reference told of those that it made; of their end we tell.
+    # The NodeHealthCheck operator told of those that it made; of their end we tell.
     assert {event[1] for event in await events_of(world, world.name)} == {"RemediationRemoved"}
 
 
@@ -151,7 +151,7 @@ async def _until_in_status(world: World, escalation: Escalation, node: str) -> N
 
 
 async def _assert_reference_can_read(world: World, escalation: Escalation, node: str) -> None:
-    """All fields that the reference finds, by which it goes on (NHC 1.2, NHC 1.7, NHC 1.8)."""
+    """All fields that the NodeHealthCheck operator finds, by which it goes on (NHC 1.2, NHC 1.7, NHC 1.8)."""
     listed = await escalation.in_status(node)
     uid = (await world.check())["metadata"]["uid"]
     for step, request in (await escalation.requests(node)).items():

@@ -1,4 +1,4 @@
-"""The slim picture of a Node."""
+"""The slim copy of a Node."""
 
 from typing import Any
 

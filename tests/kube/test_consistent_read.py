@@ -1,4 +1,4 @@
-"""What beside a watch proves that the picture is fresh, and what is done where it does not."""
+"""What beside a watch proves that the cache is fresh, and what is done where it does not."""
 
 import dataclasses
 from collections.abc import AsyncIterator

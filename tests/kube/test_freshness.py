@@ -1,4 +1,4 @@
-"""As of when a picture is true."""
+"""As of when a cache is true."""
 
 from datetime import timedelta
 

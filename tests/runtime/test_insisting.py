@@ -1,4 +1,4 @@
-"""Whoever insists leaves a server alone for as long as it asks."""
+"""Whoever retries leaves a server alone for as long as it asks."""
 
 import asyncio
 

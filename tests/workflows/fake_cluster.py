@@ -1,4 +1,4 @@
-"""FakeCluster: a cluster with one node, its detector and the hands, played by a script.
+"""FakeCluster: a cluster with one node, its detector and its worker, played by a script.
 
 It implements the contracts of the activities by name and writes down everything that happens, in order and
 with the time of the workflow's own clock. tests/workflows/violations.py says what is true of any such log.
@@ -131,7 +131,7 @@ class FakeCluster:
         self.log.append(Entry(what, when, is_admitted, template))
 
     def put_request(self, created: datetime | None = None, template: str = "") -> RequestSnapshot:
-        """A request of the incident, as an earlier run of it or the reference operator left it."""
+        """A request of the incident, as an earlier run of it or the NodeHealthCheck operator left it."""
         uid = f"request-{next(self._numbers)}"
         reference = RequestReference(
             api_version="example.com/v1",

@@ -65,7 +65,7 @@ def recovered(delay: timedelta, *, is_confirmed: bool = False) -> Observation:
 
 
 def escalating(observation: Observation | None = None, *steps: Step) -> Observation:
-    """A sight of a node whose check has several steps; expired where none is given."""
+    """An observation of a node whose check has several steps; expired where none is given."""
     return (observation or expired()).model_copy(update={"steps": steps or ESCALATION})
 
 

@@ -1,7 +1,7 @@
 """What is wrong with a NodeHealthCheck that is created, edited or deleted (NHC 1.1/webhook).
 
-All that is wrong is told at once, in the reference's words where it has some. What needs the cluster is asked
-beforehand: `doubtful_kinds` says what, `Facts` is the answer.
+All that is wrong is told at once, in the NodeHealthCheck operator's words where it has some. What needs the
+cluster is asked beforehand: `doubtful_kinds` says what, `Facts` is the answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ FROZEN_FIELDS = {
     "remediationTemplate": "remediation template",
     "escalatingRemediations": "escalating remediations",
 }
-"""What may not change during a remediation, and what the reference calls it."""
+"""What may not change during a remediation, and what the NodeHealthCheck operator calls it."""
 
 RawCheck = Mapping[str, Any]
 TemplateKind = tuple[str, str]

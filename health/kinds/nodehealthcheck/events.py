@@ -1,10 +1,10 @@
-"""Events of a NodeHealthCheck: what became so between two sights, once per transition (rule 15).
+"""Events of a NodeHealthCheck: what became so between two snapshots, once per transition (rule 15).
 
-Texts are the reference's (NHC 1.5). Each note has a seed that is the same whenever the same transition
-is told again, for instance after a restart; so the API server refuses the second one. A Node that fails, and
-was seen not to, is told even if a failure of that seed was: its label came back, say. While the check holds
-all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its targets none
-(rule 6).
+Texts are the NodeHealthCheck operator's (NHC 1.5). Each note has a seed that is the same whenever the same
+transition is told again, for instance after a restart; so the API server refuses the second one. A Node that
+fails, and was seen not to, is told even if a failure of that seed was: its label came back, say. While the
+check holds all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its
+targets none (rule 6).
 """
 
 from collections.abc import Iterator, Mapping
@@ -143,7 +143,7 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
             continue
         if any(request.is_unsigned or request.created < fact.since for request in target.requests):
-            continue  # the reference told of it, or it failed again under a request for an earlier failure
+            continue  # the operator told of it, or it failed again under a request for an earlier failure
         message = (
             f'Node matches unhealthy condition. Node "{target.name}", '
             f'condition type "{fact.condition}", condition status "{fact.status}"'

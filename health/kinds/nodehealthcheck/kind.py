@@ -30,7 +30,7 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001  as CheckKind
-    """Never: the reference makes its check an owner of each request."""
+    """Never: the NodeHealthCheck operator makes its check an owner of each request."""
     return False
 
 

@@ -30,7 +30,7 @@ MACHINE_DELETION = "MachineDeletionRemediationTemplate"
 
 
 class Refused(SaysItsValueError):
-    """Something is refused in the reference's words, which name field and value by themselves."""
+    """Something is refused in the operator's words, which name field and value by themselves."""
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems

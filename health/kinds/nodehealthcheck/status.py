@@ -1,6 +1,6 @@
 """Status of a NodeHealthCheck (NHC 1.2 to 1.4), as a pure function of what is seen.
 
-Numbers are true in every phase (rule 17). Two sights that publish the same give the same status but for
+Numbers are true in every phase (rule 17). Two snapshots that publish the same give the same status but for
 lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
 """
 
@@ -29,11 +29,11 @@ _COUNT = "unhealthyNodeCount"
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that makes `stored` true; empty if it is."""
     wanted = _status(snapshot, stored, now)
-    # inFlightRemediations is the reference's old field, which it clears too.
+    # inFlightRemediations is the NodeHealthCheck operator's old field, which it clears too.
     gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
     patch = {key: value for key, value in wanted.items() if stored.get(key) != value}
     patch |= dict.fromkeys(gone if snapshot.allowance is not None else ())
-    # The count follows from the other numbers. The reference's CRD drops it: missing alone is no reason to
+    # The count follows from the other numbers. The operator's own CRD drops it: missing alone is no reason to
     # write, or it would be written for ever.
     return patch | {_LAST_UPDATE: stamp(now)} if patch.keys() - {_COUNT} else {}
 

@@ -29,7 +29,7 @@ _SKIPPED: Mapping[str, str] = {
         "going to retry in a minute"
     ),
     HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken: {why}",
-    # The reference says nothing of a request that is another's, or that.
+    # The NodeHealthCheck operator says nothing of a request that is another's, or that.
     HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
 
@@ -45,7 +45,7 @@ class TargetNote:
 
 
 def skipped_because_of(back_off: object, node: str) -> str:
-    """That a Node waits for its next remediation; the reference has no back-off (rule 14)."""
+    """That a Node waits for its next remediation; the NodeHealthCheck operator has no back-off (rule 14)."""
     return f"Skipped remediation of node: {node}, because of {back_off}"
 
 
@@ -98,7 +98,7 @@ def _exhausted(check: str, before: TargetSnapshot | None, after: TargetSnapshot)
 
 
 def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
-    """What the reference does not tell: a remediator that gave up (rule 22)."""
+    """What the NodeHealthCheck operator does not tell: a remediator that gave up (rule 22)."""
     known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
     for request in after.requests:
         if request.succeeded is False and request.uid not in known:

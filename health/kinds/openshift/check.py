@@ -27,7 +27,7 @@ API_VERSION = "machine.openshift.io/v1beta1"
 STRATEGY = "machine.openshift.io/remediation-strategy"
 EXTERNAL_BAREMETAL = "external-baremetal"
 NOT_CREATED = "RemediationRequestCreationFailed"
-"""What the reference tells of a request, with External before it; of a template it is unusable()."""
+"""What the operator tells of a request, with External before it; of a template it is unusable()."""
 _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
 

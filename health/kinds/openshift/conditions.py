@@ -2,7 +2,7 @@
 
 - `RemediationAllowed`: what the threshold says. Of a check that cannot be read it is False as well, with the
   severity Error, the reason InvalidSpec, and field and value: nothing is remediated, and this is where people
-  and alerts look for why. The reference has no condition for it.
+  and alerts look for why. The machine-api-operator has no condition for it.
 - `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
 - `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created: its
   kind is not there, or the API server refused the latest one for a Machine that is unhealthy.
@@ -10,8 +10,8 @@
 What the API server refused is told by incidents. A detector that has just begun to lead keeps what is stored
 until all of those were heard that may tell so: a restart turns nothing True.
 
-A condition that is True says nothing else. The reference sets the last two to False, and loses them; the
-reasons are its own, but for a template that is there and cannot be used, which it tells nobody.
+A condition that is True says nothing else. The machine-api-operator sets the last two to False, and loses
+them; the reasons are its own, but for a template that is there and cannot be used, which it tells nobody.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ def conditions(snapshot: CheckSnapshot, known_request: Mapping[str, Any]) -> Ite
 
 
 def numbers(decided: Allowance, most: IntOrPercent) -> str:
-    """What decided, as the reference tells it."""
+    """What decided, as the machine-api-operator tells it."""
     unhealthy = decided.total - decided.healthy
     return f"(total: {decided.total}, unhealthy: {unhealthy}, maxUnhealthy: {most})"
 

@@ -1,9 +1,9 @@
-"""Events of a MachineHealthCheck: what became so between two sights, once per transition (rule 15).
+"""Events of a MachineHealthCheck: what became so between two snapshots, once per transition (rule 15).
 
-Texts are the reference's where it has one; it tells `RemediationRestricted` on every turn, and only of the
-threshold. Here it is told once, also when something else begins to hold the whole check. While anything does,
-the check has that one Event and its Machines have none (rule 6). Of a paused check nothing is told. What
-becomes of a deletion or a mark is told by who does it.
+Texts are the machine-api-operator's where it has one; it tells `RemediationRestricted` on every
+reconciliation, and only of the threshold. Here it is told once, also when something else begins to hold the
+whole check. While anything does, the check has that one Event and its Machines have none (rule 6). Of a
+paused check nothing is told. What becomes of a deletion or a mark is told by who does it.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,8 @@
 """Remediation requests for Machines: what they contain, and whose they are (MHC A.2.5, rule 39).
 
-The reference makes the Machine the one owner and does not write down the check. Ours have the incident as an
-annotation: it names the check, and a request with nothing but its Machine as an owner is one that the
-reference made.
+The machine-api-operator makes the Machine the one owner and does not write down the check. Ours have the
+incident as an annotation: it names the check, and a request with nothing but its Machine as an owner is one
+that the reference made.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:
-    """Whether the reference made it for that Machine: then it belongs to whichever check has the Machine."""
+    """Whether the operator made it for that Machine: then it belongs to whichever check has the Machine."""
     owners = [(owner.api_version, owner.kind, owner.uid) for owner in request.metadata.owner_references]
     return INCIDENT not in request.metadata.annotations and owners == [(API_VERSION, KIND, target.uid)]
 
@@ -100,5 +100,5 @@ def _owner(machine: Machine) -> dict[str, str]:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    """What is no mapping of labels or annotations is none at all to the reference."""
+    """What is no mapping of labels or annotations is none at all to the machine-api-operator."""
     return value if isinstance(value, dict) else {}

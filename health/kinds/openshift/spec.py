@@ -47,7 +47,7 @@ _BARE_POINT = re.compile(r"(?<![0-9])\.")
 def parse_node_startup_timeout(text: object) -> timedelta:
     """The duration that nodeStartupTimeout names; "0" alone needs no unit.
 
-    Go, and so the reference, also reads "+5m" and ".5h".
+    Go, and so the machine-api-operator, also reads "+5m" and ".5h".
 
     Raises:
         ValueError: it is none, negative, or longer than 292 years.

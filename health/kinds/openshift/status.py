@@ -3,7 +3,7 @@
 Of a paused check nothing is written. Of one that cannot be read no number is left of those that were true
 once, and nothing is allowed.
 Conditions that are not ours stay as they are, where they are. A condition's lastTransitionTime moves when
-anything else in it does, as the reference has it, so an unchanged status is never written.
+anything else in it does, as the machine-api-operator has it, so an unchanged status is never written.
 """
 
 from collections.abc import Mapping

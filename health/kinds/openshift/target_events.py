@@ -63,7 +63,7 @@ def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:
 
 
 def _is_known(target: TargetSnapshot) -> bool:
-    """Whether the reference told of it already, and made a request."""
+    """Whether the machine-api-operator told of it already, and made a request."""
     return any(request.is_unsigned for request in target.requests)
 
 
@@ -83,12 +83,12 @@ RESTRICTED = "RemediationRestricted"
 
 
 def path_of(check: CheckReference, machine: str, node: str) -> str:
-    """How the reference names a Machine: by its namespace, its check, and its node, there or not."""
+    """How the operator names a Machine: by its namespace, its check, and its node, there or not."""
     return f"{check.namespace}/{check.name}/{machine}/{node}"
 
 
 def restricted(path: str, why: object) -> str:
-    """That one Machine is held; the reference tells that of a whole check only (rules 13 and 14)."""
+    """That one Machine is held; the operator tells that of a whole check only (rules 13 and 14)."""
     return f"Machine {path} remediation restricted: {why}"
 
 

@@ -30,7 +30,7 @@ async def other_kind(machines: Machines) -> AsyncIterator[OtherKind]:
 
 
 def request_of(machines: Machines, name: str, uid: str) -> Object:
-    """As the reference makes it."""
+    """As the machine-api-operator makes it."""
     return {
         "apiVersion": REQUESTS.api_version,
         "kind": REQUESTS.kind,

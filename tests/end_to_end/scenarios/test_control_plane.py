@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
 LABEL = "remediation.medik8s.io/isControlPlaneNode"
 SECONDS = timedelta(seconds=10)
-"""Far less than the minute after which the reference tries again."""
+"""Far less than the minute after which the NodeHealthCheck operator tries again."""
 
 
 async def label(world: World, node: str, **labels: str) -> None:
@@ -24,7 +24,7 @@ async def label(world: World, node: str, **labels: str) -> None:
 
 
 async def turn(world: World) -> str:
-    """Who has the turn; "" if nobody does."""
+    """Who has the lock; "" if nobody does."""
     try:
         lease = await world.client.get(LEASES, CONTROL_PLANE_TURN, LEASE_NAMESPACE)
     except NotFound:

@@ -1,4 +1,4 @@
-"""What is told of a Node that waits for back-off, which the reference doesn't have (rule 14)."""
+"""What is told of a Node that waits for back-off, which the operator doesn't have (rule 14)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is told of a Node that another has, or that etcd cannot spare: the reference's words, then ours."""
+"""What is told of a Node that another has, or that etcd cannot spare: the operator's words, then ours."""
 
 from dataclasses import replace
 

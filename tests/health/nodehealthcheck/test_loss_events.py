@@ -1,4 +1,4 @@
-"""What is told of a Node whose request somebody deleted, which the reference doesn't tell (rule 14)."""
+"""What is told of a Node whose request somebody deleted, which the operator doesn't tell (rule 14)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The parser of MachineHealthCheck: what the reference can work with, and what is refused (MHC A.1)."""
+"""The parser of MachineHealthCheck: what the operator can work with, and what is refused (MHC A.1)."""
 
 from datetime import timedelta
 from typing import Any

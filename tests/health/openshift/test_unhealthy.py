@@ -1,4 +1,4 @@
-"""What makes a Machine unhealthy, row by row (MHC A.2.3), and on the second look (rule 41)."""
+"""What makes a Machine unhealthy, row by row (MHC A.2.3), and on revalidation (rule 41)."""
 
 from datetime import datetime, timedelta
 

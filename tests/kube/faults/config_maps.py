@@ -14,7 +14,7 @@ CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
 PATH = CONFIG_MAPS.path(NAMESPACE)
 
 Contents = dict[str, tuple[str, str]]
-"""uid and size by name: what two pictures of the same ConfigMaps must agree about."""
+"""uid and size by name: what two copies of the same ConfigMaps must agree about."""
 
 
 class ConfigMap(PartialModel):

@@ -1,6 +1,6 @@
 """The one scenario of all faults: changes come before, during and after it, and in the end nothing is lost.
 
-Nothing is lost when the picture equals the server, and when the changes that were told, replayed one by one
+Nothing is lost when the cache equals the server, and when the changes that were told, replayed one by one
 from nothing, lead to the same: each fits what was told before it.
 """
 
@@ -95,7 +95,7 @@ async def change(cluster: Cluster, phase: str) -> None:
 
 
 async def agree(cluster: Cluster, reflector: Reflector[ConfigMap], told: Told) -> None:
-    """Return when the picture equals the server; fails if it never does."""
+    """Return when the cache equals the server; fails if it never does."""
     truth = await cluster.contents()
     try:
         await eventually(lambda: contents(reflector.store) == truth, PATIENCE_SECONDS)
