@@ -25,8 +25,7 @@ from activities.revalidation import Revalidation, stale
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason, failed
 from health.model.references import Action
-from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from objects.durations import in_words
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
@@ -58,13 +57,13 @@ class Steps:
 
 
 def steps(
-    client: Client,
-    discovery: Discovery,
+    connection: ClusterConnection,
     leases: TargetLeases,
     revalidation: Revalidation,
     clock: Clock,
 ) -> Steps:
     """What each action does."""
+    client, discovery = connection.client, connection.discovery
     taking = LeaseGuard(leases, clock)
     actions: Mapping[str, StepAction] = {
         Action.REQUEST: RequestStep(client, discovery, revalidation, taking),
@@ -72,7 +71,7 @@ def steps(
         Action.MARK: MarkMachine(client, revalidation, taking),
     }
     return Steps(
-        KnownRequests(LiveRequests(client, discovery), LossEvents(client, revalidation.shared)), actions
+        KnownRequests(LiveRequests(connection), LossEvents(connection, revalidation.shared)), actions
     )
 
 

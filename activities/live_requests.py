@@ -10,8 +10,7 @@ is not gone.
 from collections.abc import Awaitable, Callable, Mapping
 
 from health.model.references import RequestReference
-from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import Conflict, Invalid, KindUnknown, NotFound, Unreachable
 from kube.resource import Object, Resource
 
@@ -21,9 +20,9 @@ _Question = Callable[[Resource], Awaitable[Object]]
 class LiveRequests:
     """Finds, deletes and annotates requests by uid. No method raises NotFound."""
 
-    def __init__(self, client: Client, discovery: Discovery) -> None:
-        self._client = client
-        self._discovery = discovery
+    def __init__(self, connection: ClusterConnection) -> None:
+        self._client = connection.client
+        self._discovery = connection.discovery
 
     async def find(self, reference: RequestReference) -> Object | None:
         """The request; None: it is gone.

@@ -6,7 +6,7 @@ from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.node import Node
 from health.model.references import TargetReference
 from health.model.target import Target
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, NotFound
 from kube.resource import MACHINES, NODES, Resource
 
@@ -17,8 +17,8 @@ TARGETS: Mapping[str, Resource] = {resource.kind: resource for resource in (NODE
 class LiveTargets:
     """Reads one target at a time, afresh."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, connection: ClusterConnection) -> None:
+        self._client = connection.client
         self._readers: Mapping[str, Callable[[TargetReference], Awaitable[Target]]] = {
             NODES.kind: self._node,
             MACHINES.kind: self._machine,

@@ -14,7 +14,7 @@ from activities.live_targets import LiveTargets
 from health.gate.back_off import LostRequest
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.resource import resource_of
 from kube.shared_reads import SharedReads
@@ -24,8 +24,8 @@ from workflows.contracts import ActInput
 class LossEvents:
     """Says it in the words of the kind of check."""
 
-    def __init__(self, client: Client, shared: SharedReads) -> None:
-        self._targets = LiveTargets(client)
+    def __init__(self, connection: ClusterConnection, shared: SharedReads) -> None:
+        self._targets = LiveTargets(connection)
         self._shared = shared
 
     async def of(self, asked: ActInput) -> Event | None:

@@ -16,7 +16,7 @@ from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.target import Target
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, NotFound
 from kube.resource import NAMESPACES, resource_of
 from kube.shared_reads import SharedReads
@@ -50,8 +50,8 @@ class Confirmed:
 class Revalidation:
     """Reads target and check again, and whether a person stopped everything."""
 
-    def __init__(self, client: Client, shared: SharedReads, lease_namespace: str) -> None:
-        self._targets = LiveTargets(client)
+    def __init__(self, connection: ClusterConnection, shared: SharedReads, lease_namespace: str) -> None:
+        self._targets = LiveTargets(connection)
         self.shared = shared
         self._lease_namespace = lease_namespace
 

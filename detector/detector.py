@@ -75,7 +75,7 @@ class Detector:
     ) -> None:
         self._settings = settings
         self._connections = connections
-        self._now = connections.transport.server_clock.now
+        self._now = connections.management.server_clock.now
         """The one clock that deadlines are judged by, and that says when something was seen."""
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -83,7 +83,7 @@ class Detector:
         self._cluster_state = ClusterState(connections.cluster, Guard(connections.metrics))
         self._observe = never_failing(self._observed, self._cluster_state)
         self._sources = self._made_sources()
-        self._clock = ClockWatch(connections.transport.server_clock, self._cluster_state.tell_all)
+        self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
@@ -107,11 +107,11 @@ class Detector:
         settings, connections = self._settings, self._connections
         reflectors = PATIENT.proving_life_within(settings.sight_limit)
         scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, reflectors)
-        return Sources(connections.transport, self._cluster_state, scope, connections.problems)
+        return Sources(connections.management, self._cluster_state, scope, connections.problems)
 
     def _made_handover(self, times: HandoverTimes) -> Handover:
         return Handover(
-            self._connections.kubernetes,
+            self._connections.management.client,
             self._settings.namespace,
             LEADER_LEASE,
             self._settings.identity,
@@ -122,7 +122,7 @@ class Detector:
 
     def _made_election(self) -> LeaderElection:
         return LeaderElection(
-            self._connections.kubernetes,
+            self._connections.management.client,
             self._settings.namespace,
             LEADER_LEASE,
             self._settings.identity,
@@ -143,7 +143,7 @@ class Detector:
 
     def _made_desk(self) -> ReporterDependencies:
         return ReporterDependencies(
-            client=self._connections.kubernetes,
+            client=self._connections.management.client,
             cluster_state=self._cluster_state,
             sources=self._sources,
             storms=self._storms,

@@ -11,7 +11,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
@@ -29,10 +29,10 @@ from runtime.temporal_link import TemporalLink
 class Connections:
     """All connections of one process."""
 
-    transport: Transport
-    kubernetes: Client
+    management: ClusterConnection
+    """To the cluster that checks are in."""
     cluster: str
-    """The identity of the cluster."""
+    """The identity of that cluster."""
     temporal: TemporalLink
     problems: Problems
     metrics: CollectorRegistry
@@ -50,10 +50,10 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     async with serve(settings.ready_address, [*readiness_routes(problems), metrics_route(metrics)]):
         transport = await retry_forever("kubernetes", Transport.connect, (KubernetesError,), problems)
         async with transport:
-            client = Client(transport, field_manager)
-            read_identity = partial(read_cluster_identity, client, settings.cluster)
+            management = ClusterConnection.over(transport, field_manager)
+            read_identity = partial(read_cluster_identity, management.client, settings.cluster)
             cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
             temporal = TemporalLink(settings.identity, problems, temporal_runtime)
             await temporal.try_once()
             problems.report("start", "")
-            yield Connections(transport, client, cluster, temporal, problems, metrics)
+            yield Connections(management, cluster, temporal, problems, metrics)

@@ -18,7 +18,6 @@ from activities.renew import Renew
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from health.kinds.check_kind import CheckKind
-from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.resource import resource_of
 from kube.server_clock import monotonic_clock
@@ -54,18 +53,19 @@ async def run(settings: Settings) -> None:
 
 
 def _worker(settings: Settings, connections: Connections, temporal: TemporalClient) -> Worker:
-    client, discovery = connections.kubernetes, Discovery(connections.transport)
+    connection = connections.management
+    client = connection.client
     leases = TargetLeases(client, settings.lease_namespace)
-    clock = Clock(now=connections.transport.server_clock.now, monotonic=monotonic_clock)
-    live = LiveRequests(client, discovery)
-    revalidation = Revalidation(client, SharedReads(client), settings.lease_namespace)
+    clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
+    live = LiveRequests(connection)
+    revalidation = Revalidation(connection, SharedReads(client), settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, _wall_clock)
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
         workflows=[Remediation],
         activities=[
-            Act(steps(client, discovery, leases, revalidation, clock), event_recorder).act,
+            Act(steps(connection, leases, revalidation, clock), event_recorder).act,
             CleanUp(client, live, leases).clean_up,
             Renew(leases, clock.now).renew,
             Mark(live).mark,
@@ -83,7 +83,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
 
 async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]) -> None:
     """Report for ever whether the API server lets us read what we act on."""
-    client, problems = connections.kubernetes, connections.problems
+    client, problems = connections.management.client, connections.problems
     while True:
         for kind in kinds:
             resource = resource_of(kind)

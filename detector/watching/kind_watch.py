@@ -12,13 +12,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError, told_wait
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
-from kube.transport import Transport
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
 
@@ -48,8 +47,7 @@ class Fallback(Protocol):
 class Subject(Generic[RecordT]):
     """What is watched, and who is told."""
 
-    transport: Transport
-    discovery: Discovery
+    connection: ClusterConnection
     record: type[RecordT]
     name: str
     """What objects of the kind are to us: "requests"."""
@@ -138,7 +136,7 @@ class KindWatch(Generic[RecordT]):
         )
         notify = partial(subject.notify, self._kind)
         self.source = Reflector(
-            subject.transport, resource, subject.record, notify=notify, settings=subject.eager
+            subject.connection.transport, resource, subject.record, notify=notify, settings=subject.eager
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.source.run())
@@ -173,7 +171,7 @@ class KindWatch(Generic[RecordT]):
     async def _open(self) -> Resource:
         """Where the kind is served, once we may list it."""
         try:
-            resource = self.resource = await self._subject.discovery.resource(*self._kind)
+            resource = self.resource = await self._subject.connection.discovery.resource(*self._kind)
             while not await self._may_be_listed(resource):
                 pass
         except KubernetesError as error:
@@ -185,7 +183,7 @@ class KindWatch(Generic[RecordT]):
     async def _may_be_listed(self, resource: Resource) -> bool:
         """Whether we may; if not, only what stands in was read, and it is time to try again."""
         try:
-            await self._subject.transport.request("GET", resource.path(), query=(("limit", "1"),))
+            await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
         except Forbidden as error:
             self._is_forbidden = True
             await self._stand_in(resource, error)
@@ -208,7 +206,7 @@ class KindWatch(Generic[RecordT]):
         refusal = error.message if isinstance(error, Forbidden) else ""
         if not self._is_served:
             # A kind that we may only get from is not listed as 404, and is remembered as served.
-            self._subject.discovery.forget(self._kind[0])
+            self._subject.connection.discovery.forget(self._kind[0])
             refusal, self._is_forbidden = self._not_served, False
         if refusal != self._refusal:
             self._refusal = refusal

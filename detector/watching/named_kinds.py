@@ -18,11 +18,10 @@ from health.gate.health_check import InvalidCheckError
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.record import Change, ChangeKind
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import Resource
-from kube.transport import Transport
 from runtime.problems import Problems
 
 
@@ -30,17 +29,19 @@ class NamedKinds:
     """All named kinds of one cluster."""
 
     def __init__(
-        self, transport: Transport, cluster_state: ClusterState, reflectors: ReflectorSettings = PATIENT
+        self,
+        connection: ClusterConnection,
+        cluster_state: ClusterState,
+        reflectors: ReflectorSettings = PATIENT,
     ) -> None:
         self._cluster_state = cluster_state
         self._reflectors = reflectors
         # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
         self._problems = Problems("checks are held")
         every = min(EVERY, reflectors.watching.proof_every)
-        self._polling = TemplatePolling(transport, self._tell_of_templates, every=every)
-        discovery = Discovery(transport)
-        self._requests = KindWatches(self._as_requests(transport, discovery))
-        self._templates = KindWatches(self._as_templates(transport, discovery))
+        self._polling = TemplatePolling(connection, self._tell_of_templates, every=every)
+        self._requests = KindWatches(self._as_requests(connection))
+        self._templates = KindWatches(self._as_templates(connection))
 
     def watch(self, tasks: asyncio.TaskGroup) -> None:
         """Watch what the checks name now."""
@@ -104,10 +105,9 @@ class NamedKinds:
             return self._polling.kind(kind, is_namespaced=watch.resource.namespaced)
         return _listed(watch, watch.resource)
 
-    def _as_requests(self, transport: Transport, discovery: Discovery) -> Subject[RemediationRequest]:
+    def _as_requests(self, connection: ClusterConnection) -> Subject[RemediationRequest]:
         return Subject(
-            transport,
-            discovery,
+            connection,
             RemediationRequest,
             "requests",
             self._guarded_request,
@@ -116,10 +116,9 @@ class NamedKinds:
             reflectors=self._reflectors,
         )
 
-    def _as_templates(self, transport: Transport, discovery: Discovery) -> Subject[Template]:
+    def _as_templates(self, connection: ClusterConnection) -> Subject[Template]:
         return Subject(
-            transport,
-            discovery,
+            connection,
             Template,
             "templates",
             lambda kind, _: self._tell_of_templates(kind),

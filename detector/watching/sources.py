@@ -29,12 +29,12 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.target import TargetName
+from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import LEASES, MACHINES, NODES, resource_of
-from kube.transport import Transport
 from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
@@ -59,16 +59,20 @@ class Sources:
     """All reflectors of one cluster."""
 
     def __init__(
-        self, transport: Transport, cluster_state: ClusterState, scope: Scope, problems: Problems
+        self,
+        connection: ClusterConnection,
+        cluster_state: ClusterState,
+        scope: Scope,
+        problems: Problems,
     ) -> None:
-        self._transport = transport
+        self._transport = connection.transport
         self._cluster_state = cluster_state
         self._problems = problems
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
-        self._kinds = NamedKinds(transport, cluster_state, settings)
+        self._kinds = NamedKinds(connection, cluster_state, settings)
         self._around = SurroundingsWatch(
-            transport, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
+            connection, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
         self._join = MachineJoin(cluster_state)
         self._common = (self._nodes(), self._leases(scope.lease_namespace))

@@ -26,11 +26,11 @@ from health.gate.upgrade import (
     gravest,
     upgrade,
 )
+from kube.connection import ClusterConnection
 from kube.discovery import KindName
 from kube.reflector import Reflector
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import NAMESPACES, Resource
-from kube.transport import Transport
 
 MACHINE_HEALTH_CHECKS = Resource(
     "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
@@ -44,13 +44,13 @@ class SurroundingsWatch:
 
     def __init__(
         self,
-        transport: Transport,
+        connection: ClusterConnection,
         lease_namespace: str,
         signals: Sequence[UpgradeSignal],
         changed: Callable[[], None],
         reflectors: ReflectorSettings = PATIENT,
     ) -> None:
-        self._signals = signals
+        self._signals, transport = signals, connection.transport
         self._machine_health_checks = Reflector(
             transport,
             MACHINE_HEALTH_CHECKS,

@@ -16,11 +16,11 @@ from typing import NamedTuple
 from detector.watching.kind_watch import NOT_YET, Kind
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
+from kube.connection import ClusterConnection
 from kube.decoding import Broken, Decoder
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Resource
 from kube.server_clock import monotonic_clock
-from kube.transport import Transport
 
 EVERY = timedelta(seconds=15)
 
@@ -48,13 +48,13 @@ class TemplatePolling:
 
     def __init__(
         self,
-        transport: Transport,
+        connection: ClusterConnection,
         changed: Callable[[Kind], None],
         *,
         every: timedelta = EVERY,
         clock: Callable[[], float] = monotonic_clock,
     ) -> None:
-        self._transport = transport
+        self._connection = connection
         self._changed = changed
         self._every = every
         self._clock = clock
@@ -139,7 +139,7 @@ class TemplatePolling:
             return  # its check is told so, and the path would be that of no object
         at, path = self._clock(), resource.path(template.namespace, template.name)
         try:
-            found = self._decoder.object(await self._transport.request("GET", path))
+            found = self._decoder.object(await self._connection.transport.request("GET", path))
         except (Forbidden, KindUnknown) as error:
             self._readings[template] = Reading(at, refusal=error.message)
             raise

@@ -22,11 +22,9 @@ from health.kinds.nodehealthcheck.admission_review import (
 )
 from health.model.references import TemplateReference
 from health.model.remediation_request import is_one_of_several
-from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotFound
 from kube.resource import Object, Resource
-from kube.transport import Transport
 from runtime.problems import Problems
 
 PART = "webhook"
@@ -43,9 +41,9 @@ class WatchedTemplates(Protocol):
 class AdmissionFacts:
     """The reader of one cluster."""
 
-    def __init__(self, transport: Transport, watched: WatchedTemplates) -> None:
-        self._client = Client(transport)
-        self._discovery = Discovery(transport)
+    def __init__(self, connection: ClusterConnection, watched: WatchedTemplates) -> None:
+        self._client = connection.client
+        self._discovery = connection.discovery
         self._watched = watched
         # Not those of the process: one that is not ready would not be asked again, and never be well.
         self._problems = Problems("every NodeHealthCheck is refused")

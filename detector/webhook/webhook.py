@@ -40,7 +40,7 @@ async def serve_webhook(
     directory = Path(settings.webhook_certificate_directory)
     certificate = ServingCertificate(directory, "webhook certificate", connections.problems)
     following = asyncio.create_task(certificate.follow())
-    webhook = Webhook(AdmissionFacts(connections.transport, watched))
+    webhook = Webhook(AdmissionFacts(connections.management, watched))
     routes = [web.post(PATH, webhook.review)]
     try:
         async with serve(

@@ -17,7 +17,7 @@ from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.runbook.chores import ChoreFailure
 from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable
 from kube.transport import Transport
 from tests.kube.api_server import Answer, ApiServer, refused
@@ -37,7 +37,7 @@ Run = Callable[[], Awaitable[tuple[ChoreFailure, ...]]]
 @pytest.fixture(params=["clean_up", "renew", "mark"])
 def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
     """One attempt of an activity; answers what it could not do."""
-    leases, live = TargetLeases(client, "leases"), LiveRequests(client, Discovery(transport))
+    leases, live = TargetLeases(client, "leases"), LiveRequests(ClusterConnection.over(transport))
     clean_up, renew = CleanUp(client, live, leases), Renew(leases, lambda: datetime.now(UTC))
     mark, environment = Mark(live), ActivityEnvironment()
 

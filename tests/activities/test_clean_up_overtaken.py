@@ -11,6 +11,7 @@ from activities.target_lease import TargetLeases
 from devcluster.control_plane import ControlPlane
 from health.model.references import RequestReference
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.resource import NODES, Object, Resource
 from kube.transport import Transport
@@ -43,9 +44,8 @@ async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
 
 
 async def clean_up(world: World, client: Client, transport: Transport, of: RequestReference) -> CleanUpResult:
-    activity = CleanUp(
-        client, LiveRequests(client, Discovery(transport)), TargetLeases(client, LEASE_NAMESPACE)
-    )
+    live = LiveRequests(ClusterConnection(transport, client, Discovery(transport)))
+    activity = CleanUp(client, live, TargetLeases(client, LEASE_NAMESPACE))
     asked = CleanUpInput(incident=world.incident, requests=(of,), doubtful=(of.uid,))
     return await ActivityEnvironment().run(activity.clean_up, asked)
 

@@ -7,8 +7,7 @@ import pytest
 from activities.live_requests import LiveRequests
 from devcluster.control_plane import ControlPlane
 from health.model.references import RequestReference
-from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import Conflict, Forbidden
 from kube.transport import Transport
 from tests.activities.two_versions import TwoVersions, installed
@@ -33,7 +32,7 @@ async def kind(transport: Transport) -> AsyncIterator[TwoVersions]:
 
 @pytest.fixture
 def live(transport: Transport) -> LiveRequests:
-    return LiveRequests(Client(transport), Discovery(transport))
+    return LiveRequests(ClusterConnection.over(transport))
 
 
 async def seen(live: LiveRequests, reference: RequestReference) -> bool:
@@ -106,7 +105,7 @@ async def test_request_whose_kind_is_gone_is_gone(live: LiveRequests, kind: TwoV
 async def test_request_that_may_not_be_looked_at_is_not_gone(
     worker_transport: Transport, kind: TwoVersions
 ) -> None:
-    live = LiveRequests(Client(worker_transport), Discovery(worker_transport))
+    live = LiveRequests(ClusterConnection.over(worker_transport))
     request = await kind.make_request()
     await kind.delete(request)
     for ask in (live.find(request), live.delete(request), live.annotate(request, {})):

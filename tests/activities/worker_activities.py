@@ -17,6 +17,7 @@ from activities.renew import Renew
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.shared_reads import SharedReads
 from kube.transport import Transport
@@ -43,10 +44,11 @@ class WorkerActivities:
     def __init__(
         self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE, client: Client | None = None
     ) -> None:
-        self._client, self._discovery = client or Client(transport, "tests"), Discovery(transport)
-        self._live = LiveRequests(self._client, self._discovery)
+        self._client = client or Client(transport, "tests")
+        self._connection = ClusterConnection(transport, self._client, Discovery(transport))
+        self._live = LiveRequests(self._connection)
         self._leases = TargetLeases(self._client, lease_namespace)
-        self._revalidation = Revalidation(self._client, SharedReads(self._client), lease_namespace)
+        self._revalidation = Revalidation(self._connection, SharedReads(self._client), lease_namespace)
 
     async def act(
         self,
@@ -60,7 +62,7 @@ class WorkerActivities:
         started = environment.info.scheduled_time + waited
         environment.info = replace(environment.info, started_time=started)
         clock = Clock(now, monotonic)
-        taken = steps(self._client, self._discovery, self._leases, self._revalidation, clock)
+        taken = steps(self._connection, self._leases, self._revalidation, clock)
         act = Act(taken, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 

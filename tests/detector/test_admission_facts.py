@@ -9,6 +9,7 @@ from detector.webhook.admission_facts import AdmissionFacts
 from health.gate.template_validity import Template
 from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation
 from health.model.remediation_request import MULTIPLE_TEMPLATES
+from kube.connection import ClusterConnection
 from kube.errors import Forbidden
 from kube.transport import Transport
 from tests.health.samples import check_object
@@ -66,7 +67,7 @@ async def facts(
     resource = {"name": "resettemplates", "kind": "ResetTemplate", "namespaced": True}
     server.answer("GET", GROUP, said({"resources": [resource]}))
     server.answer("GET", TOPOLOGY, NOT_SERVED)
-    answer = await AdmissionFacts(transport, known).of(twice())
+    answer = await AdmissionFacts(ClusterConnection.over(transport), known).of(twice())
     return answer, [asked.path for asked in server.asked if asked.path.startswith(f"{GROUP}/")]
 
 
@@ -126,7 +127,7 @@ async def test_what_keeps_the_cluster_from_being_asked_is_logged_once_until_it_e
     caplog.set_level("INFO")
     forbidden = refused(403, "Forbidden")
     server.answer("GET", TOPOLOGY, forbidden, forbidden, NOT_SERVED, forbidden)
-    facts = AdmissionFacts(transport, lambda _: None)
+    facts = AdmissionFacts(ClusterConnection.over(transport), lambda _: None)
     check = check_object()
     creation, deletion = Change(Operation.CREATE, new=check, old={}), Change(Operation.DELETE, {}, check)
 

@@ -12,7 +12,7 @@ from detector.answers.answering import Answering
 from detector.detector import Detector
 from health.model.observation import Observation
 from health.model.references import IncidentReference
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.server_clock import ServerClock
 from kube.transport import Transport
 from runtime.connections import Connections
@@ -50,7 +50,7 @@ async def test_moment_at_which_something_was_seen_is_told_by_the_api_servers_clo
     transport.server_clock.note({"Date": date}, transport.server_clock.monotonic())
     problems = Problems()
     link = TemporalLink("tests", problems)
-    connections = Connections(transport, Client(transport), "c", link, problems, CollectorRegistry())
+    connections = Connections(ClusterConnection.over(transport), "c", link, problems, CollectorRegistry())
     Detector(Settings(cluster="c"), connections)
 
     (observe,) = answers

@@ -24,6 +24,7 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from kube.backoff import Waits
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings
 from kube.resource import NODES
 from kube.transport import Transport
@@ -50,7 +51,7 @@ class Observer:
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._cluster_state = ClusterState("test")
         scope = Scope(SETTINGS.lease_namespace, reflectors=QUICK)
-        self._sources = Sources(transport, self._cluster_state, scope, Problems())
+        self._sources = Sources(ClusterConnection.over(transport), self._cluster_state, scope, Problems())
         self._incident = incident
 
     @asynccontextmanager

@@ -12,7 +12,7 @@ from detector.watching.kind_watches import KindWatches
 from devcluster.control_plane import ControlPlane
 from health.gate.template_validity import Template
 from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.record import Change
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -35,7 +35,12 @@ class Watched:
         self.told = 0
         self.names: set[str] = set()
         subject = Subject(
-            transport, Discovery(transport), Template, "templates", self._notify, self._changed, self.problems
+            ClusterConnection.over(transport),
+            Template,
+            "templates",
+            self._notify,
+            self._changed,
+            self.problems,
         )
         self.watches = KindWatches(subject)
 

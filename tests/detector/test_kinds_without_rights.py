@@ -12,6 +12,7 @@ from detector.watching.sources import Scope, Sources
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
+from kube.connection import ClusterConnection
 from kube.resource import LEASES, MACHINES, NAMESPACES, NODE_HEALTH_CHECKS, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -36,7 +37,7 @@ class Observer:
         self._server = server
         self.problems = Problems()
         scope = Scope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
-        self.sources = Sources(transport, ClusterState("test"), scope, self.problems)
+        self.sources = Sources(ClusterConnection.over(transport), ClusterState("test"), scope, self.problems)
         self._answer(LEASES.path("leases"), EMPTY)
 
     def may_not_read(self, forbidden: Resource) -> None:

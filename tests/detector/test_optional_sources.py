@@ -13,6 +13,7 @@ from detector.watching.sources import Scope, Sources
 from detector.watching.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
 from health.model.references import CheckReference
+from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -44,7 +45,7 @@ class Observer:
         self.problems = Problems()
         self.cluster_state = ClusterState("test")
         scope = Scope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
-        self.sources = Sources(transport, self.cluster_state, scope, self.problems)
+        self.sources = Sources(ClusterConnection.over(transport), self.cluster_state, scope, self.problems)
         for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES):
             self.answer(resource.path(), EMPTY)
         self.answer(LEASES.path(NAMESPACE), EMPTY)
@@ -189,7 +190,7 @@ async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
     observer: Observer, transport: Transport
 ) -> None:
     observer.serve()
-    around = SurroundingsWatch(transport, NAMESPACE, (CLUSTER_VERSION,), lambda: None)
+    around = SurroundingsWatch(ClusterConnection.over(transport), NAMESPACE, (CLUSTER_VERSION,), lambda: None)
     around.sources = {part: one for part, one in around.sources.items() if "ClusterVersion" in part}
     (source,) = around.sources.values()
     running = asyncio.create_task(source.run())

@@ -11,6 +11,7 @@ from detector.watching.surroundings_watch import SurroundingsWatch
 from devcluster.control_plane import ControlPlane
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.resource import Object
 from kube.transport import Transport
 from tests.end_to_end.other_kind import OtherKind
@@ -34,7 +35,7 @@ async def around(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator
     """With the rights of the detector; the kind that signals upgrades is not served yet."""
     signal = UpgradeSignal.parse(f"{other.api_version}/{other.requests.kind}/RollingOut=True")
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
-        made = SurroundingsWatch(transport, "medik8s-leases", [signal], lambda: None)
+        made = SurroundingsWatch(ClusterConnection.over(transport), "medik8s-leases", [signal], lambda: None)
         running = [asyncio.create_task(source.run()) for source in made.sources.values()]
         yield made
         for task in running:

@@ -15,7 +15,7 @@ from health.gate.template_validity import Template, TemplateKind, template_probl
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.end_to_end.other_kind import OtherKind
@@ -38,11 +38,11 @@ class Polled:
         self.problems = Problems()
         self.told = 0
         self._generation = 0
-        self.polling = TemplatePolling(transport, self._changed, every=every)
+        connection = ClusterConnection.over(transport)
+        self.polling = TemplatePolling(connection, self._changed, every=every)
         self.watches = KindWatches(
             Subject(
-                transport,
-                Discovery(transport),
+                connection,
                 Template,
                 "templates",
                 lambda *_: None,

@@ -20,6 +20,7 @@ from detector.watching.sources import Scope, Sources
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
@@ -59,7 +60,7 @@ async def reporter(server: ApiServer, transport: Transport, client: Client) -> A
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
     cluster_state = ClusterState("test")
-    sources = Sources(transport, cluster_state, Scope("leases"), Problems())
+    sources = Sources(ClusterConnection.over(transport), cluster_state, Scope("leases"), Problems())
     dependencies = ReporterDependencies(
         client,
         cluster_state,

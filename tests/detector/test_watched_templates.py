@@ -20,6 +20,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.references import CheckReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.resource import Object
 from kube.transport import Transport
@@ -47,8 +48,9 @@ class Detector:
         cluster_state = ClusterState("test")
         reference = CheckReference(kind=NODE_HEALTH_CHECK.kind, name="workers")
         cluster_state.check_changed(NODE_HEALTH_CHECK, reference, CheckRecord.model_validate(self.check))
-        self.kinds = NamedKinds(transport, cluster_state)
-        self._facts = AdmissionFacts(transport, lambda kind: self.kinds.watched_templates(kind, LIMIT))
+        connection = ClusterConnection.over(transport)
+        self.kinds = NamedKinds(connection, cluster_state)
+        self._facts = AdmissionFacts(connection, lambda kind: self.kinds.watched_templates(kind, LIMIT))
 
     def names(self, limit: timedelta = LIMIT) -> set[str] | None:
         """The templates that are known without asking."""

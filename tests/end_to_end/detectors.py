@@ -11,7 +11,7 @@ from detector.detector import Detector
 from detector.handover import HandoverTimes
 from devcluster.control_plane import ControlPlane
 from kube.candidates import CandidateTimes
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.resource import LEASES
 from kube.transport import Transport
 from runtime.connections import Connections
@@ -50,7 +50,7 @@ class Detectors:
             link = TemporalLink(identity, problems)
             await link.try_once()
             made = Connections(
-                transport, Client(transport), self._world.cluster, link, problems, CollectorRegistry()
+                ClusterConnection.over(transport), self._world.cluster, link, problems, CollectorRegistry()
             )
             seconds = back_off_limit.total_seconds()
             settings = Settings(cluster="test", identity=identity, back_off_limit_seconds=seconds)
