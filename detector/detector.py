@@ -42,12 +42,13 @@ from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
 from detector.webhook.webhook import serve_webhook
 from health.gate.admission import stale_sight
+from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import TargetName
 from kube.leader import LeaderElection
-from kube.reflector_settings import PATIENT
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from runtime.connections import Connections, connected
 from runtime.guard import Guard
 from runtime.process_names import DETECTOR, LEADER_LEASE
@@ -62,7 +63,7 @@ EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
 async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
     async with connected(settings, DETECTOR) as connections:
-        detector = Detector(settings, connections)
+        detector = Detector(settings, connections, lambda: settings.policy)
         async with serve_webhook(settings, connections, detector.watched_templates):
             await detector.run()
 
@@ -71,9 +72,14 @@ class Detector:
     """The parts of the detector of one cluster."""
 
     def __init__(
-        self, settings: Settings, connections: Connections, handover: HandoverTimes = HANDOVER
+        self,
+        settings: Settings,
+        connections: Connections,
+        policy: CurrentPolicy,
+        handover: HandoverTimes = HANDOVER,
     ) -> None:
         self._settings = settings
+        self._policy = policy
         self._connections = connections
         self._now = connections.management.server_clock.now
         """The one clock that deadlines are judged by, and that says when something was seen."""
@@ -87,7 +93,7 @@ class Detector:
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
-        self._attempts = Attempts(settings.back_off_limit, self._cluster_state, self._now)
+        self._attempts = Attempts(policy, self._cluster_state, self._now)
         self._cluster_state.add_request_handler(self._attempts.witness)
         for witness in (Deletions, MarkedTargets):
             witness(self._cluster_state, self._attempts, self._sources.is_read, self._now)
@@ -105,9 +111,13 @@ class Detector:
 
     def _made_sources(self) -> Sources:
         settings, connections = self._settings, self._connections
-        reflectors = PATIENT.proving_life_within(settings.sight_limit)
-        scope = Scope(settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, reflectors)
-        return Sources(connections.management, self._cluster_state, scope, connections.problems)
+        scope = Scope(
+            settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, self._reflectors
+        )
+        return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
+
+    def _reflectors(self) -> ReflectorSettings:
+        return PATIENT.proving_life_within(self._policy().sight_limit)
 
     def _made_handover(self, times: HandoverTimes) -> Handover:
         return Handover(
@@ -184,7 +194,7 @@ class Detector:
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
         """All templates of a kind, where a fresh watch shows each of them; else None."""
-        return self._sources.watched_templates(kind, self._settings.sight_limit)
+        return self._sources.watched_templates(kind)
 
     def _start_leading(self) -> None:
         self._lead_began = self._now()
@@ -234,14 +244,12 @@ class Detector:
 
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
-        limit = self._settings.sight_limit
-        freshness = self._sources.freshness(check, limit)
-        is_fresh = stale_sight(freshness.age, limit) is None and not freshness.unread_requests
+        freshness = self._sources.freshness(check)
+        is_fresh = stale_sight(freshness.age, freshness.limit) is None and not freshness.unread_requests
         return is_fresh and self._clock.hold() is None
 
     def _observed(self, incident: IncidentReference) -> Observation:
-        limit = self._settings.sight_limit
-        freshness = self._sources.freshness(incident.check, limit)
+        freshness = self._sources.freshness(incident.check)
         storm = self._storms.hold(incident.check)
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         before = self._attempts.before(TargetName.of(incident.target), seen)

@@ -10,6 +10,7 @@ server that has just started knows no roles for a moment. Only one that lasts is
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -41,7 +42,7 @@ class Waits:
 class Backoff:
     """Counts failures in a row."""
 
-    def __init__(self, waits: Waits) -> None:
+    def __init__(self, waits: Callable[[], Waits]) -> None:
         self._waits = waits
         self._failures = 0
         self._last: type[KubernetesError] | None = None
@@ -56,9 +57,10 @@ class Backoff:
         if isinstance(error, Expired | Forbidden) and type(error) is not self._last:
             self._failures = 0
         self._last = type(error)
-        longest = self._waits.absent if isinstance(error, NotFound) else self._waits.longest
-        drawn = draw(self._waits.first, longest, self._failures)
+        waits = self._waits()
+        longest = waits.absent if isinstance(error, NotFound) else waits.longest
+        drawn = draw(waits.first, longest, self._failures)
         self._failures += 1
-        if isinstance(error, Forbidden) and self._failures > self._waits.starting:
-            return self._waits.forbidden
+        if isinstance(error, Forbidden) and self._failures > waits.starting:
+            return waits.forbidden
         return told_wait(error) + drawn

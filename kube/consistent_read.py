@@ -39,11 +39,15 @@ class ConsistentReads:
     """The reads of one reflector; moments are those of `clock`."""
 
     def __init__(
-        self, transport: Transport, freshness: Freshness, every: timedelta, clock: Callable[[], float]
+        self,
+        transport: Transport,
+        freshness: Freshness,
+        every: Callable[[], timedelta],
+        clock: Callable[[], float],
     ) -> None:
         self._transport = transport
         self._freshness = freshness
-        self._every = every.total_seconds()
+        self._every = every
         self._clock = clock
         self._sent: float | None = None
         self._is_reading = False
@@ -61,7 +65,7 @@ class ConsistentReads:
     def _wait(self) -> float:
         """How long until so long has passed since the last one, and since what is proven."""
         moments = [moment for moment in (self._freshness.as_of, self._sent) if moment is not None]
-        return max(0.0, max(moments) + self._every - self._clock()) if moments else 0.0
+        return max(0.0, max(moments) + self._every().total_seconds() - self._clock()) if moments else 0.0
 
     async def read(self, path: str) -> None:
         """Send one for the collection at `path`.

@@ -44,7 +44,7 @@ from kube.freshness import Freshness
 from kube.listing import Listed, list_all
 from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
-from kube.reflector_settings import PATIENT, ReflectorSettings
+from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.reflector_status import ReflectorStatus, State
 from kube.resource import Resource
 from kube.server_clock import monotonic_clock
@@ -80,7 +80,7 @@ class Reflector(Generic[RecordT]):
         notify: Callable[[Change[RecordT]], None],
         on_broken: Callable[[Key, str], None] | None = None,
         clock: Callable[[], float] = monotonic_clock,
-        settings: ReflectorSettings = PATIENT,
+        settings: CurrentSettings = patient,
     ) -> None:
         self._transport = transport
         self._resource = resource
@@ -95,8 +95,10 @@ class Reflector(Generic[RecordT]):
         self.name = in_words(resource.full_name, namespace, label_selector)
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
-        self._reads = ConsistentReads(transport, self._freshness, settings.watching.proof_every, clock)
-        self._backoff = Backoff(settings.waits)
+        self._reads = ConsistentReads(
+            transport, self._freshness, lambda: settings().watching.proof_every, clock
+        )
+        self._backoff = Backoff(lambda: settings().waits)
         self._must_list = True
         self._asked_at = 0.0  # for the last list, or in vain
         self._list_due = 0.0
@@ -183,7 +185,7 @@ class Reflector(Generic[RecordT]):
         self._asked_at = self._clock()
         listed = await self._list_all()
         self._must_list = False
-        self._list_due = self._clock() + self._settings.draw_relist().total_seconds()
+        self._list_due = self._clock() + self._settings().draw_relist().total_seconds()
         self._missed = 0
         self._is_served = True
         changes = self._object_store.replace(listed)
@@ -196,7 +198,7 @@ class Reflector(Generic[RecordT]):
         try:
             self._path = self._path or await self._find()
             return await list_all(
-                self._transport, self._path, self._decoder, self._label_selector, self._settings.paging
+                self._transport, self._path, self._decoder, self._label_selector, self._settings().paging
             )
         except NotFound:
             await confirm_api_server(self._transport)
@@ -213,7 +215,7 @@ class Reflector(Generic[RecordT]):
         return found.path(self._namespace)
 
     async def _watch(self) -> None:
-        watching = self._settings.watching
+        watching = self._settings().watching
         lasting = watching.lasting(self._reads.until_due)
         async with watch(
             self._transport,
@@ -229,7 +231,7 @@ class Reflector(Generic[RecordT]):
                 await self._follow(lines)
             finally:
                 lasted = timedelta(seconds=self._clock() - accepted)
-                is_steady = lasted >= min(self._settings.steady, lasting / 2)
+                is_steady = lasted >= min(self._settings().steady, lasting / 2)
                 if is_steady:
                     self._backoff.reset()
         if not is_steady:

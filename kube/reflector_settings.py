@@ -1,6 +1,7 @@
 """How patient a reflector is."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Self
@@ -49,3 +50,10 @@ class ReflectorSettings:
 
 
 PATIENT = ReflectorSettings()
+CurrentSettings = Callable[[], ReflectorSettings]
+"""Answers with the settings as they are now: how often proof is needed may change while a kind is watched."""
+
+
+def patient() -> ReflectorSettings:
+    """Answer with the defaults."""
+    return PATIENT

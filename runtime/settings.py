@@ -15,6 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -121,14 +122,12 @@ class Settings(Frozen):
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""
 
     @property
-    def back_off_limit(self) -> timedelta:
-        """`back_off_limit_seconds` as a duration."""
-        return timedelta(seconds=self.back_off_limit_seconds)
-
-    @property
-    def sight_limit(self) -> timedelta:
-        """`sight_limit_seconds` as a duration."""
-        return timedelta(seconds=self.sight_limit_seconds)
+    def policy(self) -> Policy:
+        """The policy that they say; ask for it where it is needed, as it may come from elsewhere, too."""
+        return Policy(
+            sight_limit=timedelta(seconds=self.sight_limit_seconds),
+            back_off_limit=timedelta(seconds=self.back_off_limit_seconds),
+        )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:

@@ -1,7 +1,8 @@
 """AttemptReading: the remediations that ended before our watch began, read from Temporal on taking the lead.
 
 Read once, and once more when all that ended until then is surely listed: what people search in is eventually
-consistent. From then on the watch tells of every end. Until the first answer nothing new is admitted.
+consistent. From then on the watch tells of every end. Until the first answer nothing new is admitted. Without
+a limit nothing is read; where it grows, what ended longer ago matters, too, and all is read anew.
 """
 
 import asyncio
@@ -20,6 +21,9 @@ from runtime.retrying import retry_forever
 LONGEST_WAIT = timedelta(seconds=1)
 """Before it is read all that back-off could hold is held, and asks twice; no start or answer waits longer."""
 
+LOOK_AGAIN_SECONDS = 1.0
+"""For a limit that grew."""
+
 
 class AttemptReading:
     """Fills the Attempts of one detector."""
@@ -34,10 +38,16 @@ class AttemptReading:
         self._tried = asyncio.Event()
 
     async def lead(self) -> None:
-        """Read what there was; ends when all is known."""
-        if not self._attempts.limit:
+        """Read what there was, until cancelled."""
+        known = timedelta()
+        while True:
+            if (limit := self._attempts.limit) > known:
+                await self._read_all()
+                known = limit
             self._tried.set()
-            return
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _read_all(self) -> None:
         await retry_forever("ended remediations", self._read, (RPCError,), self._problems)
         await asyncio.sleep(VISIBLE_AFTER.total_seconds())
         await retry_forever("ended remediations", self._read, (RPCError,), self._problems)
@@ -56,5 +66,5 @@ class AttemptReading:
         for target, attempt in sorted(found, key=lambda one: one[1].ended):
             self._attempts.note(target, attempt)
         if self._attempts.unread:
-            self._attempts.unread = ""
+            self._attempts.complete()
             self._cluster_state.tell_all()

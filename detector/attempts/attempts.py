@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from health.gate.back_off import BackOff, EndedAttempt
+from health.gate.policy import CurrentPolicy
 from health.kinds.registry import CHECK_KINDS
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 
@@ -48,14 +49,29 @@ class Deletion:
 class Attempts:
     """The ended remediations of each target."""
 
-    def __init__(self, limit: timedelta, cluster_state: ClusterState, now: Callable[[], datetime]) -> None:
-        self.limit = limit
-        self.unread = NOT_READ
-        """Why it is not known yet what there was before; "" once it is."""
+    def __init__(
+        self, policy: CurrentPolicy, cluster_state: ClusterState, now: Callable[[], datetime]
+    ) -> None:
+        self._policy = policy
+        self._unread = NOT_READ
         self._cluster_state = cluster_state
         self._now = now
         self._ended: dict[TargetName, list[EndedAttempt]] = {}
         """By target or owner, in the order in which their latest ones became known; each list by its ends."""
+
+    @property
+    def limit(self) -> timedelta:
+        """The longest wait between two remediations of one target; zero: none."""
+        return self._policy().back_off_limit
+
+    @property
+    def unread(self) -> str:
+        """Why it is not known yet what there was before; "" once it is."""
+        return self._unread
+
+    def complete(self) -> None:
+        """Note that all is known that ended before our watch began."""
+        self._unread = ""
 
     def witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Note the end of a remediation, if its last request went."""
@@ -105,7 +121,7 @@ class Attempts:
         """What is known of the latest remediation of a target, or of one that it replaces."""
         own = self._ended.get(name, [])[-1:]
         replaced = self._replaced(name.namespace, seen) if seen is not None else []
-        return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self.unread)
+        return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
 
     def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
         """The latest deletion under the same owner that `seen` came after, if there is one (rule 14)."""

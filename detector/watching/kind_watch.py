@@ -16,7 +16,7 @@ from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError, told_wait
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
-from kube.reflector_settings import PATIENT, ReflectorSettings
+from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import Resource
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
@@ -57,13 +57,13 @@ class Subject(Generic[RecordT]):
     problems: Problems
     """Of kinds, and not of the process: what is wrong with one concerns the checks that name it, no other."""
     stand_in: Fallback | None = None
-    reflectors: ReflectorSettings = PATIENT
+    reflectors: CurrentSettings = patient
 
-    @property
     def eager(self) -> ReflectorSettings:
         """As `reflectors`, but what is not served is looked for soon."""
-        waits = self.reflectors.waits
-        return replace(self.reflectors, waits=replace(waits, absent=min(waits.absent, SOON)))
+        settings = self.reflectors()
+        waits = settings.waits
+        return replace(settings, waits=replace(waits, absent=min(waits.absent, SOON)))
 
     def part(self, kind: Kind) -> str:
         """The kind, for people."""

@@ -20,7 +20,7 @@ from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
 from kube.connection import ClusterConnection
 from kube.record import Change, ChangeKind
-from kube.reflector_settings import PATIENT, ReflectorSettings
+from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import Resource
 from runtime.problems import Problems
 
@@ -32,14 +32,13 @@ class NamedKinds:
         self,
         connection: ClusterConnection,
         cluster_state: ClusterState,
-        reflectors: ReflectorSettings = PATIENT,
+        reflectors: CurrentSettings = patient,
     ) -> None:
         self._cluster_state = cluster_state
         self._reflectors = reflectors
         # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
         self._problems = Problems("checks are held")
-        every = min(EVERY, reflectors.watching.proof_every)
-        self._polling = TemplatePolling(connection, self._tell_of_templates, every=every)
+        self._polling = TemplatePolling(connection, self._tell_of_templates, every=self._poll_every)
         self._requests = KindWatches(self._as_requests(connection))
         self._templates = KindWatches(self._as_templates(connection))
 
@@ -104,6 +103,9 @@ class NamedKinds:
         if is_polled:
             return self._polling.kind(kind, is_namespaced=watch.resource.namespaced)
         return _listed(watch, watch.resource)
+
+    def _poll_every(self) -> timedelta:
+        return min(EVERY, self._reflectors().watching.proof_every)
 
     def _as_requests(self, connection: ClusterConnection) -> Subject[RemediationRequest]:
         return Subject(

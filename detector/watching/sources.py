@@ -18,6 +18,7 @@ from detector.watching.machine_join import MachineJoin
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.source import Source, all_tried, by_name
 from detector.watching.surroundings_watch import SurroundingsWatch
+from health.gate.policy import CurrentPolicy
 from health.gate.surroundings import Surroundings
 from health.gate.template_validity import Template
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
@@ -33,7 +34,7 @@ from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
-from kube.reflector_settings import PATIENT, ReflectorSettings
+from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import LEASES, MACHINES, NODES, resource_of
 from runtime.problems import Problems
 
@@ -52,7 +53,7 @@ class Scope:
     lease_namespace: str
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
     kinds: Sequence[CheckKind] = (NODE_HEALTH_CHECK,)
-    reflectors: ReflectorSettings = PATIENT
+    reflectors: CurrentSettings = patient
 
 
 class Sources:
@@ -64,10 +65,12 @@ class Sources:
         cluster_state: ClusterState,
         scope: Scope,
         problems: Problems,
+        policy: CurrentPolicy,
     ) -> None:
         self._transport = connection.transport
         self._cluster_state = cluster_state
         self._problems = problems
+        self._policy = policy
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
         self._kinds = NamedKinds(connection, cluster_state, settings)
@@ -153,14 +156,15 @@ class Sources:
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
         return ages | self._kinds.ages()
 
-    def freshness(self, check: CheckReference, limit: timedelta) -> CheckFreshness:
-        """How well is seen what matters to a check, when nothing older than `limit` will do."""
+    def freshness(self, check: CheckReference) -> CheckFreshness:
+        """How well is seen what matters to a check, by the limit of the policy as it is now."""
+        limit = self._policy().sight_limit
         if check.kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
         return CheckFreshness(
             _oldest(self._sources_of(check)),
             limit,
-            self.unread_requests(check, limit),
+            self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
             self._around.unread(limit),
         )
@@ -175,13 +179,9 @@ class Sources:
     def _base(self) -> dict[str, Source]:
         return by_name(*self._common, *self._of_checks.values(), *self._of_targets.values())
 
-    def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
-        """Why the requests that matter to `check` are not known well enough to act; "" if they are."""
-        return self._kinds.unread_requests(check, limit)
-
-    def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
-        """All templates of a kind, where a watch shows each of them as it was within `limit`; else None."""
-        return self._kinds.watched_templates(kind, limit)
+    def watched_templates(self, kind: Kind) -> Collection[Template] | None:
+        """All templates of a kind, where a fresh watch shows each of them; else None."""
+        return self._kinds.watched_templates(kind, self._policy().sight_limit)
 
     def _checks_of(self, kind: CheckKind) -> Source:
         resource = resource_of(kind)

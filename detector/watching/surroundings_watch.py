@@ -29,7 +29,7 @@ from health.gate.upgrade import (
 from kube.connection import ClusterConnection
 from kube.discovery import KindName
 from kube.reflector import Reflector
-from kube.reflector_settings import PATIENT, ReflectorSettings
+from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import NAMESPACES, Resource
 
 MACHINE_HEALTH_CHECKS = Resource(
@@ -48,7 +48,7 @@ class SurroundingsWatch:
         lease_namespace: str,
         signals: Sequence[UpgradeSignal],
         changed: Callable[[], None],
-        reflectors: ReflectorSettings = PATIENT,
+        reflectors: CurrentSettings = patient,
     ) -> None:
         self._signals, transport = signals, connection.transport
         self._machine_health_checks = Reflector(

@@ -51,7 +51,7 @@ class TemplatePolling:
         connection: ClusterConnection,
         changed: Callable[[Kind], None],
         *,
-        every: timedelta = EVERY,
+        every: Callable[[], timedelta] = lambda: EVERY,
         clock: Callable[[], float] = monotonic_clock,
     ) -> None:
         self._connection = connection
@@ -95,7 +95,7 @@ class TemplatePolling:
     async def wait_due(self, kind: Kind) -> None:
         """Return when it is time to read again."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._every.total_seconds()):
+            async with asyncio.timeout(self._every().total_seconds()):
                 await self._edited[kind].wait()
 
     def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:

@@ -10,6 +10,7 @@ from detector.attempts.marked_targets import MarkedTargets
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
 from detector.watching.machine_join import MachineJoin
+from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
 from health.model.node import Node
@@ -34,8 +35,8 @@ class SmallMachines:
         self.cluster_state = ClusterState("main-0a1b")
         self.told: list[str | None] = []
         self.now = NOW
-        self.attempts = Attempts(timedelta(minutes=30), self.cluster_state, lambda: self.now)
-        self.attempts.unread = ""
+        self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
+        self.attempts.complete()
         self._join = MachineJoin(self.cluster_state)
         self.is_read = True
         for witness in (Deletions, MarkedTargets):

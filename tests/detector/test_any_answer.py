@@ -19,6 +19,7 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
 from health.gate.back_off import BackOff
+from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
@@ -59,7 +60,7 @@ class Cluster:
     def __init__(self) -> None:
         self.now = NOW
         self.cluster_state = ClusterState("main-0a1b", NoGuard())
-        self.attempts = Attempts(timedelta(minutes=30), self.cluster_state, lambda: self.now)
+        self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
         self.storms = Storms(self.cluster_state, lambda _: True, lambda: self.now)
         Deletions(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
         MarkedTargets(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)

@@ -20,6 +20,7 @@ from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer, temporal_server
 from health.gate.back_off import EndedAttempt
+from health.gate.policy import Policy
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import TargetName
 from runtime import search_attributes
@@ -43,7 +44,8 @@ class Reader:
         self.cluster = f"main-{uuid4().hex[:4]}"
         self.problems = Problems()
         cluster_state = ClusterState(self.cluster)
-        self.attempts = Attempts(limit, cluster_state, lambda: NOW)
+        self.policy = Policy(back_off_limit=limit)
+        self.attempts = Attempts(lambda: self.policy, cluster_state, lambda: NOW)
         calls = IncidentCalls(lambda: client, self.cluster)
         self.reading = AttemptReading(calls, self.attempts, cluster_state, self.problems)
         self._task: asyncio.Task[None] | None = None
@@ -164,7 +166,23 @@ async def test_nothing_is_read_where_back_off_is_off() -> None:
     nobody = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True)
     reader = Reader(nobody, limit=timedelta())
 
-    await reader.reading.lead()
+    reader.lead()
     await reader.reading.wait_tried()
 
     assert not reader.problems.sentences
+    await reader.stop()
+
+
+@pytest.mark.rule("decision 14/limit")
+async def test_what_ended_is_read_as_soon_as_a_limit_makes_it_matter(client: Client) -> None:
+    reader = Reader(client, limit=timedelta())
+    await reader.ended("node-1", 2, NOW - 5 * MINUTE)
+    await reader.until_listed(1)
+    reader.lead()
+    await reader.reading.wait_tried()
+    assert reader.latest("node-1") is None
+
+    reader.policy = Policy(back_off_limit=LIMIT)
+
+    await eventually(lambda: reader.latest("node-1") == EndedAttempt(2, NOW - 5 * MINUTE))
+    await reader.stop()

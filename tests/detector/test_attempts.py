@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
-from detector.attempts.attempts import Attempts
+from detector.attempts.attempts import NOT_READ, Attempts
 from health.gate.back_off import EndedAttempt
+from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
@@ -24,8 +25,9 @@ class Memory:
     def __init__(self, limit: timedelta = LIMIT) -> None:
         self.cluster = SmallCluster()
         self.cluster.check(minHealthy=0)
-        self.attempts = Attempts(limit, self.cluster.cluster_state, lambda: self.cluster.now)
-        self.attempts.unread = ""
+        self.policy = Policy(back_off_limit=limit)
+        self.attempts = Attempts(lambda: self.policy, self.cluster.cluster_state, lambda: self.cluster.now)
+        self.attempts.complete()
         self.cluster.cluster_state.add_request_handler(self.attempts.witness)
 
     def remediate(self, name: str, *, attempt: int = 1, at: timedelta = timedelta()) -> None:
@@ -181,13 +183,13 @@ def test_limit_of_zero_holds_nothing() -> None:
 
 @pytest.mark.rule("rule 3", "rule 14")
 def test_nothing_is_admitted_before_it_is_known_what_ended(memory: Memory) -> None:
-    memory.attempts.unread = "not read yet"
+    memory.attempts = Attempts(Policy, memory.cluster.cluster_state, lambda: memory.cluster.now)
     memory.fail("node-1", timedelta())
 
     hold = memory.observe("node-1", 6 * MINUTE).hold
 
     assert hold is not None
-    assert (hold.reason, hold.message) == (HoldReason.BACK_OFF, "not read yet")
+    assert (hold.reason, hold.message) == (HoldReason.BACK_OFF, NOT_READ)
 
 
 def test_later_one_of_two_ends_is_kept_whichever_is_told_first(memory: Memory) -> None:

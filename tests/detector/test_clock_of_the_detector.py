@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from detector.answers.answering import Answering
 from detector.detector import Detector
+from health.gate.policy import Policy
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from kube.connection import ClusterConnection
@@ -51,7 +52,7 @@ async def test_moment_at_which_something_was_seen_is_told_by_the_api_servers_clo
     problems = Problems()
     link = TemporalLink("tests", problems)
     connections = Connections(ClusterConnection.over(transport), "c", link, problems, CollectorRegistry())
-    Detector(Settings(cluster="c"), connections)
+    Detector(Settings(cluster="c"), connections, Policy)
 
     (observe,) = answers
     seen_at = observe(incident_reference("c")).seen_at

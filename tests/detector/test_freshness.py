@@ -39,10 +39,9 @@ from tests.kube.faults.tcp_proxy import TcpProxy
 pytestmark = pytest.mark.cluster
 
 SETTINGS = Settings(cluster="test", sight_limit_seconds=SHORTEST_LIMIT.total_seconds())
+LIMIT = SETTINGS.policy.sight_limit
 # As in production, but for the waits after a failure.
-QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(
-    SETTINGS.sight_limit
-)
+QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(LIMIT)
 
 
 class Observer:
@@ -50,8 +49,10 @@ class Observer:
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._cluster_state = ClusterState("test")
-        scope = Scope(SETTINGS.lease_namespace, reflectors=QUICK)
-        self._sources = Sources(ClusterConnection.over(transport), self._cluster_state, scope, Problems())
+        scope = Scope(SETTINGS.lease_namespace, reflectors=lambda: QUICK)
+        self._sources = Sources(
+            ClusterConnection.over(transport), self._cluster_state, scope, Problems(), lambda: SETTINGS.policy
+        )
         self._incident = incident
 
     @asynccontextmanager
@@ -68,8 +69,7 @@ class Observer:
         return self._sources.age()
 
     def observe(self) -> Observation:
-        limit = SETTINGS.sight_limit
-        freshness = self._sources.freshness(self._incident.check, limit)
+        freshness = self._sources.freshness(self._incident.check)
         return ObservationBuilder(
             self._cluster_state, self._incident, freshness, datetime.now(UTC)
         ).observation()
@@ -122,7 +122,7 @@ async def test_blackholed_connection_becomes_a_hold_after_the_limit_and_lifts_by
     await eventually(observer.is_stale, 20)
     observation, age = observer.observe(), observer.age()
     assert age is not None
-    assert age > SETTINGS.sight_limit
+    assert age > LIMIT
     assert not observation.is_admitted
     assert observation.hold is not None
     assert "the last sign of life of the API server is" in observation.hold.message
@@ -144,15 +144,15 @@ async def test_hold_lifts_with_what_happened_meanwhile(
 
 
 async def test_quiet_cluster_is_not_a_stale_one(observer: Observer) -> None:
-    oldest, ends = timedelta(), time.monotonic() + 1.2 * SETTINGS.sight_limit_seconds
+    oldest, ends = timedelta(), time.monotonic() + 1.2 * LIMIT.total_seconds()
 
     def time_is_over() -> bool:
         nonlocal oldest
-        oldest = max(oldest, observer.age() or SETTINGS.sight_limit)
+        oldest = max(oldest, observer.age() or LIMIT)
         return time.monotonic() > ends
 
     await eventually(time_is_over, 60)
-    assert oldest < SETTINGS.sight_limit
+    assert oldest < LIMIT
 
 
 @pytest.mark.rule("rule 3", "rule 4")

@@ -24,6 +24,7 @@ from detector.dispatching.incident_calls import MOST_ATTEMPTS, IncidentCalls
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
+from health.gate.policy import Policy
 from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
 from objects.bounds import LATEST
@@ -213,7 +214,7 @@ async def test_ended_remediations_count_by_what_can_be_read_of_them(person: Pers
             ("strange", 4, ENDED),
         ]
     }
-    attempts = Attempts(timedelta(minutes=30), person.detector.cluster.cluster_state, person.detector.now)
+    attempts = Attempts(Policy, person.detector.cluster.cluster_state, person.detector.now)
     for name, attempt in found.items():
         attempts.note(name, attempt)
     assert attempts.before(TargetName("Node", "", "far")).latest is None

@@ -9,6 +9,7 @@ import pytest
 
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
+from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
@@ -37,7 +38,9 @@ class Observer:
         self._server = server
         self.problems = Problems()
         scope = Scope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
-        self.sources = Sources(ClusterConnection.over(transport), ClusterState("test"), scope, self.problems)
+        self.sources = Sources(
+            ClusterConnection.over(transport), ClusterState("test"), scope, self.problems, Policy
+        )
         self._answer(LEASES.path("leases"), EMPTY)
 
     def may_not_read(self, forbidden: Resource) -> None:
@@ -61,7 +64,7 @@ class Observer:
                 await running
 
     def age(self, check: CheckReference) -> timedelta | None:
-        return self.sources.freshness(check, LIMIT).age
+        return self.sources.freshness(check).age
 
 
 @pytest.fixture

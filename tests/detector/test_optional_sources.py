@@ -11,6 +11,7 @@ from detector.answers.observation_builder import CheckFreshness
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
 from detector.watching.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
+from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
 from health.model.references import CheckReference
 from kube.connection import ClusterConnection
@@ -45,7 +46,10 @@ class Observer:
         self.problems = Problems()
         self.cluster_state = ClusterState("test")
         scope = Scope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
-        self.sources = Sources(ClusterConnection.over(transport), self.cluster_state, scope, self.problems)
+        self.policy = Policy(sight_limit=timedelta(minutes=1))
+        self.sources = Sources(
+            ClusterConnection.over(transport), self.cluster_state, scope, self.problems, lambda: self.policy
+        )
         for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES):
             self.answer(resource.path(), EMPTY)
         self.answer(LEASES.path(NAMESPACE), EMPTY)
@@ -74,7 +78,7 @@ class Observer:
 
     @property
     def freshness(self) -> CheckFreshness:
-        return self.sources.freshness(CHECK, timedelta(minutes=1))
+        return self.sources.freshness(CHECK)
 
 
 @pytest.fixture
@@ -134,9 +138,10 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Obser
     observer.answer(OTHERS, NOT_SERVED)
     async with observer.open():
         await observer.until_settled()
-        freshness = observer.sources.freshness(CHECK, timedelta())
+        assert observer.freshness.unread_surroundings == ""
+        observer.policy = Policy(sight_limit=timedelta())
 
-        assert freshness.unread_surroundings in (
+        assert observer.freshness.unread_surroundings in (
             "namespaces with kubernetes.io/metadata.name=leases: without a sign of life for too long",
             "ClusterVersion (config.openshift.io/v1): without a sign of life for too long",
         )

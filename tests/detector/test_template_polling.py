@@ -39,7 +39,7 @@ class Polled:
         self.told = 0
         self._generation = 0
         connection = ClusterConnection.over(transport)
-        self.polling = TemplatePolling(connection, self._changed, every=every)
+        self.polling = TemplatePolling(connection, self._changed, every=lambda: every)
         self.watches = KindWatches(
             Subject(
                 connection,

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -17,6 +17,7 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
+from health.gate.policy import Policy
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from kube.client import Client
@@ -60,13 +61,13 @@ async def reporter(server: ApiServer, transport: Transport, client: Client) -> A
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
     cluster_state = ClusterState("test")
-    sources = Sources(ClusterConnection.over(transport), cluster_state, Scope("leases"), Problems())
+    sources = Sources(ClusterConnection.over(transport), cluster_state, Scope("leases"), Problems(), Policy)
     dependencies = ReporterDependencies(
         client,
         cluster_state,
         sources,
         Storms(cluster_state, lambda _: True, now),
-        SnapshotBuilder(cluster_state, Attempts(timedelta(), cluster_state, now).before),
+        SnapshotBuilder(cluster_state, Attempts(Policy, cluster_state, now).before),
         RateLimiter(100, 10.0, time.monotonic),
         "tests",
         now,

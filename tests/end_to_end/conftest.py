@@ -97,7 +97,9 @@ async def watched_world(
         client = Client(transport, "end-to-end-test")
         log = RequestLog()
         cluster = await read_cluster_identity(client, cluster_name)
-        requests = Reflector(transport, REQUESTS, RemediationRequest, notify=log.note, settings=IMPATIENT)
+        requests = Reflector(
+            transport, REQUESTS, RemediationRequest, notify=log.note, settings=lambda: IMPATIENT
+        )
         watch = asyncio.create_task(requests.run())
         yield World(client, temporal_client, cluster, log)
         watch.cancel()

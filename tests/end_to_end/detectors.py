@@ -54,7 +54,7 @@ class Detectors:
             )
             seconds = back_off_limit.total_seconds()
             settings = Settings(cluster="test", identity=identity, back_off_limit_seconds=seconds)
-            task = asyncio.create_task(Detector(settings, made, QUICK).run())
+            task = asyncio.create_task(Detector(settings, made, lambda: settings.policy, QUICK).run())
             try:
                 yield made
             finally:

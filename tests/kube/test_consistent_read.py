@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 
+from kube.consistent_read import ConsistentReads
+from kube.freshness import Freshness
 from kube.record import Key
 from kube.reflector import Reflector, State
 from kube.transport import Transport
@@ -86,6 +88,16 @@ async def test_read_of_a_later_version_is_a_proof_when_the_watch_tells_of_it(
         assert is_old(reflector)
         watch.send(told)
         await eventually(lambda: not is_old(reflector))
+
+
+async def test_read_is_due_earlier_as_soon_as_proof_is_needed_more_often(transport: Transport) -> None:
+    freshness, every = Freshness(lambda: 0.0), timedelta(seconds=18)
+    freshness.listed("7", 0.0)
+    reads = ConsistentReads(transport, freshness, lambda: every, lambda: 0.0)
+    assert reads.until_due == every
+
+    every = timedelta(seconds=2)
+    assert reads.until_due == every
 
 
 async def test_age_counts_from_when_the_read_was_sent(server: ApiServer, transport: Transport) -> None:

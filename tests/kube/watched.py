@@ -67,7 +67,7 @@ async def reflecting(
         notify=told.change,
         on_broken=told.on_broken,
         clock=clock,
-        settings=settings,
+        settings=lambda: settings,
     )
     running = asyncio.create_task(reflector.run())
     try:

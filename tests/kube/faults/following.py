@@ -22,7 +22,7 @@ async def following(
         namespace=NAMESPACE,
         label_selector=label_selector,
         notify=told.note,
-        settings=settings,
+        settings=lambda: settings,
     )
     running = asyncio.create_task(reflector.run())
     try:

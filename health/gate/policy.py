@@ -1,0 +1,22 @@
+"""Policy: the limits by which is decided whether an incident may act.
+
+It may change while we run. So nobody keeps a number of it: whoever needs one asks for the policy anew.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The policy at one moment."""
+
+    sight_limit: timedelta = timedelta(seconds=30)
+    """No act on a picture that was proven true so long ago."""
+    back_off_limit: timedelta = timedelta(minutes=30)
+    """The longest wait between two remediations of one target; zero: none."""
+
+
+CurrentPolicy = Callable[[], Policy]
+"""Answers with the policy as it is now."""
