@@ -1,7 +1,8 @@
 """ObjectStore: the objects of one kind as the API server told of them last: those that decode, and others.
 
 An object is one or the other. Every method returns the changes of those that decode, in order; a broken one
-is told by `on_broken` before its record is reported DELETED.
+is told by `on_broken` before its record is reported DELETED, and once more, without an error, when it decodes
+again or is gone.
 
 The objects of a kind that do not decode: known, told and logged once per version, and else left out.
 """
@@ -87,8 +88,11 @@ class BrokenObjects:
 
     def discard(self, key: Key) -> None:
         """Forget an object that was repaired or deleted."""
-        self._versions.pop(key, None)
-        self._errors.pop(key, None)
+        if self._versions.pop(key, None) is None:
+            return
+        del self._errors[key]
+        if self._on_broken is not None:
+            self._on_broken(key, "")
 
     def replace(self, broken: Iterable[Broken]) -> None:
         """Make these the only ones: a complete list."""

@@ -66,7 +66,8 @@ class Reflector(Generic[RecordT]):
     `notify` and `on_broken` are called between two awaits, when the store shows the change, and must not
     raise. An object that turns unreadable is told to `on_broken` first and is then reported DELETED,
     because a record of what it was before must not be acted on: ask `broken` before believing that it is
-    gone. An absent kind counts as synced: an empty list is its truth.
+    gone. That it decodes again, or is gone, is told to `on_broken` without an error. An absent kind counts
+    as synced: an empty list is its truth.
     """
 
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it

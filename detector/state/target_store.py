@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, TargetReference
-from health.model.target import Target, TargetName, TargetPlace
-from kube.record import Key
+from health.model.target import Target, TargetName, TargetPlace, node_name
 
 
 def place_of(check: CheckReference) -> TargetPlace:
@@ -20,20 +19,25 @@ class TargetStore:
 
     def __init__(self) -> None:
         self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
-        self.broken: dict[str, Mapping[Key, str]] = {}
-        """By kind, those that exist but do not parse, with what is wrong; they are nobody's targets.
+        self._undecodable: dict[TargetName, str] = {}
+        """Those that exist but do not parse, with what is wrong; they are nobody's targets.
 
         A Machine whose Node is one of them looks as if that was gone.
         """
 
-    def put(self, name: TargetName, target: Target | None) -> TargetPlace:
-        """Keep what a target is now, None if it is gone; answers where it is."""
-        place = TargetPlace(name.kind, name.namespace)
+    def put(self, name: TargetName, target: Target | None) -> None:
+        """Keep what a target is now, None if it is gone."""
         if target is None:
-            self._places[place].pop(name.name, None)
+            self._places[name.place].pop(name.name, None)
         else:
-            self._places[place][name.name] = target
-        return place
+            self._places[name.place][name.name] = target
+
+    def put_undecodable(self, name: TargetName, problem: str) -> None:
+        """Keep what of a target that is there does not parse; "": it does again, or it is gone."""
+        if problem:
+            self._undecodable[name] = problem
+        else:
+            self._undecodable.pop(name, None)
 
     def at(self, place: TargetPlace) -> Mapping[str, Target]:
         """All of a kind in a namespace, by name."""
@@ -49,15 +53,16 @@ class TargetStore:
 
     def is_unreadable(self, name: TargetName) -> bool:
         """Whether it is there, and does not parse."""
-        return Key(name.namespace, name.name) in self.broken.get(name.kind, {})
+        return name in self._undecodable
 
     def problem(self, target: TargetReference) -> str | None:
         """What of a target that is there does not parse: itself, or its Node; None where nothing is wrong."""
-        own = self.broken.get(target.kind, {}).get(Key(target.namespace, target.name))
+        name = TargetName.of(target)
+        own = self._undecodable.get(name)
         if own is not None:
             return f"{target} cannot be read: {own}"
-        seen = self.at(TargetPlace(target.kind, target.namespace)).get(target.name)
+        seen = self.at(name.place).get(target.name)
         if seen is None or seen.metadata.uid != target.uid:
             return None
-        of_node = self.broken.get("Node", {}).get(Key("", seen.node_name))
+        of_node = self._undecodable.get(node_name(seen.node_name, seen.node_cluster))
         return None if of_node is None else f"Node {seen.node_name} of {target} cannot be read: {of_node}"

@@ -8,7 +8,7 @@ from collections import defaultdict
 from detector.state.cluster_state import ClusterState
 from health.kinds.openshift.machine import KIND, Machine, MachineTarget
 from health.model.node import Node
-from health.model.target import TargetName
+from health.model.target import TargetName, node_name
 from kube.record import Key
 
 
@@ -18,11 +18,11 @@ class MachineJoin:
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
         self._machines: dict[Key, Machine] = {}
-        self._nodes: dict[str, Node] = {}
-        self._linked: defaultdict[str, set[Key]] = defaultdict(set)
+        self._nodes: dict[TargetName, Node] = {}
+        self._linked: defaultdict[TargetName, set[Key]] = defaultdict(set)
         """By the name of the Node, there or not."""
 
-    def node_changed(self, name: str, node: Node | None) -> None:
+    def node_changed(self, name: TargetName, node: Node | None) -> None:
         """A Node came, changed or (None) went."""
         if node is None:
             self._nodes.pop(name, None)
@@ -35,14 +35,14 @@ class MachineJoin:
         """A Machine came, changed or (None) went."""
         before = self._machines.pop(key, None)
         if before is not None:
-            self._unlink(before.node_name, key)
+            self._unlink(node_name(before.node_name), key)
         if machine is not None:
             self._machines[key] = machine
             if machine.node_name:
-                self._linked[machine.node_name].add(key)
+                self._linked[node_name(machine.node_name)].add(key)
         self._put(key)
 
-    def _unlink(self, node: str, key: Key) -> None:
+    def _unlink(self, node: TargetName, key: Key) -> None:
         keys = self._linked.get(node, set())
         keys.discard(key)
         if not keys:
@@ -50,5 +50,7 @@ class MachineJoin:
 
     def _put(self, key: Key) -> None:
         machine = self._machines.get(key)
-        target = None if machine is None else MachineTarget(machine, self._nodes.get(machine.node_name))
+        target = (
+            None if machine is None else MachineTarget(machine, self._nodes.get(node_name(machine.node_name)))
+        )
         self._cluster_state.target_changed(TargetName(KIND, key.namespace, key.name), target)

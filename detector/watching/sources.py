@@ -29,10 +29,10 @@ from health.kinds.openshift.machine import Machine
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference
-from health.model.target import TargetName
+from health.model.target import TargetName, node_name
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
-from kube.record import Change, RecordT
+from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import LEASES, MACHINES, NODES, resource_of
@@ -86,15 +86,22 @@ class Sources:
 
     def _nodes(self) -> Source:
         notify = self._guarded("nodes", self._node)
-        nodes = Reflector(self._transport, NODES, Node, notify=notify, settings=self._reflectors)
-        self._cluster_state.targets.broken["Node"] = nodes.broken
-        return nodes
+        undecodable = partial(self._undecodable, NODES.kind)
+        return Reflector(
+            self._transport, NODES, Node, notify=notify, on_broken=undecodable, settings=self._reflectors
+        )
 
     def _machines(self) -> Source:
         notify = self._guarded("machines", self._machine)
-        machines = Reflector(self._transport, MACHINES, Machine, notify=notify, settings=self._reflectors)
-        self._cluster_state.targets.broken[MACHINE] = machines.broken
-        return machines
+        undecodable = partial(self._undecodable, MACHINE)
+        return Reflector(
+            self._transport,
+            MACHINES,
+            Machine,
+            notify=notify,
+            on_broken=undecodable,
+            settings=self._reflectors,
+        )
 
     def _leases(self, namespace: str) -> Source:
         return Reflector(
@@ -195,11 +202,15 @@ class Sources:
         return self._cluster_state.guard.handler(part, lambda change: change.key, handle)
 
     def _node(self, change: Change[Node]) -> None:
-        self._cluster_state.target_changed(TargetName("Node", "", change.key.name), change.new)
-        self._join.node_changed(change.key.name, change.new)
+        name = node_name(change.key.name)
+        self._cluster_state.target_changed(name, change.new)
+        self._join.node_changed(name, change.new)
 
     def _machine(self, change: Change[Machine]) -> None:
         self._join.machine_changed(change.key, change.new)
+
+    def _undecodable(self, kind: str, key: Key, problem: str) -> None:
+        self._cluster_state.targets.put_undecodable(TargetName(kind, key.namespace, key.name), problem)
 
     def _lease(self, change: Change[LeaseRecord]) -> None:
         self._cluster_state.lease_changed(change.key.name, change.new)

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from objects.bounds import Time
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -70,6 +71,11 @@ class Node(FrozenObject):
     def node_name(self) -> str:
         """Its own."""
         return self.metadata.name
+
+    @property
+    def node_cluster(self) -> str:
+        """Its own: checks of Nodes are where these are."""
+        return MANAGEMENT_CLUSTER
 
     @property
     def replaced_by(self) -> str:

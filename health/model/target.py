@@ -7,30 +7,46 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from health.model.references import TargetReference
+from objects.clusters import MANAGEMENT_CLUSTER
 
 
 class TargetPlace(NamedTuple):
-    """Where the targets of a check are: all of one kind in one namespace ("" for those without any)."""
+    """Where the targets of a check are: all of one kind in one namespace ("" for those without any).
+
+    Other clusters have Nodes of targets, and no targets.
+    """
 
     kind: str
     namespace: str
+    cluster: str = MANAGEMENT_CLUSTER
 
     def named(self, name: str) -> "TargetName":
         """The target of that name in it."""
-        return TargetName(self.kind, self.namespace, name)
+        return TargetName(self.kind, self.namespace, name, self.cluster)
 
 
 class TargetName(NamedTuple):
-    """A target, whatever uid has the name."""
+    """A target, or the Node of one, whatever uid it has."""
 
     kind: str
     namespace: str
     name: str
+    cluster: str = MANAGEMENT_CLUSTER
+
+    @property
+    def place(self) -> TargetPlace:
+        """Where it is."""
+        return TargetPlace(self.kind, self.namespace, self.cluster)
 
     @classmethod
     def of(cls, target: TargetReference) -> "TargetName":
         """The name of `target`."""
         return cls(target.kind, target.namespace, target.name)
+
+
+def node_name(name: str, cluster: str = MANAGEMENT_CLUSTER) -> TargetName:
+    """The Node of that name in a cluster: two clusters may each have one."""
+    return TargetName("Node", "", name, cluster)
 
 
 def owner_name(namespace: str, owner: str) -> TargetName:
@@ -77,6 +93,10 @@ class Target(Protocol):
     @property
     def node_name(self) -> str:
         """The Node that it is or is linked to, there or not; "" while there is none."""
+
+    @property
+    def node_cluster(self) -> str:
+        """The cluster in which that Node is."""
 
     @property
     def replaced_by(self) -> str:

@@ -17,7 +17,7 @@ from health.model.node import Node
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationRequest
-from health.model.target import TargetName
+from health.model.target import TargetName, node_name
 from kube.record import Key
 from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
 from tests.health.samples import NOW, condition, node_object, stamp
@@ -61,11 +61,11 @@ class SmallMachines:
             node_object(condition("Ready", ready, since), name=name, uid=f"uid-{name}")
         )
         self.cluster_state.target_changed(TargetName("Node", "", name), node)
-        self._join.node_changed(name, node)
+        self._join.node_changed(node_name(name), node)
 
     def delete_node(self, name: str) -> None:
         self.cluster_state.target_changed(TargetName("Node", "", name), None)
-        self._join.node_changed(name, None)
+        self._join.node_changed(node_name(name), None)
 
     def machine(  # noqa: PLR0913  each is a mark of the Machine
         self,
@@ -98,12 +98,12 @@ class SmallMachines:
 
     def break_node(self, name: str, problem: str) -> None:
         """Turns it into what cannot be read, which is told as its end."""
-        self.cluster_state.targets.broken["Node"] = {Key("", name): problem}
+        self.cluster_state.targets.put_undecodable(node_name(name), problem)
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:
         """The same of a Machine."""
-        self.cluster_state.targets.broken["Machine"] = {Key(NAMESPACE, name): problem}
+        self.cluster_state.targets.put_undecodable(TargetName("Machine", NAMESPACE, name), problem)
         self.delete_machine(name)
 
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:

@@ -7,7 +7,7 @@ import pytest
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
-from kube.record import Key
+from health.model.target import node_name
 from tests.detector.small_cluster import CHECK, SmallCluster
 
 LONG = timedelta(minutes=10)
@@ -28,7 +28,7 @@ def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
         cluster.node(name, ready="Unknown", since=cluster.now - LONG)
     cluster.delete_node("node-1")  # what cannot be read is told as gone, and why is kept beside it
     problem = "status.conditions.0.type: should be a string"
-    cluster.cluster_state.targets.broken["Node"] = {Key("", "node-1"): problem}
+    cluster.cluster_state.targets.put_undecodable(node_name("node-1"), problem)
 
     unread, other = seen(cluster, "node-1"), seen(cluster, "node-2")
 

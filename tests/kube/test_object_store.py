@@ -22,28 +22,31 @@ def seen(kind: ChangeKind, found: Widget | Broken) -> Seen[Widget]:
 
 
 def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> None:
-    records_when_told: list[bool] = []
+    told: list[tuple[str, bool]] = []
     object_store: ObjectStore[Widget] = ObjectStore(
-        "Widget", lambda key, _: records_when_told.append(key in object_store.records)
+        "Widget", lambda key, error: told.append((error, key in object_store.records))
     )
     object_store.apply(seen(ChangeKind.ADDED, read("a", 1)))
 
     (change,) = object_store.apply(seen(ChangeKind.MODIFIED, broken(A, 2)))
     assert (change.kind, change.new) == (ChangeKind.DELETED, None)
-    assert records_when_told == [True]
+    assert told == [("wrong in 2", True)]
     assert object_store.broken == {A: "wrong in 2"}
     assert not object_store.records
 
     (change,) = object_store.apply(seen(ChangeKind.MODIFIED, read("a", 3)))
     assert change.kind is ChangeKind.ADDED
     assert not object_store.broken
+    assert told == [("wrong in 2", True), ("", False)]
 
 
-def test_broken_object_that_goes_is_no_change_of_what_decodes() -> None:
-    object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
+def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> None:
+    told: list[str] = []
+    object_store: ObjectStore[Widget] = ObjectStore("Widget", lambda _, error: told.append(error))
     object_store.apply(seen(ChangeKind.ADDED, broken(A, 1)))
 
     assert object_store.apply(seen(ChangeKind.DELETED, broken(A, 2))) == []
+    assert told == ["wrong in 1", ""]
     assert not object_store.broken
 
 

@@ -43,7 +43,8 @@ class Told:
         self.changes.append(change)
 
     def on_broken(self, key: Key, error: str) -> None:
-        self.broken.append((key.name, error))
+        if error:
+            self.broken.append((key.name, error))
 
     def brief(self) -> list[tuple[str, str]]:
         return [(change.kind.value, change.key.name) for change in self.changes]

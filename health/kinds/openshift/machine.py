@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from health.model.node import Node
 from objects.bounds import Time
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 
 API_VERSION = "machine.openshift.io/v1beta1"
@@ -109,6 +110,7 @@ class MachineTarget:
     node: Node | None = None
     """The Node that it is linked to, if that is there."""
 
+    node_cluster = MANAGEMENT_CLUSTER
     is_control_plane = False
     is_excluded = False
     has_empty_exclusion = False
