@@ -13,7 +13,7 @@ from temporalio import activity
 from health.runbook.chores import ChoreFailure
 from kube.errors import Forbidden, KubernetesError, told_wait
 from objects.durations import in_words
-from workflows.contracts import Contract
+from workflows.kit.calls import Contract
 
 Result = TypeVar("Result")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from objects.durations import parse_duration
-from workflows.messages import LONGEST_ORDER
+from workflows.kit.standing_orders import LONGEST_ORDER
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 

@@ -10,7 +10,6 @@ answered in the same way, for people to read. No incident fails because the API 
 detector and tests all implement these contracts; nothing else knows the names.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from temporalio.common import RetryPolicy
@@ -22,6 +21,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.chores import ChoreFailure
 from objects.frozen import Frozen
+from workflows.kit.calls import Contract
 
 
 class ObserveInput(Frozen):
@@ -127,23 +127,6 @@ class MarkResult(Frozen):
 
     failures: tuple[ChoreFailure, ...] = ()
     """Those that were not written."""
-
-
-@dataclass(frozen=True)
-class Contract:
-    """How one activity is called."""
-
-    name: str
-    start_to_close: timedelta
-    """Longest time of one attempt; also how long a worker that was killed stays unnoticed."""
-    schedule_to_close: timedelta | None
-    """Longest time of all attempts together, the wait for a worker included; None: no limit."""
-    retry: RetryPolicy
-
-    @property
-    def attempt(self) -> timedelta:
-        """How long an attempt may take by its own clock: it ends before Temporal gives it up."""
-        return self.start_to_close * 0.9
 
 
 _FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))

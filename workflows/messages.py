@@ -3,9 +3,8 @@
 One input object each, with defaults, so that the Temporal UI (which sends one JSON value) can send them.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from pydantic import Field
 from temporalio.common import SearchAttributeKey
 
 from health.model.moves import Outcome, Phase
@@ -14,6 +13,7 @@ from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
+from workflows.kit.standing_orders import StandingOrder
 
 WORKFLOW = "Remediation"
 WAKE = "wake"
@@ -26,8 +26,6 @@ ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
 """Which remediation of its target in a row an incident that acted was, its lost requests counted."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
 """When that ended; from both the detector knows after a restart how long the next one waits (rule 14)."""
-LONGEST_ORDER = timedelta(days=366)
-"""A time that no calendar can hold would stop the workflow; without a time an order is for good."""
 
 
 class RemediationInput(Frozen):
@@ -48,18 +46,16 @@ class Wake(Frozen):
     """Of the one that comes with a start: the moment of the observation that the start carries."""
 
 
-class AbortOrder(Frozen):
+class AbortOrder(StandingOrder):
     """Clean up and leave the target alone: until it has recovered, for a time, or until `resume`."""
 
     reason: str = "abort was ordered"
-    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
 
 
-class HoldOrder(Frozen):
+class HoldOrder(StandingOrder):
     """Do nothing new for the target, for a time or until `resume`, and keep what exists."""
 
     reason: str = "hold was ordered"
-    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
 
 
 class ResumeOrder(Frozen):

@@ -14,7 +14,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from health.model.incident_result import IncidentResult
+    from health.model.incident_result import IncidentResult, ended
     from health.model.moves import (
         End,
         GiveBack,
@@ -24,39 +24,62 @@ with workflow.unsafe.imports_passed_through():
         Phase,
         RemoveRequests,
         RenewLease,
+        RequestMark,
         TakeStep,
         Wait,
         phase_of,
     )
     from health.model.observation import Observation, TargetState
+    from health.model.request_snapshot import RequestSnapshot
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
     from health.runbook.wording import told_first
-    from workflows.calls import ask, in_summary
+    from workflows import chore_calls as chores
+    from workflows.admitted_step import AdmittedStep, act
+    from workflows.chore_calls import ChoreCall, Result
     from workflows.contracts import CLOCK_TOLERANCE, FRESH, ObserveInput, detector_queue
-    from workflows.messages import WAKE, WORKFLOW, RemediationInput, State, Wake
-
-from workflows.changes import Changes
+    from workflows.kit.calls import FinishedCalls, in_summary
+    from workflows.kit.standing_orders import StandingOrders
+    from workflows.messages import (
+        ATTEMPT,
+        ATTEMPT_ENDED,
+        WAKE,
+        WORKFLOW,
+        AbortOrder,
+        HoldOrder,
+        RemediationInput,
+        ResumeOrder,
+        State,
+        Wake,
+    )
+    from workflows.orders import Order, ordered
+    from workflows.question import ask
 
 SHORTEST_WAIT = timedelta(seconds=5)
 SPREAD_FROM_SECONDS = 600.0
 """A hold that lasts so long is asked about again a little early, so that a thousand don't ask at once."""
+CANCELLED = AbortOrder(reason="cancelled in Temporal")
 NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
 
 
 @workflow.defn(name=WORKFLOW)
-class Remediation(Changes):
+class Remediation:
     """One incident."""
 
     @workflow.init
     def __init__(self, start: RemediationInput) -> None:
-        super().__init__(start.incident, _memory_of(start))
+        self._incident, self._memory = start.incident, _memory_of(start)
+        self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
+        self._calls = FinishedCalls(self._orders.obey_cancel)
         self._seen = _still_fresh(start.observation)
+        """What is acted on; None when it must be asked for."""
+        self._requests: tuple[RequestSnapshot, ...] = ()
+        self._step_names: tuple[str, ...] = ()
+        """The templates of the check; as the requests, as they were seen last."""
         self._start_seen_at = start.observation.seen_at if start.observation else None
         self._wakes = self._wakes_answered = 0
-        self._orders_obeyed = 0
-        self._phase, self._hold_told = Phase.WAITING, ""
+        self._phase, self._details, self._hold_told = Phase.WAITING, "starting", ""
         self._outcome: Outcome | None = None
         self._wakes_at: datetime | None = None
 
@@ -74,7 +97,6 @@ class Remediation(Changes):
                         await self._rest(move)
                     case TakeStep(step=step):
                         await self._act(step, seen)
-                        await self._tell_what_was_found()
                     case MarkRequests(marks=marks):
                         await self._mark(marks)
                     case RenewLease():
@@ -82,11 +104,53 @@ class Remediation(Changes):
                     case GiveBack():
                         await self._give_back()
                     case RemoveRequests():
-                        await self._clean_up_all(seen)
+                        await self._clean_up(seen)
                     case End() if not self._is_woken():
                         return self._concluded(move)
             except asyncio.CancelledError:
-                self._obey_cancel()
+                self._orders.obey_cancel()
+
+    @workflow.update
+    def abort(self, order: AbortOrder = AbortOrder()) -> str:
+        """Clean up and leave the target alone."""
+        self._orders.give(order)
+        return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
+
+    @workflow.update
+    def hold(self, order: HoldOrder = HoldOrder()) -> str:
+        """Do nothing new, and keep what exists; an act that is under way is finished."""
+        self._orders.give(order)
+        return f"does nothing new for {self._incident.target} and keeps what exists: {order.reason}"
+
+    @workflow.update
+    def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
+        """Take care of the target again, at once; one that is exhausted begins its steps anew."""
+        self._orders.give(order)
+        return f"takes care of {self._incident.target} again: {order.reason}"
+
+    @resume.validator
+    def _refuse_unknown_step(self, order: ResumeOrder = ResumeOrder()) -> None:
+        if order.step and self._step_names and order.step not in self._step_names:
+            known = ", ".join(self._step_names)
+            raise ValueError(f"step: no step uses the template {order.step!r}; the templates are {known}")
+
+    @workflow.signal(name="abort")
+    def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
+        """As the update `abort`, without an answer."""
+        self._orders.give(order)
+
+    @workflow.signal(name="hold")
+    def hold_by_signal(self, order: HoldOrder = HoldOrder()) -> None:
+        """As the update `hold`, without an answer."""
+        self._orders.give(order)
+
+    @workflow.signal(name="resume")
+    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:
+        """As the update `resume`, without an answer."""
+        self._orders.give(order)
+
+    def _write_down(self, order: Order) -> None:
+        self._memory = ordered(self._memory, order, workflow.now())
 
     @workflow.signal(name=WAKE)
     def wake(self, wake: Wake = Wake()) -> None:
@@ -111,7 +175,8 @@ class Remediation(Changes):
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
             is_told = self._wakes > self._wakes_answered and self._memory.clean_up_at is not None
-            self._seen, self._wakes_answered, self._orders_obeyed = None, self._wakes, self._orders
+            self._seen, self._wakes_answered = None, self._wakes
+            self._orders.obey()
             if self._memory.left_alone and self._memory.owns_something and not is_told:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers
             self._seen = await self._ask()
@@ -123,14 +188,53 @@ class Remediation(Changes):
         self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
         return seen
 
+    async def _act(self, number: int, seen: Observation) -> None:
+        step = AdmittedStep(seen.steps[number], seen, self._memory, workflow.now())
+        asked = step.asks(self._incident, workflow.info().original_execution_run_id)
+        self._memory = step.memory_under_way
+        result = await act(self._calls, asked, self._details)
+        after = step.after(result, self._memory, workflow.now(), workflow.random().random())
+        self._memory, self._seen = after.memory, after.seen
+        if after.has_untold_finding:
+            await self._tell_what_was_found()
+
     async def _tell_what_was_found(self) -> None:
         """Tell the detector at once what only the act saw, with a question; that holds all the same."""
-        if not self._has_untold_finding:
-            return
-        self._has_untold_finding, hold = False, self._seen and self._seen.hold
+        hold = self._seen and self._seen.hold
         self._seen = await self._ask()
         if self._seen is not None and self._seen.is_admitted:
             self._seen = self._seen.model_copy(update={"hold": hold})
+
+    async def _mark(self, marks: tuple[RequestMark, ...]) -> None:
+        result = await self._do(chores.marking(self._incident, marks))
+        self._memory = chores.marked(self._memory, marks, result)
+
+    async def _renew(self) -> None:
+        result = await self._do(chores.renewal(self._incident, self._memory))
+        self._memory = chores.renewed(self._memory, result, workflow.now())
+
+    async def _give_back(self) -> None:
+        result = await self._do(chores.giving_back(self._incident, self._memory))
+        if not chores.left_behind(self._memory, (), result).has_lease:
+            self._memory = self._memory.having_given_back()
+
+    async def _clean_up(self, seen: Observation) -> None:
+        known = self._memory.requests
+        result = await self._do(chores.clean_up(self._incident, self._memory, seen))
+        left = chores.left_behind(self._memory, known, result)
+        self._memory = self._memory.having_cleaned_up(left, self._requests, workflow.now())
+        if seen is NOT_ASKED:
+            self._seen = None
+        elif self._memory.clean_up_at is None:
+            self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
+
+    async def _do(self, chore: ChoreCall[Result]) -> Result:
+        """Have a chore done; what it could not do becomes a note, with a next try."""
+        result = await chore.done(self._calls, self._details)
+        self._memory = self._memory.having_tried(
+            chore.chore, chore.tried.keys(), result.failures, workflow.now(), workflow.random().random()
+        )
+        return result
 
     async def _ask(self) -> Observation | None:
         """Ask the detector; None where an order of a person came before the answer."""
@@ -156,7 +260,7 @@ class Remediation(Changes):
         return ObserveInput(incident=self._incident, found=memory.found, would_act=would_act)
 
     def _may_go_on(self, asking: workflow.ActivityHandle[Observation]) -> bool:
-        return asking.done() or self._orders > self._orders_obeyed
+        return asking.done() or self._orders.has_new
 
     @property
     def _until_renewal(self) -> timedelta | None:
@@ -186,15 +290,8 @@ class Remediation(Changes):
                 RemediationInput(incident=self._incident, memory=memory, continues=run_id)
             )
 
-    async def _clean_up_all(self, seen: Observation) -> None:
-        is_done = await self._clean_up(seen)
-        if seen is NOT_ASKED:
-            self._seen = None
-        elif is_done:
-            self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
-
     def _is_woken(self) -> bool:
-        return self._wakes > self._wakes_answered or self._orders > self._orders_obeyed
+        return self._wakes > self._wakes_answered or self._orders.has_new
 
     def _spread(self, phase: Phase, seconds: float) -> float:
         if phase is not Phase.HELD or self._memory.held or seconds < SPREAD_FROM_SECONDS:
@@ -217,6 +314,29 @@ class Remediation(Changes):
     @property
     def _detector_queue(self) -> str:
         return detector_queue(self._incident.cluster)
+
+    @property
+    def _began(self) -> datetime:
+        return self._memory.began or workflow.info().workflow_start_time
+
+    def _concluded(self, end: End) -> IncidentResult:
+        """Note what back-off counts from, in the task that ends the incident (decision 14)."""
+        memory, now = self._memory, workflow.now()
+        if memory.attempt:
+            number, attempt_ended = memory.attempt, memory.deleted_at or now
+            workflow.upsert_search_attributes(
+                [ATTEMPT.value_set(number), ATTEMPT_ENDED.value_set(attempt_ended)]
+            )
+        return IncidentResult(
+            outcome=end.outcome,
+            reason=end.details,
+            started=self._began,
+            ended=now,
+            attempts=memory.attempt,
+            deleted=memory.deleted_at,
+            requests=ended(memory.records, now),
+            orders=memory.orders,
+        )
 
 
 def _still_fresh(seen: Observation | None) -> Observation | None:

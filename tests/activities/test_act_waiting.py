@@ -12,8 +12,8 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from health.model.observation import HoldReason
 from tests.activities.worker_activities import WorkerActivities
 from tests.workflows.observations import FACT, STEP, incident_reference
-from workflows.calls import call
 from workflows.contracts import ACT, ActInput, ActResult
+from workflows.kit.calls import call
 
 pytestmark = pytest.mark.rule("rule 4")
 

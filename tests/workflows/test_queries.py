@@ -119,7 +119,7 @@ async def test_two_hundred_uncached_incidents_answer_in_the_middle_of_their_acts
 ) -> None:
     # On a busy machine the queries take longer than an act may.
     patient = dataclasses.replace(ACT, start_to_close=MINUTE, schedule_to_close=MINUTE)
-    monkeypatch.setattr("workflows.changes.ACT", patient)
+    monkeypatch.setattr("workflows.admitted_step.ACT", patient)
     client, name, cluster = time_skipping.client, f"test-{uuid4().hex[:8]}", SlowCluster()
     calls = IncidentCalls(lambda: client, name)
     incidents = references(name)

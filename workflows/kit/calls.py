@@ -5,17 +5,18 @@ a query never repeats one (ADR 15).
 """
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from health.model.observation import Observation
     from health.runbook.wording import cut_to_bytes
     from objects.frozen import Frozen
-    from workflows.contracts import OBSERVE, Contract, ObserveInput, detector_queue
 
 Result = TypeVar("Result")
 
@@ -23,28 +24,21 @@ SUMMARY_BYTES = 350
 """Of the JSON of a summary in the Temporal UI; the server takes 400, with what is written around it."""
 
 
-def ask(
-    asked: ObserveInput, *, longest: timedelta | None, summary: str
-) -> workflow.ActivityHandle[Observation]:
-    """Ask the detector; a question that none took for so long fails with ActivityError."""
-    asking = workflow.start_activity(
-        OBSERVE.name,
-        asked,
-        result_type=Observation,
-        task_queue=detector_queue(asked.incident.cluster),
-        schedule_to_start_timeout=longest,
-        start_to_close_timeout=OBSERVE.start_to_close,
-        retry_policy=OBSERVE.retry,
-        summary=in_summary(summary),
-    )
-    asking.add_done_callback(_take_note)
-    return asking
+@dataclass(frozen=True)
+class Contract:
+    """How one activity is called."""
 
+    name: str
+    start_to_close: timedelta
+    """Longest time of one attempt; also how long a worker that was killed stays unnoticed."""
+    schedule_to_close: timedelta | None
+    """Longest time of all attempts together, the wait for a worker included; None: no limit."""
+    retry: RetryPolicy
 
-def _take_note(asking: asyncio.Task[Observation]) -> None:
-    """Whoever gave up waiting has no more use for the failure."""
-    if not asking.cancelled():
-        asking.exception()
+    @property
+    def attempt(self) -> timedelta:
+        """How long an attempt may take by its own clock: it ends before Temporal gives it up."""
+        return self.start_to_close * 0.9
 
 
 async def call(contract: Contract, argument: Frozen, result: type[Result], *, summary: str) -> Result:
@@ -65,6 +59,28 @@ async def call(contract: Contract, argument: Frozen, result: type[Result], *, su
     )
     done: Result = answer
     return done
+
+
+class FinishedCalls:
+    """Calls of one workflow whose end is awaited also where it is cancelled meanwhile.
+
+    A call cut short would lose what it made. So each needs a contract that bounds it.
+    """
+
+    def __init__(self, obey_cancel: Callable[[], None]) -> None:
+        """`obey_cancel` is called when a cancel comes during a call; the main loop obeys all others."""
+        self._obey_cancel = obey_cancel
+
+    async def call(
+        self, contract: Contract, argument: Frozen, result: type[Result], *, summary: str
+    ) -> Result:
+        """As the function `call`, to its end."""
+        calling = asyncio.ensure_future(call(contract, argument, result, summary=summary))
+        try:
+            return await asyncio.shield(calling)
+        except asyncio.CancelledError:
+            self._obey_cancel()
+            return await calling
 
 
 def in_summary(words: str) -> str:

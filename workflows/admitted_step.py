@@ -1,0 +1,118 @@
+"""AdmittedStep: what the activity `act` is asked, and what an incident remembers of its result.
+
+Rule: what nobody knows of an act is taken for the worse. From the moment of the call the incident may hold
+the Lease, and may have deleted its target; only a result that says otherwise takes that back.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from health.gate.act_finding import is_new
+from health.model.observation import Hold, HoldReason, Observation, failed
+from health.model.references import Action, IncidentReference, RequestReference, Step
+from health.runbook.escalation import Plan
+from health.runbook.memory import Memory
+from health.runbook.remediating import due_after_a_loss
+from workflows.contracts import ACT, ActInput, ActResult
+from workflows.kit.calls import FinishedCalls, in_words
+
+
+@dataclass(frozen=True)
+class AfterAct:
+    """Where an incident stands after an act."""
+
+    memory: Memory
+    seen: Observation | None
+    """What is acted on next; None when it must be asked for."""
+    has_untold_finding: bool = False
+    """Whether the act found what the detector, and so people, do not know yet."""
+
+
+@dataclass(frozen=True)
+class AdmittedStep:
+    """A step that is taken at `began`, on what was `seen` and remembered `before`."""
+
+    step: Step
+    seen: Observation
+    before: Memory
+    began: datetime
+
+    def asks(self, incident: IncidentReference, run_id: str) -> ActInput:
+        """What the activity is asked."""
+        if self.seen.fact is None:
+            raise ApplicationError(f"an observation admitted {incident.target} without a fact")
+        return ActInput(
+            incident=incident,
+            run_id=run_id,
+            step=self.step,
+            fact=self.seen.fact,
+            seen_at=self.seen.seen_at,
+            generation=self.seen.generation,
+            known=self._known,
+            settled=self.before.settled(self._known, self.seen),
+            due_after_loss=self._due_after_loss,
+            attempt=self.before.attempt_of(self.seen),
+            holds_lease=self.before.holds_lease,
+            is_under_way=bool(self.seen.requests),
+        )
+
+    @property
+    def _due_after_loss(self) -> datetime | None:
+        """By the rule that the incident itself will wait by, if that is what the act finds."""
+        lost = self.before.having_lost(self._known, self.seen, self.began)
+        return due_after_a_loss(self.seen, lost) if self._known else None
+
+    @property
+    def _known(self) -> tuple[RequestReference, ...]:
+        """What was made in this step, or by an earlier list, and the detector does not see."""
+        plan, visible = Plan(self.seen.steps), {request.uid for request in self.seen.requests}
+        unseen = [one for one in self.before.requests if one.uid not in visible]
+        return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
+
+    @property
+    def memory_under_way(self) -> Memory:
+        """What is remembered before anybody knows the result."""
+        deletes = self.step.action is Action.DELETE
+        return self.before.model_copy(update={"may_hold_lease": True, "may_have_deleted": deletes})
+
+    def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
+        """What follows from the result, for the `memory` that the incident has by now: orders may have come.
+
+        `spread` is drawn between 0 and 1.
+        """
+        if result.is_lost:
+            return AfterAct(memory.having_lost(self._known, self.seen, self.began), self.seen)
+        acquired = result.lease_acquired_at
+        if result.is_done:
+            return AfterAct(memory.having_disrupted(self.step, self.seen, acquired, now), None)
+        if result.request is not None:
+            requests = (*self.seen.requests, result.request)
+            seen = self.seen.model_copy(update={"requests": requests})
+            return AfterAct(memory.having_acted(self.step, result.request, acquired, now), seen)
+        hold = result.hold or failed("it answered neither what it did nor why not")
+        held = memory.having_failed_to_act(hold, self.seen, now, spread, is_forbidden=result.is_forbidden)
+        has_untold_finding = is_new(memory.found, held.found)
+        may_have_deleted = self.before.may_have_deleted or self._may_have_deleted(hold)
+        held = held.model_copy(update={"may_have_deleted": may_have_deleted})
+        return AfterAct(held, self._seen_after(hold, held), has_untold_finding)
+
+    def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:
+        if memory.failing is None:
+            return self.seen.model_copy(update={"hold": hold})
+        # What an act did that broke off nobody knows: its request may be there, so it asks first.
+        return None if hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS) else self.seen
+
+    def _may_have_deleted(self, hold: Hold) -> bool:
+        """Whether an act that broke off may have deleted the target all the same."""
+        return self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
+
+
+async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
+    """What an act did; one that broke off is a hold."""
+    summary = f"{asked.step.order_for(asked.incident.target)}: {details}"
+    try:
+        return await calls.call(ACT, asked, ActResult, summary=summary)
+    except ActivityError as error:
+        return ActResult(hold=failed(in_words(error)))
