@@ -1,0 +1,95 @@
+"""What workflows are built from, by one that is no Remediation: finished calls, and orders of people."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from temporalio import activity
+from temporalio.client import WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from tests.kube.eventually import eventually
+from tests.workflows.fake_cluster import Gate
+from tests.workflows.sandbox import workflow_runner
+from tests.workflows.upgrade_pause import GO_ON, PAUSE, EndOrder, PauseOrder, Pool, UpgradePause
+
+
+class Pools:
+    """What was done to them."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.gate = Gate()
+
+    @activity.defn(name=PAUSE.name)
+    async def pause(self, pool: Pool) -> Pool:
+        await self.gate.pass_through()
+        self.log.append(f"{pool.name} is paused")
+        return pool
+
+    @activity.defn(name=GO_ON.name)
+    async def go_on(self, pool: Pool) -> Pool:
+        self.log.append(f"{pool.name} goes on")
+        return pool
+
+
+@pytest.fixture
+def pools() -> Pools:
+    return Pools()
+
+
+Handle = WorkflowHandle[UpgradePause, str]
+
+
+@pytest.fixture
+async def pause(time_skipping: WorkflowEnvironment, pools: Pools) -> AsyncIterator[Handle]:
+    client, queue = time_skipping.client, f"test-{uuid4()}"
+    async with Worker(
+        client,
+        task_queue=queue,
+        workflows=[UpgradePause],
+        activities=[pools.pause, pools.go_on],
+        workflow_runner=workflow_runner(),
+    ):
+        yield await client.start_workflow(UpgradePause.run, Pool(name="a"), id=queue, task_queue=queue)
+
+
+async def test_call_is_finished_under_a_cancel_which_is_obeyed_then(pools: Pools, pause: Handle) -> None:
+    pools.gate.close()
+    await pools.gate.entered.wait()
+    await pause.cancel()
+    await pause.execute_update(UpgradePause.pause, PauseOrder(reason="too late"))
+    assert pools.log == []
+    pools.gate.open()
+
+    assert await pause.result() == "cancelled"
+    assert pools.log == ["a is paused", "a goes on"]
+
+
+async def test_order_is_obeyed_at_the_next_step(pools: Pools, pause: Handle) -> None:
+    await pause.signal(UpgradePause.end, EndOrder(reason="the upgrade is done"))
+
+    assert await pause.result() == "the upgrade is done"
+    assert pools.log == ["a is paused", "a goes on"]
+
+
+async def test_order_stands_for_its_time(
+    time_skipping: WorkflowEnvironment, pools: Pools, pause: Handle
+) -> None:
+    until = await pause.execute_update(UpgradePause.pause, PauseOrder(for_seconds=86400))
+    started = (await pause.describe()).start_time
+    assert until - started >= timedelta(days=1)
+    await time_skipping.fast_forward(pause, timedelta(days=1, minutes=1))
+
+    assert await pause.result() == "pause was ordered"
+    assert pools.log == ["a is paused", "a goes on"]
+
+
+async def test_cancel_between_calls_is_an_order_too(pools: Pools, pause: Handle) -> None:
+    await eventually(lambda: bool(pools.log))
+    await pause.cancel()
+
+    assert await pause.result() == "cancelled"
+    assert pools.log == ["a is paused", "a goes on"]
