@@ -320,7 +320,7 @@ class Remediation:
         return self._memory.began or workflow.info().workflow_start_time
 
     def _concluded(self, end: End) -> IncidentResult:
-        """Note what back-off counts from, in the task that ends the incident (decision 14)."""
+        """Note what back-off counts from, in the task that ends the incident (rule 14)."""
         memory, now = self._memory, workflow.now()
         if memory.attempt:
             number, attempt_ended = memory.attempt, memory.deleted_at or now

@@ -173,7 +173,7 @@ async def test_nothing_is_read_where_back_off_is_off() -> None:
     await reader.stop()
 
 
-@pytest.mark.rule("decision 14/limit")
+@pytest.mark.rule("rule 14/limit")
 async def test_what_ended_is_read_as_soon_as_a_limit_makes_it_matter(client: Client) -> None:
     reader = Reader(client, limit=timedelta())
     await reader.ended("node-1", 2, NOW - 5 * MINUTE)
