@@ -17,7 +17,6 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
-from health.runbook.next_transition import overdue
 from workflows.messages import State
 
 
@@ -145,15 +144,15 @@ def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: da
 
 
 def _given_back(summary: IncidentSummary, now: datetime) -> str:
-    end = overdue(summary.resting) if summary.resting else None
+    end = summary.overdue_at
     return f"; is given back {_in(end, now)}, when the remediation is overdue" if end else ""
 
 
 def _goes_on(summary: IncidentSummary, now: datetime) -> str:
-    going_on = summary.goes_on
-    if going_on is None:
+    transition = summary.next_transition
+    if transition is None:
         return "when the detector has answered"
-    return going_on.words if going_on.at is None else f"{_in(going_on.at, now)}: {going_on.words}"
+    return transition.what if transition.at is None else f"{_in(transition.at, now)}: {transition.what}"
 
 
 def _retries(state: State, now: datetime) -> Iterator[Line]:

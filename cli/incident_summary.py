@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.ages import short
-from health.model.moves import Outcome, Phase
+from health.model.moves import NextTransition, Outcome, Phase
 from health.model.references import IncidentReference
-from health.runbook.next_transition import NextTransition, WaitingIncident, goes_on
+from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wording import told_first, told_last
 from workflows.messages import State
 
@@ -81,23 +81,23 @@ class IncidentSummary:
         return (self.closed or now) - self.started
 
     @property
-    def resting(self) -> WaitingIncident | None:
-        """What it rests on; None: unknown, or the detector is being asked."""
-        state = self.state
-        if state is None or state.observation is None:
-            return None
-        seen = state.observation.model_copy(update={"requests": state.requests})
-        return WaitingIncident(state.phase, seen, state.memory, state.wakes_at)
-
-    @property
-    def goes_on(self) -> NextTransition | None:
-        """When it goes on by itself, and with what; None as above."""
-        return goes_on(self.resting) if self.resting else None
+    def next_transition(self) -> NextTransition | None:
+        """When it goes on by itself, and with what; None: unknown, or the detector is being asked."""
+        return self.state.next_transition if self.state else None
 
     def goes_on_in(self, now: datetime) -> timedelta | None:
         """How long until then; None: unknown, or not before something changes, or an order comes."""
-        at = self.goes_on.at if self.goes_on else None
+        at = self.next_transition.at if self.next_transition else None
         return None if at is None else max(timedelta(), at - now)
+
+    @property
+    def overdue_at(self) -> datetime | None:
+        """When its Lease is given back; None: it holds none, or nobody knows."""
+        state = self.state
+        if state is None or state.observation is None or not state.memory.may_hold_lease:
+            return None
+        seen = state.observation.model_copy(update={"requests": state.requests})
+        return becomes_overdue_at(seen, state.memory)
 
     @property
     def _end(self) -> str:

@@ -82,7 +82,7 @@ class IncidentView(Frozen):
     started_at: datetime
     closed_at: datetime | None
     lasted_seconds: float
-    transitions_at: datetime | None
+    goes_on_at: datetime | None
     goes_on_in_seconds: float | None
     goes_on_with: str | None
     held: OrderView | None
@@ -94,7 +94,7 @@ class IncidentView(Frozen):
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
         """The view of what was seen at `now`."""
         incident, state, in_time = summary.incident, summary.state, summary.goes_on_in(now)
-        going_on = summary.goes_on
+        transition = summary.next_transition
         memory = state.memory if state else Memory()
         return cls(
             workflow_id=incident.workflow_id,
@@ -111,9 +111,9 @@ class IncidentView(Frozen):
             started_at=summary.started,
             closed_at=summary.closed,
             lasted_seconds=summary.lasted(now).total_seconds(),
-            transitions_at=going_on.at if going_on else None,
+            goes_on_at=transition.at if transition else None,
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
-            goes_on_with=going_on.words if going_on else None,
+            goes_on_with=transition.what if transition else None,
             held=_held(memory, now),
             left_alone=_left_alone(memory, now),
             requests=_requests(state) if state else (),

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from temporalio.common import SearchAttributeKey
 
-from health.model.moves import Outcome, Phase
+from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
@@ -81,4 +81,6 @@ class State(Frozen):
     memory: Memory = Memory()
     """With the orders of people, and when the Lease is renewed."""
     wakes_at: datetime | None = None
-    """When it goes on by itself, by Temporal's clock; None: it waits for nothing but a look or an order."""
+    """When its timer ends, by Temporal's clock; None: it waits for nothing but a look or an order."""
+    next_transition: NextTransition | None = None
+    """What takes it further by itself; None: unknown, the detector is being asked."""

@@ -16,6 +16,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from health.model.incident_result import IncidentResult, ended
     from health.model.moves import (
+        BY_A_CHANGE,
         End,
         GiveBack,
         MarkRequests,
@@ -26,7 +27,9 @@ with workflow.unsafe.imports_passed_through():
         RenewLease,
         RequestMark,
         TakeStep,
+        Until,
         Wait,
+        next_transition_of,
         phase_of,
     )
     from health.model.observation import Observation, TargetState
@@ -34,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
+    from health.runbook.waiting import ASKS_AGAIN
     from health.runbook.wording import told_first
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act
@@ -57,7 +61,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.question import ask
 
 SHORTEST_WAIT = timedelta(seconds=5)
-SPREAD_FROM_SECONDS = 600.0
+SPREAD_FROM = timedelta(minutes=10)
 """A hold that lasts so long is asked about again a little early, so that a thousand don't ask at once."""
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
@@ -82,6 +86,7 @@ class Remediation:
         self._phase, self._details, self._hold_told = Phase.WAITING, "starting", ""
         self._outcome: Outcome | None = None
         self._wakes_at: datetime | None = None
+        self._next_transition = BY_A_CHANGE
 
     @workflow.run
     async def run(self, start: RemediationInput) -> IncidentResult:  # noqa: ARG002  `__init__` took it
@@ -169,6 +174,7 @@ class Remediation:
             observation=self._seen,
             memory=self._memory,
             wakes_at=self._wakes_at,
+            next_transition=self._next_transition if self._seen else None,
         )
 
     async def _observe(self) -> Observation:
@@ -271,13 +277,15 @@ class Remediation:
             return None
         return max(SHORTEST_WAIT, renew_at - workflow.now())
 
-    async def _rest(self, rest: Wait) -> None:
+    async def _rest(self, move: Wait) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
-        timeout = None if rest.seconds is None else timedelta(seconds=self._spread(rest.phase, rest.seconds))
+        wait = self._spread(move)
+        self._next_transition = wait.next_transition
+        timeout = wait.requeue_after(workflow.now())
         self._wakes_at = None if timeout is None else workflow.now() + timeout
         # What may be cut stands behind the reason of a hold.
-        words = f"{rest.phase}: {told_first(rest.details, self._memory.hold_in_words)}"
+        words = f"{wait.phase}: {told_first(wait.details, self._memory.hold_in_words)}"
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=in_summary(words))
         self._seen = self._wakes_at = None
@@ -293,13 +301,16 @@ class Remediation:
     def _is_woken(self) -> bool:
         return self._wakes > self._wakes_answered or self._orders.has_new
 
-    def _spread(self, phase: Phase, seconds: float) -> float:
-        if phase is not Phase.HELD or self._memory.held or seconds < SPREAD_FROM_SECONDS:
-            return seconds
-        return seconds * workflow.random().uniform(0.9, 1.0)
+    def _spread(self, wait: Wait) -> Wait:
+        timeout = wait.requeue_after(workflow.now())
+        is_held = wait.phase is Phase.HELD and not self._memory.held
+        if not is_held or timeout is None or timeout < SPREAD_FROM:
+            return wait
+        early = workflow.now() + timeout * workflow.random().uniform(0.9, 1.0)
+        return wait.or_until(Until(early, ASKS_AGAIN))
 
     def _tell(self, move: Move) -> None:
-        self._phase = phase_of(move)
+        self._phase, self._next_transition = phase_of(move), next_transition_of(move)
         self._details = "; ".join((move.details, *map(str, self._memory.notes)))
         self._outcome = move.outcome if isinstance(move, End) else None
         self._hold_told = self._memory.hold_in_words

@@ -1,8 +1,10 @@
 """Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
 from health.model.references import RequestReference
 from objects.frozen import Frozen
@@ -54,13 +56,71 @@ def subject_of_mark(uid: str, annotations: Iterable[str]) -> str:
     return f"{uid} {' '.join(sorted(annotations))}"
 
 
+class NextTransition(Frozen):
+    """What takes an incident further by itself, in a cluster that stays as it is, as people are told it."""
+
+    what: str
+    """What happens then; without a time, what is waited for."""
+    at: datetime | None = None
+    """None: not before something changes in the cluster, or an order comes."""
+
+
+BY_A_CHANGE = NextTransition(what="when something changes in the cluster, or by an order")
+ACT_IS_OVER = NextTransition(what="when its attempt to act is over")
+REQUESTS_ARE_GONE = NextTransition(what="when the requests are gone")
+LONGEST_WAIT = timedelta(days=7)
+"""A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
+A_HAIR = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Until:
+    """A moment that an incident waits for."""
+
+    at: datetime
+    what: str = ""
+    """What happens then; "" for what takes the incident nowhere: a chore, a flag, a safety net."""
+    is_passed: bool = False
+    """Whether what happens needs `at` to have passed: it does not happen at that very moment."""
+
+    @property
+    def wakes_at(self) -> datetime:
+        """When the timer ends."""
+        return self.at + A_HAIR if self.is_passed else self.at
+
+    @property
+    def untold(self) -> Self:
+        """The same moment where it takes the incident nowhere."""
+        return replace(self, what="")
+
+
 @dataclass(frozen=True)
 class Wait:
-    """Do nothing until a look, an order or, where set, the time is over."""
+    """Do nothing until a look, an order or, where there is any, the first of some moments."""
 
     phase: Phase
     details: str
-    seconds: float | None = None
+    until: tuple[Until, ...] = ()
+    otherwise: NextTransition = BY_A_CHANGE
+    """What is waited for where none of these moments takes the incident further."""
+
+    @property
+    def next_transition(self) -> NextTransition:
+        """Which of these moments takes the incident further first."""
+        told = (one for one in self.until if one.what)
+        first = min(told, key=lambda one: one.at, default=None)
+        return NextTransition(what=first.what, at=first.at) if first else self.otherwise
+
+    def requeue_after(self, now: datetime) -> timedelta | None:
+        """How long the timer is; None: it waits for nothing but a look or an order."""
+        if not self.until:
+            return None
+        first = min(one.wakes_at for one in self.until)
+        return max(timedelta(), min(first - now, LONGEST_WAIT))
+
+    def or_until(self, *until: Until | None) -> Self:
+        """The same, but not longer than until the first of these moments; None is none."""
+        return replace(self, until=(*self.until, *(one for one in until if one is not None)))
 
 
 @dataclass(frozen=True)
@@ -78,6 +138,7 @@ class MarkRequests:
     marks: tuple[RequestMark, ...]
     phase: Phase
     details: str
+    next_transition: NextTransition = BY_A_CHANGE
 
 
 @dataclass(frozen=True)
@@ -86,6 +147,7 @@ class RenewLease:
 
     phase: Phase
     details: str
+    next_transition: NextTransition = BY_A_CHANGE
 
 
 @dataclass(frozen=True)
@@ -94,6 +156,7 @@ class GiveBack:
 
     phase: Phase
     details: str
+    next_transition: NextTransition = BY_A_CHANGE
 
 
 @dataclass(frozen=True)
@@ -125,3 +188,16 @@ def phase_of(move: Move) -> Phase:
             return Phase.ENDED
         case _:
             return move.phase
+
+
+def next_transition_of(move: Move) -> NextTransition:
+    """What takes an incident further that makes this move: a chore comes between a wait and its end."""
+    match move:
+        case TakeStep():
+            return ACT_IS_OVER
+        case RemoveRequests():
+            return REQUESTS_ARE_GONE
+        case End():
+            return BY_A_CHANGE
+        case _:
+            return move.next_transition

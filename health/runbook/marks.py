@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from health.model.moves import RequestMark
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.waiting import seconds_until
 from objects.timestamps import as_time, stamp
 
 OLD = timedelta(hours=48)
@@ -48,10 +47,10 @@ def old(request: RequestSnapshot, now: datetime) -> RequestMark | None:
     return RequestMark(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
 
 
-def seconds_until_old(request: RequestSnapshot, now: datetime) -> float | None:
-    """How long until a request is to be flagged; None where it is, or should be by now."""
+def grows_old_at(request: RequestSnapshot, now: datetime) -> datetime | None:
+    """When a request is to be flagged; None where it is, or should be by now."""
     grows_old = request.created + OLD
-    return None if request.is_flagged_as_old or now >= grows_old else seconds_until(grows_old, now)
+    return None if request.is_flagged_as_old or now >= grows_old else grows_old
 
 
 def with_marks(

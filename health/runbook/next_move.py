@@ -33,28 +33,49 @@ sees other requests than before, each minute where a finalizer keeps it, and by 
 
 from datetime import datetime
 
-from health.model.moves import End, MarkRequests, Move, Outcome, Phase, RemoveRequests, RenewLease, Wait
+from health.model.moves import (
+    REQUESTS_ARE_GONE,
+    End,
+    MarkRequests,
+    Move,
+    NextTransition,
+    Outcome,
+    Phase,
+    RemoveRequests,
+    RenewLease,
+    Until,
+    Wait,
+)
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore
 from health.runbook.healthy_delay import Delay
-from health.runbook.marks import healthy, old, seconds_until_old
+from health.runbook.marks import grows_old_at, healthy, old
 from health.runbook.memory import SEEN_AFTER, Memory
 from health.runbook.remediating import new_step, remediating
-from health.runbook.waiting import hold, rest, seconds_until
+from health.runbook.waiting import (
+    BY_RESUME,
+    chore,
+    hold_ends,
+    not_before_resume,
+    wait,
+    wait_for_deadline,
+    wait_for_detector,
+    wait_for_resume,
+)
+
+REMEDIATOR_IS_DONE = NextTransition(what="when its remediator is done")
+CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 
 
 def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     """The next move of an incident that sees `seen` and remembers `memory`.
 
-    No rest is longer than until a chore that failed is tried again.
+    No wait is longer than until a chore that failed is tried again.
     """
     move = _by_rule(seen, memory, now)
-    next_try = memory.next_try(now)
-    if not isinstance(move, Wait) or next_try is None:
-        return move
-    return rest(move.phase, move.details, move.seconds, seconds_until(next_try, now))
+    return move.or_until(chore(memory.next_try(now))) if isinstance(move, Wait) else move
 
 
 def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -76,17 +97,16 @@ def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
     move = cleaning(seen, memory, now, "; ".join(part for part in parts if part))
     if not isinstance(move, Wait) or not memory.held:
         return move
-    return rest(move.phase, move.details, move.seconds, seconds_until(memory.held_until, now))
+    return move.or_until(chore(memory.held_until))
 
 
 def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:
     if memory.held:
-        details = f"{seen.reason}; {memory.hold_in_words}"
-        return Wait(Phase.HELD, details, seconds_until(memory.held_until, now))
+        return wait_for_resume(f"{seen.reason}; {memory.hold_in_words}", memory)
     if seen.state is TargetState.UNKNOWN:
-        return hold(seen)
+        return wait_for_detector(seen, now)
     if seen.state is TargetState.WAITING:
-        return rest(Phase.WAITING, seen.reason, seen.remaining_seconds)
+        return wait_for_deadline(seen.reason, seen, memory, now)
     return new_step(0, seen, memory, now)
 
 
@@ -94,7 +114,8 @@ def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
     why = f"left alone: {memory.left_alone_reason}"
     if memory.owns_something or seen.requests:
         return cleaning(seen, memory, now, why)
-    return Wait(Phase.LEFT_ALONE, f"{seen.reason}; {why}", seconds_until(memory.left_alone_until, now))
+    ends = Until(memory.left_alone_until, "the abort ends") if memory.left_alone_until else None
+    return Wait(Phase.LEFT_ALONE, f"{seen.reason}; {why}", otherwise=BY_RESUME).or_until(ends)
 
 
 def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -106,7 +127,8 @@ def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
         if kept:
             return _delayed(seen, kept, memory, now)
         if _is_end_of_node_expected(seen):
-            return rest(Phase.REMEDIATING, f"{seen.reason}; its remediator expects that, and is not done yet")
+            details = f"{seen.reason}; its remediator expects that, and is not done yet"
+            return wait(Phase.REMEDIATING, details, now, otherwise=REMEDIATOR_IS_DONE)
     if memory.owns_something or seen.requests or seen.is_confirmed:
         return cleaning(seen, memory, now, seen.reason)
     return End(_outcome(seen.state, memory), seen.reason)
@@ -121,19 +143,23 @@ def _kept_by_delay(seen: Observation, now: datetime) -> list[RequestSnapshot]:
 
 def _delayed(seen: Observation, kept: list[RequestSnapshot], memory: Memory, now: datetime) -> Move:
     delay = _delay(seen)
-    details = f"{seen.reason}; {delay}"
+    renewal = memory.renew_at if memory.may_hold_lease else None
+    chores = [chore(at) for at in (renewal, *(grows_old_at(one, now) for one in kept))]
+    details, ends = f"{seen.reason}; {delay}", _end_of_delay(delay, kept, now)
+    waiting = wait(Phase.HEALTHY_DELAY, details, now, ends, *chores, otherwise=CONFIRMED)
     news = () if delay.is_for_good else (healthy(one, now) for one in kept)
     due = (*news, *(old(one, now) for one in kept))
     marks = tuple(mark for mark in due if mark is not None and not memory.is_put_off(mark, now))
     if marks:
-        return MarkRequests(marks, Phase.HEALTHY_DELAY, details)
-    renewal = seconds_until(memory.renew_at, now) if memory.may_hold_lease else None
-    if renewal == 0:
-        return RenewLease(Phase.HEALTHY_DELAY, details)
-    waits = [delay.remaining(one, now) for one in kept]
-    ends = [wait.total_seconds() for wait in waits if wait is not None]
-    ages = (seconds_until_old(one, now) for one in kept)
-    return rest(Phase.HEALTHY_DELAY, details, max(ends, default=None), renewal, *ages)
+        return MarkRequests(marks, waiting.phase, details, waiting.next_transition)
+    if renewal is not None and now >= renewal:
+        return RenewLease(waiting.phase, details, waiting.next_transition)
+    return waiting
+
+
+def _end_of_delay(delay: Delay, kept: list[RequestSnapshot], now: datetime) -> Until | None:
+    left = [rest for one in kept if (rest := delay.remaining(one, now)) is not None]
+    return Until(now + max(left), "healthyDelay ends, and the requests are deleted") if left else None
 
 
 def _delay(seen: Observation) -> Delay:
@@ -173,21 +199,26 @@ def is_in_between(seen: Observation, memory: Memory) -> bool:
 
 def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
     """Wait, and keep the Lease meanwhile."""
-    details = f"{seen.reason}; {_why(seen, memory)}"
-    patience = _patience(seen, memory, now)
+    waiting = _wait_for_disruption(seen, memory, now)
     if not memory.may_hold_lease:
-        return rest(Phase.REMEDIATING, details, patience)
-    renewal = seconds_until(memory.renew_at, now)
-    if not renewal:
-        return RenewLease(Phase.REMEDIATING, details)
-    return rest(Phase.REMEDIATING, details, renewal, patience)
+        return waiting
+    if memory.renew_at is None or now >= memory.renew_at:
+        return RenewLease(waiting.phase, waiting.details, waiting.next_transition)
+    return waiting.or_until(chore(memory.renew_at))
 
 
-def _patience(seen: Observation, memory: Memory, now: datetime) -> float | None:
-    """How long the mark may still go unseen; None: it is seen, or there is none."""
+def _wait_for_disruption(seen: Observation, memory: Memory, now: datetime) -> Wait:
+    details, unseen = f"{seen.reason}; {_why(seen, memory)}", chore(_patience_ends(seen, memory))
+    if seen.state in ENDED:
+        return wait(Phase.REMEDIATING, details, now, unseen, otherwise=REMEDIATOR_IS_DONE)
+    return not_before_resume(wait(Phase.REMEDIATING, details, now, unseen, hold_ends(memory)), memory)
+
+
+def _patience_ends(seen: Observation, memory: Memory) -> datetime | None:
+    """Until when the mark may still go unseen; None: it is seen, or there is none."""
     if memory.marked_at is None or not _is_mark_unseen(seen, memory):
         return None
-    return seconds_until(memory.marked_at + SEEN_AFTER, now)
+    return memory.marked_at + SEEN_AFTER
 
 
 def _why(seen: Observation, memory: Memory) -> str:
@@ -205,7 +236,10 @@ def cleaning(seen: Observation, memory: Memory, now: datetime, details: str) -> 
     if _is_due(seen, memory, now):
         return RemoveRequests(details)
     words = "; ".join(part for part in (details, _hanging(memory)) if part)
-    return rest(Phase.CLEANING_UP, words, seconds_until(memory.clean_up_at, now))
+    has_failed = any(note.chore is Chore.CLEAN_UP for note in memory.notes)
+    what = "what could not be cleaned up is tried again" if has_failed else ""
+    again = Until(memory.clean_up_at, what) if memory.clean_up_at else None
+    return wait(Phase.CLEANING_UP, words, now, again, otherwise=REQUESTS_ARE_GONE)
 
 
 def _is_due(seen: Observation, memory: Memory, now: datetime) -> bool:

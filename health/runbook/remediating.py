@@ -28,13 +28,17 @@ from datetime import datetime, timedelta
 
 from health.gate.back_off import after_a_loss, delay
 from health.model.moves import (
+    A_HAIR,
+    BY_A_CHANGE,
     GiveBack,
     MarkRequests,
     Move,
+    NextTransition,
     Phase,
     RenewLease,
     RequestMark,
     TakeStep,
+    Until,
     Wait,
     subject_of_mark,
 )
@@ -44,9 +48,26 @@ from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import OF_LEASE, Chore
 from health.runbook.escalation import Course, Plan
-from health.runbook.marks import old, seconds_until_old, timed_out, unhealthy
+from health.runbook.marks import grows_old_at, old, timed_out, unhealthy
 from health.runbook.memory import Memory
-from health.runbook.waiting import hold, rest, seconds_until, seconds_until_after
+from health.runbook.waiting import (
+    ASKS_AGAIN,
+    BY_RESUME,
+    NO_TEMPLATE_LEFT,
+    asks_again,
+    chore,
+    deadline,
+    followed,
+    hold_ends,
+    named,
+    next_step,
+    not_before_resume,
+    safety_net,
+    wait,
+    wait_for_deadline,
+    wait_for_detector,
+    wait_for_resume,
+)
 from objects.timestamps import stamp
 
 
@@ -62,46 +83,69 @@ class _Remediation:
     now: datetime
 
     def move(self) -> Move:
+        move = self._go_on() if self._can_tell else self._blind()
+        if not isinstance(move, Wait):
+            return self._chores(BY_A_CHANGE) or move
+        waiting = self._in_time(move)
+        return self._chores(waiting.next_transition) or waiting
+
+    def _chores(self, then: NextTransition) -> Move | None:
         if not self._can_tell:
-            return self._keep_lease() or self._in_time(self._blind())
-        return self._marks() or self._give_back() or self._keep_lease() or self._go_on()
+            return self._keep_lease(then)
+        return self._marks(then) or self._give_back(then) or self._keep_lease(then)
 
     def _blind(self) -> Wait:
         """What the detector cannot tell is no reason to disturb a remediator."""
-        held = seconds_until(self.memory.held_until, self.now) if self.memory.held else None
-        if not self.seen.requests:
-            return Wait(Phase.HELD, self._details, held) if self.memory.held else hold(self.seen)
-        if self.seen.hold is None:
-            return rest(Phase.REMEDIATING, self._details, held)
-        details = f"{self._details}; {self.seen.hold}"
-        return rest(Phase.REMEDIATING, details, self.seen.hold.ask_again_seconds, held)
+        if self.seen.requests:
+            hold = str(self.seen.hold) if self.seen.hold else ""
+            details = "; ".join(part for part in (self._details, hold) if part)
+            ends = asks_again(self.seen, self.now), hold_ends(self.memory)
+            return wait(Phase.REMEDIATING, details, self.now, *ends)
+        if self.memory.held:
+            return wait_for_resume(self._details, self.memory)
+        return wait_for_detector(self.seen, self.now)
 
     def _go_on(self) -> Move:
         if self._course.running is not None:
-            until = seconds_until_after(self._course.until, self.now)
-            held = self.memory.held_until if self.memory.held else None
-            return self._in_time(rest(self._phase, self._details, until, seconds_until(held, self.now)))
+            return Wait(self._phase, self._details).or_until(self._timeout, hold_ends(self.memory))
         if self._course.next_step is None:
-            return self._in_time(Wait(Phase.EXHAUSTED, f"{self._details}; no template left to try"))
+            otherwise = NextTransition(what=f"{BY_RESUME.what}: {NO_TEMPLATE_LEFT}")
+            return Wait(Phase.EXHAUSTED, f"{self._details}; no template left to try", otherwise=otherwise)
         if self.memory.held:
-            waits = seconds_until(self.memory.held_until, self.now)
-            return self._in_time(Wait(Phase.HELD, self._details, waits))
+            return wait_for_resume(self._details, self.memory)
         if self.seen.state is TargetState.WAITING:
-            return self._in_time(Wait(Phase.WAITING, self._details, self.seen.remaining_seconds))
+            return wait_for_deadline(self._details, self.seen, self.memory, self.now)
         stop = stop_awaited_until(self._course.over, self.memory)
         if stop is not None and self.now < stop:
-            return self._in_time(self._await_stop(stop))
-        move = new_step(self._course.next_step, self.seen, self.memory, self.now)
-        return self._in_time(move) if isinstance(move, Wait) else move
+            return self._await_stop(stop)
+        return new_step(self._course.next_step, self.seen, self.memory, self.now)
+
+    @property
+    def _timeout(self) -> Until | None:
+        """When the step that runs times out, and what follows."""
+        running, at = self._course.running, self._course.until
+        if running is None or at is None:
+            return None
+        step = self._plan.step_of(running.reference)
+        what = f"the step {named(step)} times out" if step else "its step times out"
+        return Until(at, f"{what}{self._after(at)}", is_passed=True)
+
+    def _after(self, end: datetime) -> str:
+        step = next_step(self.seen, self.memory, end + A_HAIR)
+        if step is None:
+            return f", and {NO_TEMPLATE_LEFT}"
+        return f"{followed(step)}{' once the hold ends' if self.memory.held else ''}"
 
     def _await_stop(self, until: datetime) -> Wait:
         words = f"the next step waits until {stamp(until)} for the one before to be told to stop"
-        return rest(Phase.HELD, f"{self._details}; {words}", seconds_until(until, self.now))
+        step = next_step(self.seen, self.memory, self.now)
+        what = f"it waits no longer for the step before to be told to stop{followed(step)}"
+        return wait(Phase.HELD, f"{self._details}; {words}", self.now, Until(until, what))
 
-    def _marks(self) -> Move | None:
+    def _marks(self, then: NextTransition) -> Move | None:
         due = (mark for one in self.seen.requests for mark in self._marks_of(one) if mark is not None)
         marks = tuple(mark for mark in due if not self.memory.is_put_off(mark, self.now))
-        return MarkRequests(marks, self._phase, self._details) if marks else None
+        return MarkRequests(marks, self._phase, self._details, then) if marks else None
 
     def _marks_of(self, request: RequestSnapshot) -> tuple[RequestMark | None, ...]:
         is_over = self._is_overdue or self._plan.is_over(request, self.now)
@@ -111,32 +155,40 @@ class _Remediation:
             old(request, self.now),
         )
 
-    def _give_back(self) -> Move | None:
+    def _give_back(self, then: NextTransition) -> Move | None:
         if not self._is_overdue or not self.memory.may_hold_lease or self._is_give_back_put_off:
             return None
         if self._awaits_stop:
             return None  # its remediator was not told to stop: nobody else may have the target yet
-        return GiveBack(self._phase, f"{self._details}; overdue")
+        return GiveBack(self._phase, f"{self._details}; overdue", then)
 
-    def _keep_lease(self) -> Move | None:
+    def _keep_lease(self, then: NextTransition) -> Move | None:
         if not self._keeps_lease:
             return None
         if self.memory.renew_at is None or self.now >= self.memory.renew_at:
-            return RenewLease(self._phase, self._details)
+            return RenewLease(self._phase, self._details, then)
         return None
 
-    def _in_time(self, rest_: Wait) -> Wait:
-        """Wait, but not longer than until the next chore."""
-        renewal = seconds_until(self.memory.renew_at, self.now) if self._keeps_lease else None
-        may_give_back = self.memory.may_hold_lease and not self._is_give_back_put_off
-        overdue = seconds_until_after(self._overdue_at, self.now) if may_give_back else None
-        if self._awaits_stop and self._is_overdue:
-            overdue = seconds_until(self._stop_awaited_until, self.now)
-        timer = self.seen.remaining_seconds if self.seen.state is TargetState.WAITING else None
-        return rest(rest_.phase, rest_.details, rest_.seconds, renewal, overdue, timer, *self._grow_old())
+    def _in_time(self, waiting: Wait) -> Wait:
+        """Wait, but not longer than until the next chore, or until a timer says more."""
+        renewal = chore(self.memory.renew_at) if self._keeps_lease else None
+        ages = [chore(grows_old_at(one, self.now)) for one in self.seen.requests if self._can_tell]
+        whole = waiting.or_until(safety_net(self.now), renewal, *ages)
+        ends = (self._overdue, deadline(self.seen, self.now))
+        if waiting.phase is not Phase.REMEDIATING:
+            return whole.or_until(*(end and end.untold for end in ends))
+        return not_before_resume(whole.or_until(*ends), self.memory)
 
-    def _grow_old(self) -> list[float | None]:
-        return [seconds_until_old(one, self.now) for one in self.seen.requests if self._can_tell]
+    @property
+    def _overdue(self) -> Until | None:
+        """When the Lease is given back."""
+        at, stop = self._overdue_at, self._stop_awaited_until
+        if at is None or not self.memory.may_hold_lease or self._is_give_back_put_off:
+            return None
+        what = "the remediation is overdue, and its Lease is given back"
+        if stop is not None and at < self.now < stop:
+            return Until(stop, what)
+        return Until(at, what, is_passed=True)
 
     @property
     def _stop_awaited_until(self) -> datetime | None:
@@ -173,12 +225,7 @@ class _Remediation:
 
     @property
     def _overdue_at(self) -> datetime | None:
-        if not self.seen.requests or not self._is_unhealthy:
-            return None
-        latest = self._plan.latest(self.seen.requests)
-        duration = timedelta(seconds=self.memory.lease_seconds)
-        acquired, made_under = self.memory.lease_acquired_at, self.memory.made_under
-        return overdue_at(self._plan, latest, acquired, duration, made_under=made_under)
+        return becomes_overdue_at(self.seen, self.memory)
 
     @property
     def _is_overdue(self) -> bool:
@@ -199,22 +246,25 @@ class _Remediation:
 
 NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
 """Our detector answers no such thing; what anybody starts by hand carries whatever was written."""
-ASK_AGAIN_SECONDS = 60.0
+ASK_AGAIN = timedelta(minutes=1)
 
 
 def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> TakeStep | Wait:
     """Act, or why not yet."""
     if seen.hold is not None and not _is_skipped(seen, memory):
-        return hold(seen)
+        return wait_for_detector(seen, now)
     if number >= len(seen.steps) or seen.fact is None:
-        return rest(Phase.HELD, f"{seen.reason}; {NOTHING_TO_ACT_ON}", ASK_AGAIN_SECONDS)
+        return wait(
+            Phase.HELD, f"{seen.reason}; {NOTHING_TO_ACT_ON}", now, Until(now + ASK_AGAIN, ASKS_AGAIN)
+        )
     failing = memory.failing
     if failing is not None and failing.goes_on(seen) and now < failing.next_act:
-        return rest(Phase.HELD, f"{seen.reason}; {failing.words}", seconds_until(failing.next_act, now))
+        again = Until(failing.next_act, "its next attempt to act is due")
+        return wait(Phase.HELD, f"{seen.reason}; {failing.words}", now, again)
     due = due_after_a_loss(seen, memory)
     if due is not None and now < due:
         lost = "mark" if seen.steps[number].action is Action.MARK else "request"
-        return rest(Phase.HELD, f"{seen.reason}; {after_a_loss(due, lost)}", seconds_until(due, now))
+        return wait(Phase.HELD, f"{seen.reason}; {after_a_loss(due, lost)}", now, Until(due, ASKS_AGAIN))
     return TakeStep(number, seen.reason)
 
 
@@ -243,6 +293,15 @@ def stop_awaited_until(over: Iterable[RequestSnapshot], memory: Memory) -> datet
 
 
 PATIENCE = 3
+
+
+def becomes_overdue_at(seen: Observation, memory: Memory) -> datetime | None:
+    """When the remediation is overdue; None where none runs for an unhealthy target."""
+    if not seen.requests or seen.state is not TargetState.EXPIRED:
+        return None
+    plan, duration = Plan(seen.steps, memory.spent), timedelta(seconds=memory.lease_seconds)
+    latest = plan.latest(seen.requests)
+    return overdue_at(plan, latest, memory.lease_acquired_at, duration, made_under=memory.made_under)
 
 
 def overdue_at(

@@ -1,43 +1,104 @@
-"""WaitingIncident: how an incident waits: in which phase, with which words, and for how long at most."""
+"""Waiting: for what an incident waits, and what people are told of that.
 
-from collections.abc import Iterable
+Each moment is an `Until` of the `Wait`. Its timer ends with the first of them all, whatever that is; people
+are told the first that takes the incident further. The renewal of its Lease, the flag of a request that grows
+old, a look after a finalizer, another try of a chore and a timer that is too long take it nowhere; but what
+could not be deleted, and an act that failed, are all that it waits for. Nor does anything that runs out under
+a person's hold without an end: nothing follows it before `resume`.
+"""
+
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from health.model.moves import Phase, Wait
-from health.model.observation import Observation
+from health.model.moves import BY_A_CHANGE, LONGEST_WAIT, NextTransition, Phase, Until, Wait
+from health.model.observation import Observation, TargetState
+from health.model.references import Action, Step
+from health.runbook.escalation import Plan
+from health.runbook.memory import Memory
 from objects.durations import in_words
 
-LONGEST_REST = timedelta(days=7)
-"""A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
-A_HAIR = 0.001
-"""What is over is strictly after its time."""
+NO_TEMPLATE_LEFT = "no template is left to try"
+ASKS_AGAIN = "asks the detector again"
+DEADLINE_PASSES = "its deadline passes"
+BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
 
-def seconds_until(time: datetime | None, now: datetime) -> float | None:
-    """How long until `time`; None where there is none."""
-    return None if time is None else soonest([(time - now).total_seconds()])
+def wait(
+    phase: Phase, details: str, now: datetime, *until: Until | None, otherwise: NextTransition = BY_A_CHANGE
+) -> Wait:
+    """Wait until the first of some moments, or until it is time to ask in any case."""
+    return Wait(phase, details, otherwise=otherwise).or_until(*until, safety_net(now))
 
 
-def seconds_until_after(time: datetime | None, now: datetime) -> float | None:
-    """How long until just after `time`; None where there is none."""
-    return None if time is None else max(0.0, (time - now).total_seconds()) + A_HAIR
+def safety_net(now: datetime) -> Until:
+    """When the detector is asked in any case."""
+    return Until(now + LONGEST_WAIT)
 
 
-def soonest(seconds: Iterable[float | None]) -> float:
-    """The shortest of some waits, LONGEST_REST at the most; None is no wait."""
-    return max(0.0, min([one for one in seconds if one is not None] + [LONGEST_REST.total_seconds()]))
+def wait_for_deadline(details: str, seen: Observation, memory: Memory, now: datetime) -> Wait:
+    """Wait because a timer runs."""
+    at = now + timedelta(seconds=seen.remaining_seconds)
+    step = next_step(seen, memory, at)
+    return wait(Phase.WAITING, details, now, Until(at, f"{DEADLINE_PASSES}{followed(step)}"))
 
 
-def rest(phase: Phase, details: str, *waits: float | None) -> Wait:
-    """Wait until the first of some waits is over."""
-    return Wait(phase, details, soonest(waits))
-
-
-def hold(seen: Observation) -> Wait:
+def wait_for_detector(seen: Observation, now: datetime) -> Wait:
     """Wait because the detector says no."""
     if seen.hold is None:
         return Wait(Phase.HELD, seen.reason)
     again = in_words(timedelta(seconds=seen.hold.ask_again_seconds))
-    return rest(
-        Phase.HELD, f"{seen.reason}; {seen.hold} (asks again in {again})", seen.hold.ask_again_seconds
-    )
+    return wait(Phase.HELD, f"{seen.reason}; {seen.hold} (asks again in {again})", now, asks_again(seen, now))
+
+
+def wait_for_resume(details: str, memory: Memory) -> Wait:
+    """Wait because a person says no."""
+    return Wait(Phase.HELD, details, otherwise=BY_RESUME).or_until(hold_ends(memory))
+
+
+def not_before_resume(waiting: Wait, memory: Memory) -> Wait:
+    """The same, where a person's hold without an end keeps anything from following what runs out."""
+    if not memory.held or memory.held_until is not None:
+        return waiting
+    return replace(waiting, until=tuple(one.untold for one in waiting.until), otherwise=BY_RESUME)
+
+
+def asks_again(seen: Observation, now: datetime) -> Until | None:
+    """When the detector is asked again about what it holds."""
+    if seen.hold is None:
+        return None
+    return Until(now + timedelta(seconds=seen.hold.ask_again_seconds), ASKS_AGAIN)
+
+
+def hold_ends(memory: Memory) -> Until | None:
+    """When a person's hold ends by itself."""
+    return Until(memory.held_until, "the hold ends") if memory.held and memory.held_until else None
+
+
+def deadline(seen: Observation, now: datetime) -> Until | None:
+    """When the timer of a target runs out."""
+    if seen.state is not TargetState.WAITING:
+        return None
+    return Until(now + timedelta(seconds=seen.remaining_seconds), DEADLINE_PASSES)
+
+
+def chore(at: datetime | None) -> Until | None:
+    """When a chore is due; None where none is."""
+    return None if at is None else Until(at)
+
+
+def next_step(seen: Observation, memory: Memory, at: datetime) -> Step | None:
+    """The step to be taken at that time."""
+    number = Plan(seen.steps, memory.spent).course(seen.requests, at).next_step
+    return None if number is None else seen.steps[number]
+
+
+def followed(step: Step | None) -> str:
+    """Which step follows, for people."""
+    return f", and {named(step)} is next" if step else ""
+
+
+def named(step: Step) -> str:
+    """A step for people, who know it by its template."""
+    if step.action is Action.REQUEST:
+        return f"{step.template.kind}/{step.template.name}"
+    return "its deletion" if step.action is Action.DELETE else "a mark for another controller"

@@ -3,9 +3,10 @@
 from datetime import timedelta
 
 from cli.incident_summary import IncidentSummary
-from health.model.moves import Phase
+from health.model.moves import Phase, next_transition_of
 from health.model.observation import Observation
 from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
 from tests.health.samples import INCIDENT, NOW
 from tests.health.steps import seen
 from workflows.messages import State
@@ -27,6 +28,7 @@ def state(
         observation=found,
         memory=memory,
         wakes_at=NOW + timedelta(minutes=30),
+        next_transition=next_transition_of(next_move(found, memory, NOW)),
     )
 
 

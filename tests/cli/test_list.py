@@ -26,7 +26,7 @@ FIELDS = {
     "started_at",
     "closed_at",
     "lasted_seconds",
-    "transitions_at",
+    "goes_on_at",
     "goes_on_in_seconds",
     "goes_on_with",
     "held",
@@ -96,7 +96,7 @@ async def test_nothing_is_next_where_a_person_must_come(fleet: Fleet, paramedic:
     await fleet.listed("Running", 1)
     assert next_of((await paramedic("list", "--cluster", fleet.cluster)).out) == {"node-1": "-"}
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
-    assert (one["transitions_at"], one["goes_on_in_seconds"]) == (None, None)
+    assert (one["goes_on_at"], one["goes_on_in_seconds"]) == (None, None)
     page = (await paramedic("show", "node-1", "--cluster", fleet.cluster)).out
     assert "Goes on     by resume, or when it recovers: no template is left to try" in page
 

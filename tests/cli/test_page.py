@@ -165,13 +165,13 @@ def test_orders_can_be_typed_as_they_are_told() -> None:
 
 def test_json_has_what_the_page_has() -> None:
     view = PageView.of_page(page(remediating()))
-    assert view.transitions_at == NOW + 4 * MINUTE
+    assert view.goes_on_at == NOW + 4 * MINUTE
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
     assert view.orders[0] == "paramedic hold node-1"
     held = PageView.of_page(page(remediating(**HELD)))
-    assert (held.transitions_at, held.goes_on_in_seconds) == (None, None)
+    assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
 
 
 UNMARKED = ChoreNote(

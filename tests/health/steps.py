@@ -1,8 +1,9 @@
 """Steps that tests of escalation share: two templates of one kind, one of another, and a classic one."""
 
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from health.model.moves import MarkRequests, Move
+from health.model.moves import BY_A_CHANGE, GiveBack, MarkRequests, Move, Phase, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
@@ -79,3 +80,30 @@ def annotations_of(result: Move) -> dict[str, str | None]:
 def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
     """Requests that failed, and were told to stop."""
     return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A wait by the length of its timer, whatever that is for."""
+
+    phase: Phase
+    details: str
+    seconds: float | None = None
+
+
+def timed(result: Move, now: datetime = NOW) -> Move | Timed:
+    """A move without what people are told of its end, which tests/health/test_next_transition.py is about."""
+    match result:
+        case Wait():
+            return Timed(result.phase, result.details, timer_of(result, now))
+        case MarkRequests() | RenewLease() | GiveBack():
+            return replace(result, next_transition=BY_A_CHANGE)
+        case _:
+            return result
+
+
+def timer_of(result: Move, now: datetime = NOW) -> float | None:
+    """How many seconds it waits; None: it waits for a look or an order."""
+    assert isinstance(result, Wait), result
+    left = result.requeue_after(now)
+    return None if left is None else left.total_seconds()

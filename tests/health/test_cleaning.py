@@ -11,7 +11,7 @@ from health.runbook.chores import AGAIN, OF_CONFIRMATION, OF_LEASE, Chore, Chore
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, HOLD, SECOND, request_of, seen
+from tests.health.steps import ACTED, FIRST, HOLD, SECOND, request_of, seen, timer_of
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)
 SECONDS = timedelta(seconds=1)
@@ -51,7 +51,7 @@ def test_what_failed_waits_for_its_back_off_and_says_so() -> None:
     move = next_move(healthy(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
-    assert move.seconds == 300
+    assert timer_of(move) == 300
     assert "finalizer" not in move.details
     assert isinstance(next_move(healthy(ONE, OTHER), memory, NOW + 300 * SECONDS), RemoveRequests)
 
@@ -61,7 +61,7 @@ def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
     memory = cleaned(hanging=(ONE,))
     move = next_move(healthy(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
-    assert move.seconds == AGAIN.total_seconds()
+    assert timer_of(move) == AGAIN.total_seconds()
     assert f"{ONE.reference} hangs on a finalizer" in move.details
 
 
@@ -105,7 +105,7 @@ def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease()
     move = next_move(confirmed, memory, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
-    assert move.seconds == 2
+    assert timer_of(move) == 2
     assert isinstance(next_move(confirmed, memory, NOW + 2 * SECONDS), RemoveRequests)
     assert isinstance(next_move(healthy(), memory, NOW), End)
 

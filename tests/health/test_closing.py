@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from health.model.moves import (
+    LONGEST_WAIT,
     End,
     MarkRequests,
     Move,
@@ -14,7 +15,6 @@ from health.model.moves import (
     RemoveRequests,
     RenewLease,
     RequestMark,
-    Wait,
 )
 from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
@@ -22,9 +22,8 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.marks import OLD
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
-from health.runbook.waiting import LONGEST_REST
 from tests.health.samples import NOW, request, request_sight, stamp
-from tests.health.steps import MINUTE
+from tests.health.steps import MINUTE, Timed, timed
 from tests.health.steps import seen as anything_seen
 
 LATER = NOW + 10 * MINUTE
@@ -45,8 +44,8 @@ def seen(*requests: RequestSnapshot, state: TargetState = TargetState.HEALTHY, *
     return anything_seen(*requests, state=state, steps=(), reason="it is so", **fields)
 
 
-def kept(words: str, seconds: float) -> Wait:
-    return Wait(Phase.HEALTHY_DELAY, f"it is so; {words}", seconds)
+def kept(words: str, seconds: float) -> Timed:
+    return Timed(Phase.HEALTHY_DELAY, f"it is so; {words}", seconds)
 
 
 DELAY = "healthyDelay of 2m"
@@ -127,7 +126,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(is_flagged_as_old=True), delay=-1),
             GIVEN_BACK,
-            kept(FOR_GOOD, LONGEST_REST.total_seconds()),
+            kept(FOR_GOOD, LONGEST_WAIT.total_seconds()),
             id="negative, without a Lease, and flagged",
         ),
         pytest.param(
@@ -170,7 +169,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             seen(EXPECTS, state=TargetState.GONE),
             ACTED,
-            Wait(
+            Timed(
                 Phase.REMEDIATING,
                 "it is so; its remediator expects that, and is not done yet",
                 timedelta(days=7).total_seconds(),
@@ -186,7 +185,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             seen(EXPECTS.model_copy(update={"succeeded": False}), state=TargetState.GONE),
             ACTED,
-            Wait(
+            Timed(
                 Phase.REMEDIATING,
                 "it is so; its remediator expects that, and is not done yet",
                 timedelta(days=7).total_seconds(),
@@ -241,4 +240,4 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
     ],
 )
 def test_move(observation: Observation, memory: Memory, move: Move) -> None:
-    assert closing(observation, memory, NOW) == move
+    assert timed(closing(observation, memory, NOW)) == move

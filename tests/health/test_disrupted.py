@@ -13,6 +13,7 @@ from health.runbook.memory import SEEN_AFTER, Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
 from tests.health.samples import NOW, fact, request_sight
+from tests.health.steps import Timed, timed, timer_of
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -35,7 +36,7 @@ GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
 @pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY])
 def test_machine_that_was_deleted_is_waited_for_whatever_its_node_says(state: TargetState) -> None:
     move = next_move(seen(state), DELETED, NOW)
-    assert move == Wait(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 300.0)
+    assert timed(move) == Timed(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 300.0)
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
@@ -72,7 +73,7 @@ def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
 def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED)
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
-    assert next_move(marked, memory, NOW) == Wait(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
+    assert timed(next_move(marked, memory, NOW)) == Timed(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
     cleaned = memory.having_cleaned_up(LeftBehind(), (), NOW)
     assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, "it is so")
 
@@ -83,7 +84,8 @@ def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_tim
     memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
     soon = NOW + SEEN_AFTER - timedelta(seconds=1)
     move = next_move(unmarked, memory.at(soon), soon)
-    assert move == Wait(Phase.REMEDIATING, "it is so; it was marked, and is not seen to be yet", 1.0)
+    words = "it is so; it was marked, and is not seen to be yet"
+    assert timed(move, soon) == Timed(Phase.REMEDIATING, words, 1.0)
     assert isinstance(next_move(unmarked, memory.at(NOW + SEEN_AFTER), NOW + SEEN_AFTER), TakeStep)
 
 
@@ -131,7 +133,7 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
     going = HEALTHY.model_copy(update={"requests": (request_sight(),), "counts_as_healthy": False})
     memory = ORDERED.model_copy(update={"renew_at": LATER})
     words = "it is so; but it does not count as healthy yet"
-    assert next_move(going, memory, NOW) == Wait(Phase.REMEDIATING, words, 600.0)
+    assert timed(next_move(going, memory, NOW)) == Timed(Phase.REMEDIATING, words, 600.0)
     fit = going.model_copy(update={"counts_as_healthy": True})
     assert needs_wake_up(going, fit)
     assert next_move(fit, memory, NOW) == RemoveRequests("it is so")
@@ -157,7 +159,7 @@ def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     known = learned(learned(ORDERED, marked, NOW), unmarked, NOW)
     move = next_move(unmarked, known, NOW)
     assert isinstance(move, Wait)
-    assert (move.phase, move.seconds) == (Phase.HELD, 60.0)
+    assert (move.phase, timer_of(move)) == (Phase.HELD, 60.0)
     assert isinstance(next_move(unmarked, known, NOW + timedelta(minutes=1)), TakeStep)
 
 

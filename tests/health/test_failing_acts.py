@@ -12,7 +12,7 @@ from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW
-from tests.health.steps import seen
+from tests.health.steps import seen, timer_of
 
 SEEN = seen(generation=1, templates="t-1")
 AWAY = failed("the API server is away")
@@ -90,7 +90,7 @@ def test_row_that_waits_says_why_how_often_and_until_when() -> None:
     result = next_move(SEEN, Memory(failing=_third()), NOW)
     assert isinstance(result, Wait)
     assert result.phase is Phase.HELD
-    assert result.seconds == 20
+    assert timer_of(result) == 20
     assert "the API server is away" in result.details
     assert "(3 times in a row, the next attempt is due at 2026-03-01T12:00:20Z)" in result.details
 

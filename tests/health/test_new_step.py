@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import Phase, TakeStep, Wait
+from health.model.moves import LONGEST_WAIT, Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from health.runbook.remediating import new_step
-from health.runbook.waiting import LONGEST_REST
 from tests.health.samples import NOW
-from tests.health.steps import MINUTE, seen
+from tests.health.steps import MINUTE, Timed, seen, timed, timer_of
 
 LIMIT = timedelta(minutes=30)
 ADMITTED = seen(back_off_limit_seconds=LIMIT.total_seconds())
@@ -32,7 +31,7 @@ def test_what_is_admitted_is_done() -> None:
 def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no", ask_again_seconds=42))
     result = new_step(0, held, Memory(), NOW)
-    assert result == Wait(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
+    assert timed(result) == Timed(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
 
 
 @pytest.mark.rule("rule 14")
@@ -64,7 +63,7 @@ def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
     due = NOW + minutes * MINUTE
     result = new_step(0, observation, lost(number), NOW)
     words = f"BackOff: its request was removed by somebody, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
-    assert result == Wait(Phase.HELD, f"it is Expired; {words}", minutes * 60)
+    assert timed(result) == Timed(Phase.HELD, f"it is Expired; {words}", minutes * 60)
     assert isinstance(new_step(0, observation, lost(number), due - timedelta(microseconds=1)), Wait)
     assert isinstance(new_step(0, observation, lost(number), due), TakeStep)
 
@@ -87,5 +86,6 @@ def test_wait_after_a_loss_has_an_end(number: int, earlier: int, limit: int) -> 
     result = new_step(0, observation, lost(number), NOW)
     assert isinstance(new_step(0, observation, lost(number), NOW + timedelta(seconds=limit)), TakeStep)
     if isinstance(result, Wait):
-        assert result.seconds is not None
-        assert 0 < result.seconds <= min(limit, LONGEST_REST.total_seconds())
+        seconds = timer_of(result)
+        assert seconds is not None
+        assert 0 < seconds <= min(limit, LONGEST_WAIT.total_seconds())

@@ -13,6 +13,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request, request_sight
+from tests.health.steps import Timed, timed
 
 STEP = Step(
     template=TemplateReference(
@@ -106,60 +107,62 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             EXPIRED,
             ALONE,
-            Wait(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
+            Timed(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
             id="alone until resume",
         ),
         pytest.param(
             EXPIRED,
             ALONE_A_WHILE,
-            Wait(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance", 600),
+            Timed(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance", 600),
             id="alone for a time",
         ),
         pytest.param(
             WAITING,
             ALONE,
-            Wait(Phase.LEFT_ALONE, "it is Waiting; left alone: maintenance"),
+            Timed(Phase.LEFT_ALONE, "it is Waiting; left alone: maintenance"),
             id="alone, timer runs",
         ),
         # 4. Held by a person: hold, whatever the timer and the detector say.
-        pytest.param(EXPIRED, HELD_BY_US, Wait(Phase.HELD, f"it is Expired; {BY_US}"), id="held by a person"),
         pytest.param(
-            EXPIRED, HELD_A_WHILE, Wait(Phase.HELD, f"it is Expired; {BY_US}", 600), id="held for a time"
+            EXPIRED, HELD_BY_US, Timed(Phase.HELD, f"it is Expired; {BY_US}"), id="held by a person"
+        ),
+        pytest.param(
+            EXPIRED, HELD_A_WHILE, Timed(Phase.HELD, f"it is Expired; {BY_US}", 600), id="held for a time"
         ),
         pytest.param(
             HELD,
             HELD_A_WHILE,
-            Wait(Phase.HELD, f"it is Expired; {BY_US}", 600),
+            Timed(Phase.HELD, f"it is Expired; {BY_US}", 600),
             id="held by a person and more",
         ),
         pytest.param(
             WAITING,
             HELD_BY_US,
-            Wait(Phase.HELD, f"it is Waiting; {BY_US}"),
+            Timed(Phase.HELD, f"it is Waiting; {BY_US}"),
             id="held by a person, timer runs",
         ),
         pytest.param(
             UNKNOWN,
             HELD_BY_US,
-            Wait(Phase.HELD, f"it is Unknown; {BY_US}"),
+            Timed(Phase.HELD, f"it is Unknown; {BY_US}"),
             id="held by a person, cannot tell",
         ),
         pytest.param(
             EXPIRED,
             HELD_ACTED,
-            Wait(Phase.HELD, f"it is Expired; {BY_US}"),
+            Timed(Phase.HELD, f"it is Expired; {BY_US}"),
             id="held by a person, somebody deleted the request",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED,
-            Wait(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
+            Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
             id="held by a person, remediator works",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED.model_copy(update={"held_until": NOW + timedelta(seconds=5)}),
-            Wait(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
+            Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
         pytest.param(
@@ -177,40 +180,40 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             EXPIRED,
             HELD_AND_ALONE,
-            Wait(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
+            Timed(Phase.LEFT_ALONE, "it is Expired; left alone: maintenance"),
             id="left alone and held",
         ),
         # 5. The detector cannot tell: hold.
         pytest.param(
             UNKNOWN,
             NEW,
-            Wait(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
+            Timed(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
             id="cannot tell",
         ),
         pytest.param(
             seen(TargetState.UNKNOWN, request_sight(), hold=STALE),
             ACTED,
-            Wait(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
+            Timed(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
             id="cannot tell, request of ours",
         ),
-        pytest.param(seen(TargetState.UNKNOWN), NEW, Wait(Phase.HELD, "it is Unknown"), id="was not asked"),
+        pytest.param(seen(TargetState.UNKNOWN), NEW, Timed(Phase.HELD, "it is Unknown"), id="was not asked"),
         # 3. A request exists: let the remediator work.
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             ACTED,
-            Wait(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            Timed(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works",
         ),
         pytest.param(
             seen(TargetState.WAITING, request_sight()),
             ACTED,
-            Wait(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
+            Timed(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
             id="remediator works, only a timer runs",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight(), hold=HOLD),
             ACTED,
-            Wait(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
+            Timed(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works, new ones would be held",
         ),
         pytest.param(
@@ -228,7 +231,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             seen(TargetState.EXPIRED, request_sight(is_being_deleted=True)),
             ACTED,
-            Wait(
+            Timed(
                 Phase.REMEDIATING,
                 "it is Expired; Reboot/remediators/node-1 is being deleted, and a finalizer keeps it",
                 600,
@@ -236,24 +239,24 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="a request that hangs on a finalizer still counts",
         ),
         # 6. A timer runs: wait for the deadline.
-        pytest.param(WAITING, NEW, Wait(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
+        pytest.param(WAITING, NEW, Timed(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
         pytest.param(
             seen(TargetState.WAITING, hold=HOLD),
             NEW,
-            Wait(Phase.WAITING, "it is Waiting", 90),
+            Timed(Phase.WAITING, "it is Waiting", 90),
             id="timer runs, would be held",
         ),
-        pytest.param(WAITING, CLEANED, Wait(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
+        pytest.param(WAITING, CLEANED, Timed(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
         # 7. Not admitted: hold. Else act.
-        pytest.param(HELD, NEW, Wait(Phase.HELD, HELD_DETAILS, 1800), id="held"),
+        pytest.param(HELD, NEW, Timed(Phase.HELD, HELD_DETAILS, 1800), id="held"),
         pytest.param(EXPIRED, NEW, TakeStep(0, "it is Expired"), id="admitted"),
         pytest.param(EXPIRED, BROKEN_OFF, TakeStep(0, "it is Expired"), id="admitted after an act broke off"),
         pytest.param(EXPIRED, ACTED, TakeStep(0, "it is Expired"), id="somebody deleted the request"),
     ],
 )
-def test_move(observation: Observation, memory: Memory, move: Move) -> None:
+def test_move(observation: Observation, memory: Memory, move: Move | Timed) -> None:
     completed = memory.complete(observation)
-    assert next_move(completed, learned(memory, completed, NOW), NOW) == move
+    assert timed(next_move(completed, learned(memory, completed, NOW), NOW)) == move
 
 
 @pytest.mark.parametrize(

@@ -297,15 +297,16 @@ class World(RuleBasedStateMachine):
 
     def judge_rest(self, move: Wait) -> None:
         """It never spins; and who holds an incident is told that, for no longer than the hold lasts."""
-        assert move.seconds is None or move.seconds > 0, self.log
+        timer = move.requeue_after(self.now)
+        assert timer is None or timer > timedelta(), self.log
         if not self.memory.held or self.memory.left_alone or self.state in ENDED:
             return
         if move.phase is Phase.EXHAUSTED:
             return
         assert "held by a person: hold" in move.details, self.log
         if self.memory.held_until is not None:
-            assert move.seconds is not None, self.log
-            assert move.seconds <= (self.memory.held_until - self.now).total_seconds(), self.log
+            assert timer is not None, self.log
+            assert timer <= self.memory.held_until - self.now, self.log
 
     def act(self, number: int, *, is_refused: bool) -> None:
         self.remember(may_hold_lease=True)

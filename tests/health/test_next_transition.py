@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from health.model.moves import GiveBack, MarkRequests, Move, Phase, RenewLease, Wait, subject_of_mark
+from health.model.moves import (
+    GiveBack,
+    MarkRequests,
+    Move,
+    NextTransition,
+    Phase,
+    RenewLease,
+    TakeStep,
+    Wait,
+    next_transition_of,
+    subject_of_mark,
+)
 from health.model.observation import Observation, TargetState, failed
 from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
@@ -22,8 +33,7 @@ from health.runbook.failing_acts import after_failure
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from health.runbook.next_transition import NextTransition, WaitingIncident, goes_on, overdue
-from health.runbook.remediating import STOP_PATIENCE
+from health.runbook.remediating import STOP_PATIENCE, becomes_overdue_at
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,
@@ -34,7 +44,9 @@ from tests.health.steps import (
     MINUTE,
     SECOND,
     THIRD,
+    move,
     request_of,
+    timer_of,
     with_steps_tried,
 )
 from tests.health.steps import seen as steps_seen
@@ -68,8 +80,8 @@ class Incident:
         move = next_move(seen, memory, self.now)
         after = replace(self, memory=memory)
         match move:
-            case Wait(seconds=seconds) if seconds is not None:
-                return move, replace(after, now=self.now + timedelta(seconds=seconds))
+            case Wait() if (timer := move.requeue_after(self.now)) is not None:
+                return move, replace(after, now=self.now + timer)
             case RenewLease():
                 renewed = self.now + DAY  # how often it is renewed must not matter
                 return move, replace(after, memory=memory.model_copy(update={"renew_at": renewed}))
@@ -104,11 +116,11 @@ class Incident:
 
 def noticed(incident: Incident, rest: Wait) -> datetime | None:
     """When the incident first does something that people notice."""
-    for move, later in incident.moments():
-        if rest.phase is Phase.REMEDIATING and _is_new(incident, move, later):
+    for following, later in incident.moments():
+        if rest.phase is Phase.REMEDIATING and _is_new(incident, following, later):
             return later.now
-        is_same = isinstance(move, Wait) and move.phase is rest.phase
-        if not is_same and not isinstance(move, RenewLease | MarkRequests | GiveBack):
+        is_same = isinstance(following, Wait) and following.phase is rest.phase
+        if not is_same and not isinstance(following, RenewLease | MarkRequests | GiveBack):
             return later.now
     return None
 
@@ -130,14 +142,6 @@ def _stops(move: Move) -> bool:
     if isinstance(move, MarkRequests):
         return any(mark.annotations.get(TIMED_OUT) for mark in move.marks)
     return isinstance(move, GiveBack)
-
-
-def told(incident: Incident, rest: Wait) -> datetime | None:
-    """When it goes on, as people are told."""
-    assert rest.seconds is not None or rest.phase in (Phase.LEFT_ALONE, Phase.HELD)
-    wakes = incident.now + (timedelta(seconds=rest.seconds) if rest.seconds is not None else MONTH)
-    memory = incident.memory.at(incident.now)
-    return goes_on(WaitingIncident(rest.phase, memory.complete(incident.seen), memory, wakes)).at
 
 
 AGES = st.sampled_from([timedelta(), 3 * MINUTE, 20 * MINUTE, 47 * timedelta(hours=1), 3 * DAY])
@@ -193,7 +197,7 @@ def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_
     if found is None:
         return
     rest, incident = found
-    expected, actual = noticed(incident, rest), told(incident, rest)
+    expected, actual = noticed(incident, rest), rest.next_transition.at
 
     if expected is None or expected > NOW + MONTH or _is_held_for_good(incident, rest):
         assert actual is None
@@ -202,41 +206,53 @@ def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_
         assert abs(actual - expected) <= A_MOMENT
 
 
+def told(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> NextTransition:
+    """What people are told of the next move of an incident that sees and remembers this."""
+    return next_transition_of(move(observation, memory, now))
+
+
+NEW = Memory()
+ABORTED = ACTED.model_copy(update={"left_alone": True, "left_alone_reason": "power work"})
+
+
 def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
     again = NOW + timedelta(seconds=HOLD.ask_again_seconds)
-    for resting in (
-        WaitingIncident(Phase.HELD, steps_seen(hold=HOLD), Memory(), again),
-        WaitingIncident(Phase.REMEDIATING, steps_seen(state=TargetState.UNKNOWN, hold=HOLD), ACTED, again),
+    for observation, memory in (
+        (steps_seen(hold=HOLD), NEW),
+        (steps_seen(request_of(FIRST), state=TargetState.UNKNOWN, hold=HOLD), ACTED),
     ):
-        assert goes_on(resting) == NextTransition(again, "asks the detector again")
+        assert told(observation, memory) == NextTransition(at=again, what="asks the detector again")
 
 
 def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
-    resting = WaitingIncident(Phase.CLEANING_UP, steps_seen(request_of(FIRST)), ACTED, NOW + MINUTE)
-    assert goes_on(resting) == NextTransition(None, "when the requests are gone")
+    hanging = request_of(FIRST, is_being_deleted=True)
+    memory = ABORTED.having_cleaned_up(LeftBehind(hanging=(hanging.reference,)), [hanging], NOW)
+    result = move(steps_seen(hanging), memory)
+    assert timer_of(result) == MINUTE.total_seconds()
+    assert next_transition_of(result) == NextTransition(what="when the requests are gone")
 
 
 def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
     failure = ChoreFailure(subject="reboot", what="delete it", why="500")
-    memory = ACTED.having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 1)
+    memory = ABORTED.having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 1)
     request = request_of(FIRST)
     memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
-    resting = WaitingIncident(Phase.CLEANING_UP, steps_seen(request), memory, NOW + 2 * A_MOMENT)
-    assert goes_on(resting) == NextTransition(
-        NOW + 2 * A_MOMENT, "what could not be cleaned up is tried again"
+    assert told(steps_seen(request), memory) == NextTransition(
+        at=NOW + 2 * A_MOMENT, what="what could not be cleaned up is tried again"
     )
 
 
 def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> None:
-    seen = steps_seen(answered_at=NOW)
+    seen = steps_seen()
     failing = after_failure(None, failed("away"), seen, NOW, 0)
-    memory = Memory(failing=failing)
-    found = goes_on(WaitingIncident(Phase.HELD, seen, memory, NOW + A_MOMENT))
-    assert found == NextTransition(NOW + timedelta(seconds=5), "its next attempt to act is due")
-    held = WaitingIncident(Phase.HELD, steps_seen(answered_at=NOW, hold=HOLD), memory, NOW + MINUTE)
-    assert goes_on(held) == NextTransition(NOW + MINUTE, "asks the detector again")
-    edited = WaitingIncident(Phase.HELD, steps_seen(answered_at=NOW, generation=9), memory, NOW + MINUTE)
-    assert goes_on(edited).words == "asks the detector again"
+    failure = ChoreFailure(subject="reboot", what="delete it", why="500")
+    memory = Memory(failing=failing).having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 0)
+    assert timer_of(move(seen, memory)) == 1
+    due = NextTransition(at=NOW + timedelta(seconds=5), what="its next attempt to act is due")
+    assert told(seen, memory) == due
+    assert told(steps_seen(hold=HOLD), memory).what == "asks the detector again"
+    edited = steps_seen(generation=9)
+    assert isinstance(move(edited, memory), TakeStep)
 
 
 @pytest.mark.rule("rule 47")
@@ -245,103 +261,103 @@ def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when()
     stop = subject_of_mark(over.uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
     memory = ACTED.having_tried(Chore.MARK, {stop}, [failure], NOW, 1)
-    resting = WaitingIncident(Phase.HELD, steps_seen(over, answered_at=NOW), memory, NOW + 2 * A_MOMENT)
     words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
-    assert goes_on(resting) == NextTransition(NOW + STOP_PATIENCE, words)
-    later = replace(resting, seen=steps_seen(over, answered_at=NOW + MINUTE))
-    assert goes_on(later).words == "asks the detector again"
+    assert told(steps_seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
+    later = memory.having_tried(Chore.MARK, {stop}, [failure], NOW + STOP_PATIENCE, 1)
+    assert told(steps_seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
 
 
 def test_act_that_is_under_way_is_told() -> None:
-    resting = WaitingIncident(Phase.ACTING, steps_seen(), Memory(), None)
-    assert goes_on(resting) == NextTransition(None, "when its attempt to act is over")
+    assert told(steps_seen(), NEW) == NextTransition(what="when its attempt to act is over")
+
+
+def test_chore_hides_nothing_of_what_comes_after_it() -> None:
+    observation = steps_seen(request_of(FIRST))
+    due = ACTED.model_copy(update={"renew_at": NOW})
+    assert isinstance(move(observation, due), RenewLease)
+    assert told(observation, due) == told(observation, ACTED)
 
 
 def remediating(
     *requests: RequestSnapshot, steps: tuple[Step, ...] = ESCALATION, **memory: object
-) -> WaitingIncident:
-    """An incident in the middle of a remediation, seen now; no step is overdue before its timeout."""
-    seen = steps_seen(*requests, steps=steps, answered_at=NOW)
-    return WaitingIncident(Phase.REMEDIATING, seen, ACTED.model_copy(update=memory), NOW + DAY)
+) -> NextTransition:
+    """What is told in the middle of a remediation; no step is overdue before its timeout."""
+    return told(steps_seen(*requests, steps=steps), ACTED.model_copy(update=memory))
 
 
 def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:
-    found = goes_on(remediating(request_of(FIRST)))
     words = "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
-    assert found == NextTransition(NOW + 5 * MINUTE, words)
+    assert remediating(request_of(FIRST)) == NextTransition(at=NOW + 5 * MINUTE, what=words)
 
 
 def test_last_step_is_followed_by_none() -> None:
     tried = with_steps_tried(FIRST, SECOND)
-    found = goes_on(remediating(*tried, request_of(THIRD), lease_seconds=600.0))
-    assert found.words == "the step ReplaceTemplate/replace times out, and no template is left to try"
+    found = remediating(*tried, request_of(THIRD), lease_seconds=600.0)
+    assert found.what == "the step ReplaceTemplate/replace times out, and no template is left to try"
 
 
 def test_step_that_was_tried_already_is_not_next() -> None:
-    found = goes_on(remediating(request_of(FIRST), spent=(SECOND.template,)))
-    assert found.words.endswith("and ReplaceTemplate/replace is next")
+    found = remediating(request_of(FIRST), spent=(SECOND.template,))
+    assert found.what.endswith("and ReplaceTemplate/replace is next")
 
 
 def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
-    resting = remediating(request_of(CLASSIC[0]), steps=CLASSIC)
-    expected = NextTransition(NOW + 15 * MINUTE, "the remediation is overdue, and its Lease is given back")
-    assert goes_on(resting) == expected
-    assert overdue(resting) == NOW + 15 * MINUTE
+    at_work, half = steps_seen(request_of(CLASSIC[0]), steps=CLASSIC), {"lease_seconds": 300.0}
+    memory = ACTED.model_copy(update=half)
+    overdue = "the remediation is overdue, and its Lease is given back"
+    assert next_transition_of(next_move(at_work, memory, NOW)) == NextTransition(
+        at=NOW + 15 * MINUTE, what=overdue
+    )
+    assert becomes_overdue_at(at_work, memory) == NOW + 15 * MINUTE
 
 
 def test_deadline_is_followed_by_the_first_step() -> None:
-    seen = steps_seen(state=TargetState.WAITING, answered_at=NOW)
-    found = goes_on(WaitingIncident(Phase.WAITING, seen, Memory(), NOW + DAY))
-    assert found == NextTransition(
-        NOW + timedelta(seconds=90), "its deadline passes, and RebootTemplate/reboot is next"
-    )
+    words = "its deadline passes, and RebootTemplate/reboot is next"
+    found = told(steps_seen(state=TargetState.WAITING), NEW)
+    assert found == NextTransition(at=NOW + timedelta(seconds=90), what=words)
 
 
 def test_machine_that_is_to_be_deleted_is_told_so() -> None:
-    deletes = (Step(action=Action.DELETE),)
-    seen = steps_seen(state=TargetState.WAITING, answered_at=NOW, steps=deletes)
-    found = goes_on(WaitingIncident(Phase.WAITING, seen, Memory(), NOW + DAY))
-    assert found.words == "its deadline passes, and its deletion is next"
+    seen = steps_seen(state=TargetState.WAITING, steps=(Step(action=Action.DELETE),))
+    assert told(seen, NEW).what == "its deadline passes, and its deletion is next"
 
 
 def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
-    for requests, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
-        found = goes_on(remediating(requests, steps=steps, held=True, held_reason="power work"))
-        assert found == NextTransition(None, "by resume, or when it recovers")
+    for request, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
+        found = remediating(request, steps=steps, held=True, held_reason="power work")
+        assert found == NextTransition(what="by resume, or when it recovers")
 
 
 def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end() -> None:
     soon, late = NOW + 2 * MINUTE, NOW + 40 * MINUTE
-    ends_before = goes_on(remediating(request_of(FIRST), held=True, held_until=soon))
-    assert ends_before == NextTransition(soon, "the hold ends")
-    ends_later = goes_on(remediating(request_of(FIRST), held=True, held_until=late))
+    ends_before = remediating(request_of(FIRST), held=True, held_until=soon)
+    assert ends_before == NextTransition(at=soon, what="the hold ends")
+    ends_later = remediating(request_of(FIRST), held=True, held_until=late)
     assert ends_later.at == NOW + 5 * MINUTE
-    assert ends_later.words.endswith("and RebootTemplate/reset is next once the hold ends")
+    assert ends_later.what.endswith("and RebootTemplate/reset is next once the hold ends")
 
 
 def test_abort_for_a_time_goes_on_at_its_end() -> None:
     until = NOW + 40 * MINUTE
     memory = Memory(left_alone=True, left_alone_until=until)
-    assert goes_on(WaitingIncident(Phase.LEFT_ALONE, steps_seen(), memory, until)) == NextTransition(
-        until, "the abort ends"
-    )
+    assert told(steps_seen(), memory) == NextTransition(at=until, what="the abort ends")
 
 
 def test_healthy_delay_ends_with_the_requests() -> None:
-    seen = steps_seen(
-        request_of(FIRST, healthy_since=NOW),
-        state=TargetState.HEALTHY,
-        healthy_delay_seconds=300.0,
-        answered_at=NOW,
+    recovered = steps_seen(
+        request_of(FIRST, healthy_since=NOW), state=TargetState.HEALTHY, healthy_delay_seconds=300.0
     )
-    resting = WaitingIncident(Phase.HEALTHY_DELAY, seen, ACTED, NOW + DAY)
-    expected = NextTransition(NOW + 5 * MINUTE, "healthyDelay ends, and the requests are deleted")
-    assert goes_on(resting) == expected
-    for_good = replace(resting, seen=seen.model_copy(update={"healthy_delay_seconds": -1.0}))
-    assert goes_on(for_good) == NextTransition(None, "when a person confirms that it is healthy")
+    words = "healthyDelay ends, and the requests are deleted"
+    assert told(recovered) == NextTransition(at=NOW + 5 * MINUTE, what=words)
+    for_good = recovered.model_copy(update={"healthy_delay_seconds": -1.0})
+    assert told(for_good) == NextTransition(what="when a person confirms that it is healthy")
+
+
+def test_node_whose_end_is_expected_waits_for_its_remediator() -> None:
+    going = steps_seen(request_of(FIRST, is_node_deletion_expected=True), state=TargetState.GONE)
+    assert told(going) == NextTransition(what="when its remediator is done")
 
 
 def test_incident_without_a_template_left_waits_for_resume() -> None:
-    resting = WaitingIncident(Phase.EXHAUSTED, steps_seen(*with_steps_tried(*ESCALATION)), ACTED, NOW + DAY)
-    assert goes_on(resting).at is None
-    assert goes_on(resting).words == "by resume, or when it recovers: no template is left to try"
+    found = told(steps_seen(*with_steps_tried(*ESCALATION)))
+    assert found == NextTransition(what="by resume, or when it recovers: no template is left to try")

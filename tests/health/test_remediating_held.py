@@ -16,10 +16,13 @@ from tests.health.steps import (
     FIRST,
     HOLD,
     MINUTE,
+    Timed,
     annotations_of,
     move,
     request_of,
     seen,
+    timed,
+    timer_of,
 )
 
 BY_A_PERSON: dict[str, Any] = {"held": True, "held_reason": "disk swap"}
@@ -74,7 +77,7 @@ def test_while_only_a_timer_runs_requests_stay_and_nothing_escalates() -> None:
     for request in (over, FAILED, AT_WORK, request_of(FIRST, 6 * MINUTE, succeeded=True)):
         result = move(seen(request, state=TargetState.WAITING))
         assert isinstance(result, Wait)
-        assert result.seconds == 90
+        assert timer_of(result) == 90
     assert move(seen(over)) != move(seen(over, state=TargetState.WAITING))
 
 
@@ -94,7 +97,7 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
     result = move(blind)
     assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
-    assert result.seconds == 10
+    assert timer_of(result) == 10
     assert isinstance(move(blind, ACTED.model_copy(update={"renew_at": NOW})), RenewLease)
 
 
@@ -102,10 +105,11 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
 def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     between = learned(ACTED, seen(FAILED), NOW)
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
-    assert move(blind, between) == Wait(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10)
+    words = "it is Unknown; StaleSight: old (asks again in 10s)"
+    assert timed(move(blind, between)) == Timed(Phase.HELD, words, 10)
     until = {**BY_A_PERSON, "held_until": NOW + MINUTE}
     details = "it is Unknown; held by a person: disk swap"
-    assert move(blind, between.model_copy(update=until)) == Wait(Phase.HELD, details, 60)
+    assert timed(move(blind, between.model_copy(update=until))) == Timed(Phase.HELD, details, 60)
 
 
 @pytest.mark.rule("rule 19")

@@ -16,10 +16,13 @@ from tests.health.steps import (
     HOLD,
     MINUTE,
     SECOND,
+    Timed,
     annotations_of,
     move,
     request_of,
     seen,
+    timed,
+    timer_of,
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
@@ -31,7 +34,7 @@ def test_request_is_flagged_once_after_48_hours() -> None:
     patient = ACTED.model_copy(update={"renew_at": NOW + 10 * OLD, "lease_seconds": 10 * OLD.total_seconds()})
     young = move(seen(request_of(CLASSIC[0], OLD - MINUTE), steps=endless), patient)
     assert isinstance(young, Wait)
-    assert young.seconds == 60
+    assert timer_of(young) == 60
     old = request_of(CLASSIC[0], OLD)
     due = move(seen(old, steps=endless), patient)
     assert annotations_of(due) == {GREW_OLD: GREW_OLD_FLAG}
@@ -75,7 +78,9 @@ CLASSIC_ACTED = ACTED.model_copy(update={"lease_seconds": 600.0, "renew_at": NOW
 def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then_rests() -> None:
     at_work = request_of(CLASSIC[0])
     in_time = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, NOW + 30 * MINUTE)
-    assert in_time == Wait(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 0.001)
+    assert timed(in_time, NOW + 30 * MINUTE) == Timed(
+        Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 0.001
+    )
 
     late = NOW + 30 * MINUTE + AN_INSTANT
     mark = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, late)
@@ -89,7 +94,7 @@ def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then
     rest = move(seen(at_work, steps=CLASSIC), given_back, late)
     assert isinstance(rest, Wait)
     assert rest.phase is Phase.EXHAUSTED
-    assert rest.seconds == (at_work.created + OLD - late).total_seconds()
+    assert timer_of(rest, late) == (at_work.created + OLD - late).total_seconds()
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
@@ -123,4 +128,4 @@ def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_ta
     assert acted.lease_acquired_at == late
     rest = move(seen(waiting, second), acted, late)
     assert isinstance(rest, Wait)
-    assert rest.seconds == 60
+    assert timer_of(rest, late) == 60

@@ -1,7 +1,7 @@
 """The runbook has a next move for whatever was seen and remembered; it waits a finite time."""
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from detector.dispatching.dispatch_queue import urgency
 from detector.metrics.told_phase import told_hold, told_phase
-from health.model.moves import Move, Phase, RequestMark, Wait, phase_of
+from health.model.moves import LONGEST_WAIT, Move, Phase, RequestMark, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
@@ -19,8 +19,7 @@ from health.model.verdict import Fact
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from health.runbook.next_transition import WaitingIncident, goes_on, overdue
-from health.runbook.waiting import LONGEST_REST
+from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
 from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
@@ -120,19 +119,16 @@ def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_m
 
     assert isinstance(move, Move)
     assert phase_of(move) in Phase
-    if isinstance(move, Wait) and move.seconds is not None:
-        assert math.isfinite(move.seconds)
-        assert 0 <= move.seconds <= LONGEST_REST.total_seconds()
+    if isinstance(move, Wait) and (timer := move.requeue_after(now)) is not None:
+        assert timedelta() <= timer <= LONGEST_WAIT
 
 
-@given(OBSERVATIONS, MEMORIES, NOWS, st.sampled_from(Phase))
+@given(OBSERVATIONS, MEMORIES, NOWS)
 def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
-    seen: Observation, memory: Memory, now: datetime, phase: Phase
+    seen: Observation, memory: Memory, now: datetime
 ) -> None:
-    resting = WaitingIncident(phase, seen, memory, now)
-
-    assert goes_on(resting).words
-    overdue(resting)
+    assert next_transition_of(next_move(seen, memory, now)).what
+    becomes_overdue_at(seen, memory)
 
 
 @given(OBSERVATIONS, OBSERVATIONS)
