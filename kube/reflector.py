@@ -51,6 +51,7 @@ from kube.server_clock import monotonic_clock
 from kube.status import from_status
 from kube.transport import Transport
 from kube.watching import in_words, watch
+from objects.clusters import MANAGEMENT_CLUSTER
 
 __all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
 
@@ -82,6 +83,7 @@ class Reflector(Generic[RecordT]):
         on_broken: Callable[[Key, str], None] | None = None,
         clock: Callable[[], float] = monotonic_clock,
         settings: CurrentSettings = patient,
+        cluster: str = MANAGEMENT_CLUSTER,
     ) -> None:
         self._transport = transport
         self._resource = resource
@@ -93,7 +95,7 @@ class Reflector(Generic[RecordT]):
         self._clock = clock
         self._settings = settings
         self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_broken)
-        self.name = in_words(resource.full_name, namespace, label_selector)
+        self.name = in_words(resource.full_name, namespace, label_selector, cluster)
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(

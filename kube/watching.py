@@ -38,11 +38,12 @@ class Watching:
         return min(self.silence, lasting + _GRACE)
 
 
-def in_words(full_name: str, namespace: str, label_selector: str) -> str:
+def in_words(full_name: str, namespace: str, label_selector: str, cluster: str) -> str:
     """Return what is watched, as people are told of it."""
     within = f" in {namespace}" if namespace else ""
     selected = f" with {label_selector}" if label_selector else ""
-    return f"{full_name}{within}{selected}"
+    of = f" of {cluster}" if cluster else ""
+    return f"{full_name}{of}{within}{selected}"
 
 
 @asynccontextmanager

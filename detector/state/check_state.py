@@ -10,6 +10,7 @@ from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance
 from health.model.target import Target
+from objects.clusters import MANAGEMENT_CLUSTER
 
 
 class CheckState:
@@ -27,12 +28,15 @@ class CheckState:
         """Healthy ones that a person marked as healthy: the mark is to be taken off (NHC 2.1/13)."""
         self.reconfigured: set[str] = set()
         """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
+        self._elsewhere: dict[str, str] = {}
+        """The clusters of the Nodes of those whose Nodes are in another one."""
 
     def see(self, name: str, target: Target | None, around: Surroundings) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""
         before = self._place_of(name)
         for known in (self.selected, self.unhealthy, self.not_healthy, self.confirmed, self.reconfigured):
             known.discard(name)
+        self._elsewhere.pop(name, None)
         if target is not None and not isinstance(self.check, InvalidCheckError):
             self._place(self.check, name, target, around)
         return before != self._place_of(name)
@@ -51,6 +55,8 @@ class CheckState:
         if not check.selects(target):
             return
         self.selected.add(name)
+        if target.node_cluster != MANAGEMENT_CLUSTER:
+            self._elsewhere[name] = target.node_cluster
         if not check.counts_as_healthy(target, around):
             self.not_healthy.add(name)
         if not check.is_unhealthy(target, around):
@@ -60,6 +66,11 @@ class CheckState:
         self.unhealthy.add(name)
         if target.configuration_to_come:
             self.reconfigured.add(name)
+
+    @property
+    def clusters(self) -> frozenset[str]:
+        """Those whose Nodes its verdicts rest on, beside the one that the check is in."""
+        return frozenset(self._elsewhere.values())
 
     @property
     def is_silent(self) -> bool:

@@ -75,8 +75,9 @@ class ClusterState:
     def target_changed(self, changed: TargetName, target: Target | None) -> None:
         """A target came, changed or (None) went."""
         self.targets.put(changed, target)
+        place = changed.place
         for reference, check in self.checks.items():
-            if place_of(reference) == changed.place:
+            if place_of(reference) == place:
                 self._see(reference, check, changed.name, target)
 
     def _see(self, reference: CheckReference, check: CheckState, name: str, target: Target | None) -> None:

@@ -6,8 +6,8 @@ requests when a check names them (`named_kinds`).
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from detector.answers.observation_builder import CheckFreshness
@@ -16,6 +16,7 @@ from detector.state.records import CheckRecord
 from detector.watching.kind_watch import Kind
 from detector.watching.machine_join import MachineJoin
 from detector.watching.named_kinds import NamedKinds
+from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source, all_tried, by_name
 from detector.watching.surroundings_watch import SurroundingsWatch
 from health.gate.policy import CurrentPolicy
@@ -29,13 +30,13 @@ from health.kinds.openshift.machine import Machine
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference
-from health.model.target import TargetName, node_name
+from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
-from kube.resource import LEASES, MACHINES, NODES, resource_of
+from kube.resource import LEASES, MACHINES, resource_of
 from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
@@ -54,6 +55,8 @@ class Scope:
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
     kinds: Sequence[CheckKind] = (NODE_HEALTH_CHECK,)
     reflectors: CurrentSettings = patient
+    workload_clusters: Sequence[ClusterConnection] = ()
+    """Other clusters that have Nodes of targets."""
 
 
 class Sources:
@@ -78,18 +81,17 @@ class Sources:
             connection, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
         self._join = MachineJoin(cluster_state)
-        self._common = (self._nodes(), self._leases(scope.lease_namespace))
+        self._nodes = self._nodes_of(connection)
+        self._workloads = {one.cluster: self._nodes_of(one) for one in scope.workload_clusters}
+        self._common = (self._nodes.source, self._leases(scope.lease_namespace))
         self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
         has_machines = any(kind.target_kind == MACHINE for kind in scope.kinds)
         self._of_targets = {MACHINE: self._machines()} if has_machines else {}
         cluster_state.template_kinds = self._kinds.template_kind
 
-    def _nodes(self) -> Source:
-        notify = self._guarded("nodes", self._node)
-        undecodable = partial(self._undecodable, NODES.kind)
-        return Reflector(
-            self._transport, NODES, Node, notify=notify, on_broken=undecodable, settings=self._reflectors
-        )
+    def _nodes_of(self, connection: ClusterConnection) -> NodeWatch:
+        undecodable = self._cluster_state.targets.put_undecodable
+        return NodeWatch(connection, self._node, undecodable, self._reflectors)
 
     def _machines(self) -> Source:
         notify = self._guarded("machines", self._machine)
@@ -116,7 +118,8 @@ class Sources:
     async def run(self) -> None:
         """Watch until cancelled."""
         async with self._tasks:
-            for source in (*self._base.values(), *self._around.sources.values()):
+            workloads = (nodes.source for nodes in self._workloads.values())
+            for source in (*self._base.values(), *self._around.sources.values(), *workloads):
                 self._tasks.create_task(source.run())
             while True:
                 self._report_problems()
@@ -143,7 +146,7 @@ class Sources:
 
     def is_read(self, check: CheckReference) -> bool:
         """Whether all that the numbers of `check` rest on was read completely, however long ago."""
-        return all(source.synced for source in self._sources_of(check))
+        return not self._unconnected(check) and all(source.synced for source in self._sources_of(check))
 
     async def wait_kinds(self, check: CheckReference) -> None:
         """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
@@ -159,7 +162,8 @@ class Sources:
 
     def ages(self) -> dict[str, timedelta | None]:
         """How old each source is, by its name; None for one that was never complete."""
-        sources = self._base | self._around.served
+        workloads = by_name(*(nodes.source for nodes in self._workloads.values()))
+        sources = self._base | self._around.served | workloads
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
         return ages | self._kinds.ages()
 
@@ -169,7 +173,7 @@ class Sources:
         if check.kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
         return CheckFreshness(
-            _oldest(self._sources_of(check)),
+            None if self._unconnected(check) else _oldest(self._sources_of(check)),
             limit,
             self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
@@ -180,7 +184,17 @@ class Sources:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
         kind = CHECK_KINDS[check.kind]
         own = (self._of_checks.get(check.kind), self._of_targets.get(kind.target_kind))
-        return [*self._common, *(source for source in own if source is not None)]
+        workloads = self._clusters_of(check) & self._workloads.keys()
+        nodes = [self._workloads[cluster].source for cluster in sorted(workloads)]
+        return [*self._common, *(source for source in own if source is not None), *nodes]
+
+    def _clusters_of(self, check: CheckReference) -> frozenset[str]:
+        known = self._cluster_state.checks.get(check)
+        return known.clusters if known is not None else frozenset()
+
+    def _unconnected(self, check: CheckReference) -> bool:
+        """Whether a check has targets in a cluster that nobody can look into."""
+        return not self._clusters_of(check) <= self._workloads.keys()
 
     @property
     def _base(self) -> dict[str, Source]:
@@ -201,10 +215,10 @@ class Sources:
         """A handler that one bad object does not end, and with it the reflector, and the process."""
         return self._cluster_state.guard.handler(part, lambda change: change.key, handle)
 
-    def _node(self, change: Change[Node]) -> None:
-        name = node_name(change.key.name)
-        self._cluster_state.target_changed(name, change.new)
-        self._join.node_changed(name, change.new)
+    def _node(self, name: TargetName, node: Node | None) -> None:
+        with self._cluster_state.guard.item("nodes", name.name):
+            self._cluster_state.target_changed(name, node)
+            self._join.node_changed(name, node)
 
     def _machine(self, change: Change[Machine]) -> None:
         self._join.machine_changed(change.key, change.new)
@@ -223,8 +237,15 @@ class Sources:
     def _look_around(self) -> None:
         around = UNJUDGED
         with self._cluster_state.guard.item("surroundings", "cluster"):
-            around = self._around.now()
+            around = replace(self._around.now(), reconnected=self._reconnected())
         self._cluster_state.surround(around)
+
+    def _reconnected(self) -> dict[str, datetime]:
+        """Look at each connection to another cluster; answers when each that was lost came back."""
+        for nodes in self._workloads.values():
+            nodes.look(self._policy().sight_limit)
+        ends = {cluster: nodes.blind_until for cluster, nodes in self._workloads.items()}
+        return {cluster: end for cluster, end in ends.items() if end is not None}
 
     def _report_problems(self) -> None:
         for part, source in self._base.items():

@@ -4,7 +4,8 @@ Status, Events and admission are made from this one value. It holds new requests
 still counted, and what exists is cleaned up and marked (rules 7 and 17).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from health.gate.global_stop import Stop
@@ -20,11 +21,13 @@ class Surroundings:
     machine_health_checks: MachineHealthChecks = MachineHealthChecks.NONE
     upgrade: Upgrade = NEVER_UPGRADED
     stop: Stop | None = None
+    reconnected: Mapping[str, datetime] = field(default_factory=dict)
+    """By cluster, the end of the last time in which the connection to it was lost."""
 
-    @property
-    def blind_until(self) -> datetime | None:
-        """The end of the last time in which conditions of targets told nothing."""
-        return self.upgrade.ended
+    def blind_until(self, cluster: str) -> datetime | None:
+        """The end of the last time in which conditions of Nodes in a cluster told nothing."""
+        ends = (self.upgrade.ended, self.reconnected.get(cluster))
+        return max((end for end in ends if end is not None), default=None)
 
 
 CALM = Surroundings()

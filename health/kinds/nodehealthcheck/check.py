@@ -141,7 +141,7 @@ class NodeHealthCheck(FrozenObject):
         """What it says of `node` at `now`."""
         if is_left_to_others(node, around.machine_health_checks):
             return HEALTHY
-        return verdict(node, self.rules, now, around.blind_until)
+        return verdict(node, self.rules, now, around.blind_until(node.node_cluster))
 
     def still_states(self, fact: Fact, node: Node) -> bool:
         """Whether `node` still has that condition since then, and the check still calls it unhealthy."""

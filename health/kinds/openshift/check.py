@@ -154,7 +154,7 @@ class MachineHealthCheck(FrozenObject):
 
     def verdict(self, target: MachineTarget, now: datetime, around: Surroundings) -> Verdict:
         """What it says of `target` at `now`."""
-        return verdict(target, self.rules, now, around.blind_until)
+        return verdict(target, self.rules, now, around.blind_until(target.node_cluster))
 
     def still_states(self, fact: Fact, target: MachineTarget) -> bool:
         """Whether that very fact is still among what makes `target` unhealthy."""

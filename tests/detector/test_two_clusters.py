@@ -1,0 +1,217 @@
+"""Targets here, Nodes there: what is known of one cluster, and for how long, says nothing of another."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detector.answers.observation_builder import ObservationBuilder
+from detector.state.cluster_state import ClusterState
+from detector.watching.sources import Scope, Sources
+from health.gate.policy import Policy
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.openshift.machine import MachineTarget
+from health.model.node import Node
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.target import Target, TargetName, node_name
+from kube.backoff import Waits
+from kube.connection import ClusterConnection
+from kube.reflector_settings import ReflectorSettings
+from kube.resource import LEASES, MACHINES, NAMESPACES, NODE_HEALTH_CHECKS, NODES, resource_of
+from kube.transport import Transport
+from kube.watching import Watching
+from runtime.problems import Problems
+from tests.health import samples
+from tests.health.openshift.samples import NAMESPACE, NOT_READY, machine
+from tests.health.openshift.samples import check_object as check_of_machines
+from tests.kube.api_server import NOT_SERVED, ApiServer, lines, said
+from tests.kube.eventually import eventually
+
+pytestmark = pytest.mark.rule("decision 3")
+
+EAST = "east"
+OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
+OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
+LIMIT = timedelta(seconds=1)
+OFTEN = ReflectorSettings(
+    watching=Watching(proof_every=timedelta(seconds=0.2)), waits=Waits(longest=timedelta(seconds=0.2))
+)
+FAILED = samples.condition("Ready", "False")
+HEALTHY = samples.condition("Ready", "True")
+
+
+class MachineOfEast(MachineTarget):
+    """A Machine of the management cluster, whose Node is in another."""
+
+    node_cluster = EAST
+
+
+def listed(*objects: dict[str, Any]) -> dict[str, Any]:
+    items = [one | {"metadata": one["metadata"] | {"resourceVersion": "9"}} for one in objects]
+    return {"metadata": {"resourceVersion": "10"}, "items": items}
+
+
+def node(uid: str, *conditions: dict[str, Any]) -> dict[str, Any]:
+    return samples.node_object(*conditions, labels={"role": "worker"}, name="node-1", uid=uid)
+
+
+def serve(server: ApiServer, path: str, *objects: dict[str, Any]) -> None:
+    """These, at a version that a consistent read finds unchanged."""
+    server.answer("GET", path, said(listed(*objects)))
+    server.version(path, said(listed()))
+    server.watch(path, lines(then="silent"))
+
+
+class TwoClusters:
+    """Sources over the management cluster and `east`, each with a node-1, and what they would answer."""
+
+    def __init__(self, management: ClusterConnection, east: ClusterConnection) -> None:
+        self.cluster_state = ClusterState("test")
+        kinds = (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)
+        scope = Scope("leases", (), kinds, lambda: OFTEN, (east,))
+        policy = Policy(sight_limit=LIMIT)
+        self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: policy)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(self.sources.run())
+        try:
+            await eventually(self._is_known)
+            yield
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+    def _is_known(self) -> bool:
+        return {OF_NODES, OF_MACHINES} <= self.cluster_state.checks.keys()
+
+    def node(self, cluster: str = "") -> Target | None:
+        name = node_name("node-1", cluster)
+        return self.cluster_state.targets.at(name.place).get(name.name)
+
+    def link_machine(self) -> None:
+        """As whoever knows Machines with Nodes elsewhere would: the Machine, with its Node from there."""
+        found = self.node(EAST)
+        assert isinstance(found, Node)
+        target = MachineOfEast(machine(), found)
+        self.cluster_state.target_changed(TargetName("Machine", NAMESPACE, target.metadata.name), target)
+
+    def observe(self, check: CheckReference, target: TargetReference) -> Observation:
+        incident = IncidentReference(cluster="test", check=check, target=target)
+        freshness = self.sources.freshness(check)
+        return ObservationBuilder(self.cluster_state, incident, freshness, datetime.now(UTC)).observation()
+
+    @property
+    def of_node(self) -> Observation:
+        return self.observe(OF_NODES, TargetReference(kind="Node", name="node-1", uid="uid-here"))
+
+    @property
+    def of_machine(self) -> Observation:
+        name = TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid")
+        return self.observe(OF_MACHINES, name)
+
+
+@pytest.fixture
+async def servers(tmp_path: Path) -> AsyncIterator[tuple[ApiServer, ApiServer]]:
+    for name in ("management", EAST):
+        (tmp_path / name).mkdir()
+    async with ApiServer(tmp_path / "management") as management, ApiServer(tmp_path / EAST) as east:
+        of_machines = resource_of(MACHINE_HEALTH_CHECK).path()
+        serve(management, NODE_HEALTH_CHECKS.path(), samples.check_object(unhealthyConditions=[CONDITION]))
+        serve(management, of_machines, check_of_machines(unhealthyConditions=[NOT_READY]))
+        for path in (MACHINES.path(), NAMESPACES.path(), LEASES.path("leases")):
+            serve(management, path)
+        management.answer("GET", "/apis/example.com/v1", NOT_SERVED)
+        yield management, east
+
+
+CONDITION = {"type": "Ready", "status": "False", "duration": "300s"}
+
+
+@pytest.fixture
+async def clusters(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[TwoClusters]:
+    here, there = (str(server.kubeconfig) for server in servers)
+    async with await Transport.connect(here) as management, await Transport.connect(there) as east:
+        yield TwoClusters(ClusterConnection.over(management), ClusterConnection.over(east, cluster=EAST))
+
+
+async def test_two_nodes_of_one_name_in_two_clusters_stay_apart(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", HEALTHY))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    async with clusters.open():
+        here, there = clusters.node(), clusters.node(EAST)
+        assert here is not None
+        assert there is not None
+        assert (here.metadata.uid, there.metadata.uid) == ("uid-here", "uid-there")
+        assert clusters.of_node.state is TargetState.HEALTHY
+        assert list(clusters.cluster_state.all_wanted()) == []
+        assert {"nodes", "nodes of east"} <= clusters.sources.ages().keys()
+
+
+async def test_node_that_cannot_be_read_in_one_cluster_is_none_that_cannot_be_read_in_the_other(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", HEALTHY))
+    serve(east, NODES.path(), node("uid-there") | {"status": {"conditions": "none"}})
+    async with clusters.open():
+        assert clusters.node(EAST) is None
+        assert clusters.cluster_state.targets.is_unreadable(node_name("node-1", EAST))
+        assert not clusters.cluster_state.targets.is_unreadable(node_name("node-1"))
+        assert clusters.of_node.state is TargetState.HEALTHY
+
+
+@pytest.mark.rule("decision 37")
+async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_their_clocks_alone(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    async with clusters.open():
+        clusters.link_machine()
+        states = clusters.of_node.state, clusters.of_machine.state
+        assert states == (TargetState.EXPIRED, TargetState.EXPIRED)
+
+        await east.stop()
+        await eventually(lambda: reason_of(clusters.of_machine) is HoldReason.STALE_SIGHT, 10)
+        await eventually(lambda: clusters.of_node.state is TargetState.EXPIRED)
+
+        await east.start()
+        await eventually(lambda: clusters.of_machine.state is TargetState.WAITING, 10)
+        assert clusters.of_node.state is TargetState.EXPIRED
+
+
+async def test_check_with_targets_in_a_cluster_without_a_connection_is_held(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    async with clusters.open():
+        target = MachineOfNowhere(machine(), None)
+        clusters.cluster_state.target_changed(TargetName("Machine", NAMESPACE, "machine-1"), target)
+
+        assert reason_of(clusters.of_machine) is HoldReason.STALE_SIGHT
+        assert clusters.of_node.state is TargetState.EXPIRED
+        assert not clusters.sources.is_read(OF_MACHINES)
+
+
+class MachineOfNowhere(MachineTarget):
+    """A Machine whose Node is in a cluster that we have no connection to."""
+
+    node_cluster = "west"
+
+
+def reason_of(observation: Observation) -> HoldReason | str | None:
+    return None if observation.hold is None else observation.hold.reason
