@@ -33,7 +33,7 @@ from tests.health.openshift.samples import check_object as check_of_machines
 from tests.kube.api_server import NOT_SERVED, ApiServer, lines, said
 from tests.kube.eventually import eventually
 
-pytestmark = pytest.mark.rule("decision 3")
+pytestmark = pytest.mark.rule("rule 3")
 
 EAST = "east"
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
@@ -171,7 +171,7 @@ async def test_node_that_cannot_be_read_in_one_cluster_is_none_that_cannot_be_re
         assert clusters.of_node.state is TargetState.HEALTHY
 
 
-@pytest.mark.rule("decision 37")
+@pytest.mark.rule("rule 37")
 async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_their_clocks_alone(
     servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
 ) -> None:
