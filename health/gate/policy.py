@@ -13,7 +13,7 @@ class Policy:
     """The policy at one moment."""
 
     sight_limit: timedelta = timedelta(seconds=30)
-    """No act on a picture that was proven true so long ago."""
+    """No act on a cluster state that was proven true so long ago."""
     back_off_limit: timedelta = timedelta(minutes=30)
     """The longest wait between two remediations of one target; zero: none."""
 

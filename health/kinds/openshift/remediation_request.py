@@ -2,7 +2,7 @@
 
 The machine-api-operator makes the Machine the one owner and does not write down the check. Ours have the
 incident as an annotation: it names the check, and a request with nothing but its Machine as an owner is one
-that the reference made.
+that the operator made.
 """
 
 from collections.abc import Mapping
