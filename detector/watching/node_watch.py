@@ -49,7 +49,7 @@ class NodeWatch:
         return self._blind_until
 
     def look(self, limit: timedelta) -> None:
-        """Note whether the picture grew older than `limit`, and is true again; look more often than that."""
+        """Note whether the cache grew older than `limit`, and is true again; look more often than that."""
         age = self.source.age()
         if age is None:
             return
