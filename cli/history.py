@@ -23,7 +23,6 @@ from temporalio.client import Client
 from temporalio.converter import PayloadConverter
 from temporalio.service import RPCError
 
-from cli.incident_summary import without_old_time
 from cli.terminal import plain
 from health.model.moves import Phase
 from objects.durations import in_words
@@ -96,7 +95,7 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
 def _summary(event: HistoryEvent, decode: PayloadConverter) -> str:
     if not event.user_metadata.HasField("summary"):
         return ""
-    return without_old_time(str(decode.from_payload(event.user_metadata.summary, str)))
+    return str(decode.from_payload(event.user_metadata.summary, str))
 
 
 def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Episode | None:

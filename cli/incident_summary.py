@@ -1,6 +1,5 @@
 """IncidentSummary: one incident as a command sees it: what Temporal lists of it, and what it says itself."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,10 +7,7 @@ from cli.ages import short
 from health.model.moves import NextTransition, Outcome, Phase
 from health.model.references import IncidentReference
 from health.runbook.remediating import becomes_overdue_at
-from health.runbook.wording import told_first, told_last
 from workflows.messages import State
-
-_ASKS_AGAIN = re.compile(r" \(asks again in \w+\)$")
 
 
 @dataclass(frozen=True)
@@ -59,22 +55,15 @@ class IncidentSummary:
 
     @property
     def brief(self) -> str:
-        """The same with what tells it from others first: a person's hold; last what all are, unhealthy."""
-        state = self.state
-        if self._end or state is None:
+        """The same with what tells it from others first."""
+        if self._end or self.state is None:
             return self.details
-        words = told_last(self._without_target(self.words), ", ".join(map(str, state.requests)))
-        reason = state.observation.reason if state.observation else ""
-        words = told_last(words, self._without_target(reason))
-        hold = state.memory.hold_in_words
-        if not hold:
-            return words
-        return told_first(words, hold).replace(hold, f"hold: {state.memory.held_reason}", 1)
+        return self.state.why.about(self.incident.target).brief
 
     @property
     def words(self) -> str:
         """The reason as the incident says it, or said at its end; "" where it says nothing."""
-        return without_old_time(self.state.details) if self.state else self.reason
+        return self.state.why.lasting if self.state else self.reason
 
     def lasted(self, now: datetime) -> timedelta:
         """How long it lasted, or has lasted so far."""
@@ -111,8 +100,3 @@ class IncidentSummary:
 
     def _without_target(self, words: str) -> str:
         return words.removeprefix(f"{self.incident.target}: ")
-
-
-def without_old_time(words: str) -> str:
-    """`words` without what was true when they were said; how long it is from now is told beside them."""
-    return _ASKS_AGAIN.sub("", words)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from temporalio.common import SearchAttributeKey
 
+from health.model.details import Details
 from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference
@@ -75,6 +76,8 @@ class State(Frozen):
 
     phase: OpenEnum[Phase]
     details: str
+    """The parts of `why` in one sentence, for people who read the answer itself."""
+    why: Details = Details()
     outcome: OpenEnum[Outcome] | None = None
     requests: tuple[RequestSnapshot, ...] = ()
     observation: Observation | None = None

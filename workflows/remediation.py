@@ -14,6 +14,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from health.model.details import Details
     from health.model.incident_result import IncidentResult, ended
     from health.model.moves import (
         BY_A_CHANGE,
@@ -38,7 +39,6 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
     from health.runbook.waiting import ASKS_AGAIN
-    from health.runbook.wording import told_first
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act
     from workflows.chore_calls import ChoreCall, Result
@@ -83,7 +83,8 @@ class Remediation:
         """The templates of the check; as the requests, as they were seen last."""
         self._start_seen_at = start.observation.seen_at if start.observation else None
         self._wakes = self._wakes_answered = 0
-        self._phase, self._details, self._hold_told = Phase.WAITING, "starting", ""
+        self._phase, self._details, self._why = Phase.WAITING, "starting", Details()
+        self._hold_told: str | None = None
         self._outcome: Outcome | None = None
         self._wakes_at: datetime | None = None
         self._next_transition = BY_A_CHANGE
@@ -169,6 +170,7 @@ class Remediation:
         return State(
             phase=self._phase,
             details=self._details,
+            why=self._why,
             outcome=self._outcome,
             requests=self._requests,
             observation=self._seen,
@@ -284,8 +286,7 @@ class Remediation:
         self._next_transition = wait.next_transition
         timeout = wait.requeue_after(workflow.now())
         self._wakes_at = None if timeout is None else workflow.now() + timeout
-        # What may be cut stands behind the reason of a hold.
-        words = f"{wait.phase}: {told_first(wait.details, self._memory.hold_in_words)}"
+        words = f"{wait.phase}: {wait.details.hold_first}"
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=in_summary(words))
         self._seen = self._wakes_at = None
@@ -311,16 +312,17 @@ class Remediation:
 
     def _tell(self, move: Move) -> None:
         self._phase, self._next_transition = phase_of(move), next_transition_of(move)
-        self._details = "; ".join((move.details, *map(str, self._memory.notes)))
+        self._why = move.details.with_notes(self._memory.notes)
+        self._details = str(self._why)
         self._outcome = move.outcome if isinstance(move, End) else None
-        self._hold_told = self._memory.hold_in_words
+        self._hold_told = self._memory.hold_reason
         workflow.set_current_details(f"**{self._phase}**: {self._details}")
         workflow.logger.info("incident moves on", extra={"phase": self._phase, "reason": self._details})
 
     @property
     def _has_untold_order(self) -> bool:
         is_left_alone = self._phase is Phase.LEFT_ALONE
-        return self._memory.left_alone is not is_left_alone or self._memory.hold_in_words != self._hold_told
+        return self._memory.left_alone is not is_left_alone or self._memory.hold_reason != self._hold_told
 
     @property
     def _detector_queue(self) -> str:
@@ -340,7 +342,7 @@ class Remediation:
             )
         return IncidentResult(
             outcome=end.outcome,
-            reason=end.details,
+            reason=str(end.details),
             started=self._began,
             ended=now,
             attempts=memory.attempt,

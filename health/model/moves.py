@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from health.model.details import Details
 from health.model.references import RequestReference
 from objects.frozen import Frozen
 
@@ -99,7 +100,7 @@ class Wait:
     """Do nothing until a look, an order or, where there is any, the first of some moments."""
 
     phase: Phase
-    details: str
+    details: Details
     until: tuple[Until, ...] = ()
     otherwise: NextTransition = BY_A_CHANGE
     """What is waited for where none of these moments takes the incident further."""
@@ -128,7 +129,7 @@ class TakeStep:
     """Carry out a step."""
 
     step: int
-    details: str
+    details: Details
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class MarkRequests:
 
     marks: tuple[RequestMark, ...]
     phase: Phase
-    details: str
+    details: Details
     next_transition: NextTransition = BY_A_CHANGE
 
 
@@ -146,7 +147,7 @@ class RenewLease:
     """Keep the Lease of the target while the remediator works."""
 
     phase: Phase
-    details: str
+    details: Details
     next_transition: NextTransition = BY_A_CHANGE
 
 
@@ -155,7 +156,7 @@ class GiveBack:
     """Give the Lease of the target back, and keep the requests."""
 
     phase: Phase
-    details: str
+    details: Details
     next_transition: NextTransition = BY_A_CHANGE
 
 
@@ -163,7 +164,7 @@ class GiveBack:
 class RemoveRequests:
     """Delete the requests and give the Lease back."""
 
-    details: str
+    details: Details
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class End:
     """Nothing is left to do."""
 
     outcome: Outcome
-    details: str
+    details: Details
 
 
 Move = Wait | TakeStep | MarkRequests | RenewLease | GiveBack | RemoveRequests | End

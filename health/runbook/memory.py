@@ -102,9 +102,9 @@ class Memory(Frozen):
     held_until: datetime | None = None
 
     @property
-    def hold_in_words(self) -> str:
-        """That and why a person holds it; "" where nobody does."""
-        return f"held by a person: {self.held_reason}" if self.held else ""
+    def hold_reason(self) -> str | None:
+        """Why a person holds it; None where nobody does."""
+        return self.held_reason if self.held else None
 
     @property
     def has_deleted(self) -> bool:

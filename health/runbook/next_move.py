@@ -33,6 +33,7 @@ sees other requests than before, each minute where a finalizer keeps it, and by 
 
 from datetime import datetime
 
+from health.model.details import Details
 from health.model.moves import (
     REQUESTS_ARE_GONE,
     End,
@@ -93,8 +94,8 @@ def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
-    parts = (seen.reason, "starts over by order", memory.hold_in_words)
-    move = cleaning(seen, memory, now, "; ".join(part for part in parts if part))
+    details = Details(reason=seen.reason, order="starts over by order", held=memory.hold_reason)
+    move = cleaning(seen, memory, now, details)
     if not isinstance(move, Wait) or not memory.held:
         return move
     return move.or_until(chore(memory.held_until))
@@ -102,20 +103,21 @@ def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:
     if memory.held:
-        return wait_for_resume(f"{seen.reason}; {memory.hold_in_words}", memory)
+        return wait_for_resume(Details(reason=seen.reason, held=memory.hold_reason), memory)
     if seen.state is TargetState.UNKNOWN:
         return wait_for_detector(seen, now)
     if seen.state is TargetState.WAITING:
-        return wait_for_deadline(seen.reason, seen, memory, now)
+        return wait_for_deadline(Details(reason=seen.reason), seen, memory, now)
     return new_step(0, seen, memory, now)
 
 
 def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
     why = f"left alone: {memory.left_alone_reason}"
     if memory.owns_something or seen.requests:
-        return cleaning(seen, memory, now, why)
+        return cleaning(seen, memory, now, Details(order=why))
     ends = Until(memory.left_alone_until, "the abort ends") if memory.left_alone_until else None
-    return Wait(Phase.LEFT_ALONE, f"{seen.reason}; {why}", otherwise=BY_RESUME).or_until(ends)
+    details = Details(reason=seen.reason, order=why)
+    return Wait(Phase.LEFT_ALONE, details, otherwise=BY_RESUME).or_until(ends)
 
 
 def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -127,11 +129,11 @@ def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
         if kept:
             return _delayed(seen, kept, memory, now)
         if _is_end_of_node_expected(seen):
-            details = f"{seen.reason}; its remediator expects that, and is not done yet"
+            details = Details(reason=seen.reason, more=("its remediator expects that, and is not done yet",))
             return wait(Phase.REMEDIATING, details, now, otherwise=REMEDIATOR_IS_DONE)
     if memory.owns_something or seen.requests or seen.is_confirmed:
-        return cleaning(seen, memory, now, seen.reason)
-    return End(_outcome(seen.state, memory), seen.reason)
+        return cleaning(seen, memory, now, Details(reason=seen.reason))
+    return End(_outcome(seen.state, memory), Details(reason=seen.reason))
 
 
 def _kept_by_delay(seen: Observation, now: datetime) -> list[RequestSnapshot]:
@@ -145,7 +147,7 @@ def _delayed(seen: Observation, kept: list[RequestSnapshot], memory: Memory, now
     delay = _delay(seen)
     renewal = memory.renew_at if memory.may_hold_lease else None
     chores = [chore(at) for at in (renewal, *(grows_old_at(one, now) for one in kept))]
-    details, ends = f"{seen.reason}; {delay}", _end_of_delay(delay, kept, now)
+    details, ends = Details(reason=seen.reason, more=(str(delay),)), _end_of_delay(delay, kept, now)
     waiting = wait(Phase.HEALTHY_DELAY, details, now, ends, *chores, otherwise=CONFIRMED)
     news = () if delay.is_for_good else (healthy(one, now) for one in kept)
     due = (*news, *(old(one, now) for one in kept))
@@ -208,7 +210,8 @@ def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def _wait_for_disruption(seen: Observation, memory: Memory, now: datetime) -> Wait:
-    details, unseen = f"{seen.reason}; {_why(seen, memory)}", chore(_patience_ends(seen, memory))
+    details = Details(reason=seen.reason, more=(_why(seen, memory),))
+    unseen = chore(_patience_ends(seen, memory))
     if seen.state in ENDED:
         return wait(Phase.REMEDIATING, details, now, unseen, otherwise=REMEDIATOR_IS_DONE)
     return not_before_resume(wait(Phase.REMEDIATING, details, now, unseen, hold_ends(memory)), memory)
@@ -231,15 +234,16 @@ def _why(seen: Observation, memory: Memory) -> str:
     return "but it does not count as healthy yet"
 
 
-def cleaning(seen: Observation, memory: Memory, now: datetime, details: str) -> RemoveRequests | Wait:
+def cleaning(seen: Observation, memory: Memory, now: datetime, details: Details) -> RemoveRequests | Wait:
     """Clean up now, or wait until that is tried again."""
     if _is_due(seen, memory, now):
         return RemoveRequests(details)
-    words = "; ".join(part for part in (details, _hanging(memory)) if part)
     has_failed = any(note.chore is Chore.CLEAN_UP for note in memory.notes)
     what = "what could not be cleaned up is tried again" if has_failed else ""
     again = Until(memory.clean_up_at, what) if memory.clean_up_at else None
-    return wait(Phase.CLEANING_UP, words, now, again, otherwise=REQUESTS_ARE_GONE)
+    return wait(
+        Phase.CLEANING_UP, details.and_also(_hanging(memory)), now, again, otherwise=REQUESTS_ARE_GONE
+    )
 
 
 def _is_due(seen: Observation, memory: Memory, now: datetime) -> bool:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from health.gate.back_off import after_a_loss, delay
+from health.model.details import Details
 from health.model.moves import (
     A_HAIR,
     BY_A_CHANGE,
@@ -97,8 +98,7 @@ class _Remediation:
     def _blind(self) -> Wait:
         """What the detector cannot tell is no reason to disturb a remediator."""
         if self.seen.requests:
-            hold = str(self.seen.hold) if self.seen.hold else ""
-            details = "; ".join(part for part in (self._details, hold) if part)
+            details = self._details.and_also(str(self.seen.hold or ""))
             ends = asks_again(self.seen, self.now), hold_ends(self.memory)
             return wait(Phase.REMEDIATING, details, self.now, *ends)
         if self.memory.held:
@@ -110,7 +110,8 @@ class _Remediation:
             return Wait(self._phase, self._details).or_until(self._timeout, hold_ends(self.memory))
         if self._course.next_step is None:
             otherwise = NextTransition(what=f"{BY_RESUME.what}: {NO_TEMPLATE_LEFT}")
-            return Wait(Phase.EXHAUSTED, f"{self._details}; no template left to try", otherwise=otherwise)
+            details = self._details.and_also("no template left to try")
+            return Wait(Phase.EXHAUSTED, details, otherwise=otherwise)
         if self.memory.held:
             return wait_for_resume(self._details, self.memory)
         if self.seen.state is TargetState.WAITING:
@@ -140,7 +141,7 @@ class _Remediation:
         words = f"the next step waits until {stamp(until)} for the one before to be told to stop"
         step = next_step(self.seen, self.memory, self.now)
         what = f"it waits no longer for the step before to be told to stop{followed(step)}"
-        return wait(Phase.HELD, f"{self._details}; {words}", self.now, Until(until, what))
+        return wait(Phase.HELD, self._details.and_also(words), self.now, Until(until, what))
 
     def _marks(self, then: NextTransition) -> Move | None:
         due = (mark for one in self.seen.requests for mark in self._marks_of(one) if mark is not None)
@@ -160,7 +161,7 @@ class _Remediation:
             return None
         if self._awaits_stop:
             return None  # its remediator was not told to stop: nobody else may have the target yet
-        return GiveBack(self._phase, f"{self._details}; overdue", then)
+        return GiveBack(self._phase, self._details.and_also("overdue"), then)
 
     def _keep_lease(self, then: NextTransition) -> Move | None:
         if not self._keeps_lease:
@@ -239,9 +240,9 @@ class _Remediation:
         return Phase.EXHAUSTED if self._course.next_step is None else Phase.HELD
 
     @property
-    def _details(self) -> str:
-        parts = [self.seen.reason, ", ".join(map(str, self.seen.requests)), self.memory.hold_in_words]
-        return "; ".join(part for part in parts if part)
+    def _details(self) -> Details:
+        requests = ", ".join(map(str, self.seen.requests))
+        return Details(reason=self.seen.reason, requests=requests, held=self.memory.hold_reason)
 
 
 NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
@@ -254,18 +255,19 @@ def new_step(number: int, seen: Observation, memory: Memory, now: datetime) -> T
     if seen.hold is not None and not _is_skipped(seen, memory):
         return wait_for_detector(seen, now)
     if number >= len(seen.steps) or seen.fact is None:
-        return wait(
-            Phase.HELD, f"{seen.reason}; {NOTHING_TO_ACT_ON}", now, Until(now + ASK_AGAIN, ASKS_AGAIN)
-        )
+        return _not_yet(NOTHING_TO_ACT_ON, seen, now, Until(now + ASK_AGAIN, ASKS_AGAIN))
     failing = memory.failing
     if failing is not None and failing.goes_on(seen) and now < failing.next_act:
-        again = Until(failing.next_act, "its next attempt to act is due")
-        return wait(Phase.HELD, f"{seen.reason}; {failing.words}", now, again)
+        return _not_yet(failing.words, seen, now, Until(failing.next_act, "its next attempt to act is due"))
     due = due_after_a_loss(seen, memory)
     if due is not None and now < due:
         lost = "mark" if seen.steps[number].action is Action.MARK else "request"
-        return wait(Phase.HELD, f"{seen.reason}; {after_a_loss(due, lost)}", now, Until(due, ASKS_AGAIN))
-    return TakeStep(number, seen.reason)
+        return _not_yet(after_a_loss(due, lost), seen, now, Until(due, ASKS_AGAIN))
+    return TakeStep(number, Details(reason=seen.reason))
+
+
+def _not_yet(why: str, seen: Observation, now: datetime, until: Until) -> Wait:
+    return wait(Phase.HELD, Details(reason=seen.reason, more=(why,)), now, until)
 
 
 def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:

@@ -10,12 +10,12 @@ a person's hold without an end: nothing follows it before `resume`.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from health.model.details import Details
 from health.model.moves import BY_A_CHANGE, LONGEST_WAIT, NextTransition, Phase, Until, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.escalation import Plan
 from health.runbook.memory import Memory
-from objects.durations import in_words
 
 NO_TEMPLATE_LEFT = "no template is left to try"
 ASKS_AGAIN = "asks the detector again"
@@ -24,7 +24,11 @@ BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
 
 def wait(
-    phase: Phase, details: str, now: datetime, *until: Until | None, otherwise: NextTransition = BY_A_CHANGE
+    phase: Phase,
+    details: Details,
+    now: datetime,
+    *until: Until | None,
+    otherwise: NextTransition = BY_A_CHANGE,
 ) -> Wait:
     """Wait until the first of some moments, or until it is time to ask in any case."""
     return Wait(phase, details, otherwise=otherwise).or_until(*until, safety_net(now))
@@ -35,7 +39,7 @@ def safety_net(now: datetime) -> Until:
     return Until(now + LONGEST_WAIT)
 
 
-def wait_for_deadline(details: str, seen: Observation, memory: Memory, now: datetime) -> Wait:
+def wait_for_deadline(details: Details, seen: Observation, memory: Memory, now: datetime) -> Wait:
     """Wait because a timer runs."""
     at = now + timedelta(seconds=seen.remaining_seconds)
     step = next_step(seen, memory, at)
@@ -45,12 +49,13 @@ def wait_for_deadline(details: str, seen: Observation, memory: Memory, now: date
 def wait_for_detector(seen: Observation, now: datetime) -> Wait:
     """Wait because the detector says no."""
     if seen.hold is None:
-        return Wait(Phase.HELD, seen.reason)
-    again = in_words(timedelta(seconds=seen.hold.ask_again_seconds))
-    return wait(Phase.HELD, f"{seen.reason}; {seen.hold} (asks again in {again})", now, asks_again(seen, now))
+        return Wait(Phase.HELD, Details(reason=seen.reason))
+    again = seen.hold.ask_again_seconds
+    details = Details(reason=seen.reason, more=(str(seen.hold),), ask_again_seconds=again)
+    return wait(Phase.HELD, details, now, asks_again(seen, now))
 
 
-def wait_for_resume(details: str, memory: Memory) -> Wait:
+def wait_for_resume(details: Details, memory: Memory) -> Wait:
     """Wait because a person says no."""
     return Wait(Phase.HELD, details, otherwise=BY_RESUME).or_until(hold_ends(memory))
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from cli.incident_summary import IncidentSummary
+from health.model.details import Details
 from health.model.moves import Phase, next_transition_of
 from health.model.observation import Observation
 from health.runbook.memory import Memory
@@ -13,17 +14,19 @@ from workflows.messages import State
 
 CONDITION = "Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m"
 REASON = f"{INCIDENT.target}: {CONDITION}"
+UNHEALTHY = Details(reason=REASON)
 NOTHING_DONE = Memory()
 
 
 def state(
-    phase: Phase, details: str, observation: Observation | None = None, memory: Memory = NOTHING_DONE
+    phase: Phase, why: Details, observation: Observation | None = None, memory: Memory = NOTHING_DONE
 ) -> State:
     """What an incident says of itself."""
     found = observation or seen(reason=REASON, answered_at=NOW)
     return State(
         phase=phase,
-        details=details,
+        details=str(why),
+        why=why,
         requests=found.requests,
         observation=found,
         memory=memory,

@@ -7,14 +7,14 @@ from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
 from health.model.moves import Phase
 from health.model.observation import Hold
-from tests.cli.summaries import REASON, state, summary
+from tests.cli.summaries import REASON, UNHEALTHY, state, summary
 from tests.health.samples import NOW
 from tests.health.steps import seen
 from workflows.messages import State
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined")
 WIRE = (
-    state(Phase.HELD, REASON, seen(reason=REASON, hold=QUARANTINE, answered_at=NOW))
+    state(Phase.HELD, UNHEALTHY, seen(reason=REASON, hold=QUARANTINE, answered_at=NOW))
     .model_dump_json()
     .replace('"phase":"Held"', '"phase":"Parked"')
 )

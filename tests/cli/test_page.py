@@ -11,12 +11,13 @@ from cli.history import Episode
 from cli.incident_page import Page, incident_page
 from cli.incident_view import IncidentView, PageView
 from cli.next_steps import PossibleOrders
+from health.model.details import Details
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
 from health.runbook.memory import Memory
-from tests.cli.summaries import CONDITION, REASON, state, summary
+from tests.cli.summaries import CONDITION, REASON, UNHEALTHY, state, summary
 from tests.health.samples import INCIDENT, NOW
 from tests.health.steps import (
     ACTED,
@@ -32,6 +33,7 @@ from tests.health.steps import (
 )
 from workflows.messages import State
 
+NOTHING = Details()
 HELD = {"held": True, "held_reason": "disk swap"}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
@@ -55,7 +57,7 @@ def line(label: str, of: State) -> str:
 
 def remediating(**memory: Any) -> State:
     observation = seen(request_of(FIRST, MINUTE), reason=REASON, answered_at=NOW)
-    return state(Phase.REMEDIATING, REASON, observation, ACTED.model_copy(update=memory))
+    return state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED.model_copy(update=memory))
 
 
 def test_page_says_what_happens_next_and_when() -> None:
@@ -71,7 +73,7 @@ def test_page_says_of_a_hold_without_an_end_what_ends_it_and_no_time() -> None:
 
 def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
     observation = seen(request_of(CLASSIC[0]), steps=CLASSIC, reason=REASON, answered_at=NOW)
-    assert line("Lease", state(Phase.REMEDIATING, REASON, observation, ACTED)) == (
+    assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED)) == (
         "is renewed in 5m (2026-03-01 12:05:00Z); "
         "is given back in 15m (2026-03-01 12:15:00Z), when the remediation is overdue"
     )
@@ -90,7 +92,7 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     """It would have been renewed at half of its ten minutes."""
     memory = Memory(may_hold_lease=True, renew_at=renew_at)
     given_back = "is given back in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
-    assert line("Lease", state(Phase.EXHAUSTED, REASON, EXHAUSTED, memory)) == f"{expected}; {given_back}"
+    assert line("Lease", state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED, memory)) == f"{expected}; {given_back}"
 
 
 @pytest.mark.parametrize(
@@ -116,13 +118,13 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     ],
 )
 def test_request_is_told_with_step_template_age_and_time_limit(request_: Any, expected: str) -> None:
-    shown = lines(state(Phase.REMEDIATING, REASON, seen(request_, reason=REASON, answered_at=NOW), ACTED))
+    shown = lines(state(Phase.REMEDIATING, UNHEALTHY, seen(request_, reason=REASON, answered_at=NOW), ACTED))
     assert expected in [one.strip() for one in shown]
 
 
 def test_request_without_a_time_limit_is_told_so() -> None:
     observation = seen(request_of(CLASSIC[0]), steps=CLASSIC, reason=REASON, answered_at=NOW)
-    shown = lines(state(Phase.REMEDIATING, REASON, observation, ACTED))
+    shown = lines(state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED))
     assert any(one.endswith("(0s ago), no time limit") for one in shown)
 
 
@@ -134,21 +136,27 @@ LEFT_ALONE = Memory(left_alone=True)
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        pytest.param(state(Phase.WAITING, "", seen(state=TargetState.WAITING)), "hold, abort", id="waits"),
-        pytest.param(state(Phase.HELD, "", seen(hold=HOLD, steps=CLASSIC)), "hold, abort", id="held"),
         pytest.param(
-            state(Phase.HELD, "", seen(hold=BACK_OFF, steps=CLASSIC)), "resume, hold, abort", id="back-off"
+            state(Phase.WAITING, NOTHING, seen(state=TargetState.WAITING)), "hold, abort", id="waits"
+        ),
+        pytest.param(state(Phase.HELD, NOTHING, seen(hold=HOLD, steps=CLASSIC)), "hold, abort", id="held"),
+        pytest.param(
+            state(Phase.HELD, NOTHING, seen(hold=BACK_OFF, steps=CLASSIC)),
+            "resume, hold, abort",
+            id="back-off",
         ),
         pytest.param(
-            state(Phase.HELD, "", seen(steps=CLASSIC), Memory(**HELD)), "resume, abort", id="held by a person"
+            state(Phase.HELD, NOTHING, seen(steps=CLASSIC), Memory(**HELD)),
+            "resume, abort",
+            id="held by a person",
         ),
-        pytest.param(state(Phase.REMEDIATING, "", seen(steps=CLASSIC)), "hold, abort", id="one step"),
+        pytest.param(state(Phase.REMEDIATING, NOTHING, seen(steps=CLASSIC)), "hold, abort", id="one step"),
         pytest.param(remediating(), f"hold, abort, {STEPS}", id="several steps"),
         pytest.param(remediating(**HELD), f"resume, abort, {STEPS}", id="request under a hold"),
-        pytest.param(state(Phase.EXHAUSTED, "", EXHAUSTED), f"resume, abort, {STEPS}", id="exhausted"),
-        pytest.param(state(Phase.HEALTHY_DELAY, "", seen(steps=CLASSIC)), "abort", id="healthyDelay"),
-        pytest.param(state(Phase.LEFT_ALONE, "", seen(), LEFT_ALONE), "resume", id="left alone"),
-        pytest.param(state(Phase.CLEANING_UP, "", seen(steps=CLASSIC)), "", id="cleans up"),
+        pytest.param(state(Phase.EXHAUSTED, NOTHING, EXHAUSTED), f"resume, abort, {STEPS}", id="exhausted"),
+        pytest.param(state(Phase.HEALTHY_DELAY, NOTHING, seen(steps=CLASSIC)), "abort", id="healthyDelay"),
+        pytest.param(state(Phase.LEFT_ALONE, NOTHING, seen(), LEFT_ALONE), "resume", id="left alone"),
+        pytest.param(state(Phase.CLEANING_UP, NOTHING, seen(steps=CLASSIC)), "", id="cleans up"),
     ],
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
@@ -157,7 +165,7 @@ def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
 
 
 def test_orders_can_be_typed_as_they_are_told() -> None:
-    assert PossibleOrders(state(Phase.LEFT_ALONE, ""), "it's", "prod").commands == [
+    assert PossibleOrders(state(Phase.LEFT_ALONE, NOTHING), "it's", "prod").commands == [
         """paramedic resume 'it'"'"'s' --cluster prod"""
     ]
     assert PossibleOrders(remediating(), "node-1").commands[-1] == "paramedic resume node-1 --step replace"
@@ -199,7 +207,7 @@ FAILING = FailingActs(count=3, since=NOW - MINUTE, hold=failed("away"), next_act
 
 
 def test_page_says_what_failed_and_when_it_is_tried_again() -> None:
-    held = state(Phase.HELD, "", seen(), Memory(notes=(RIGHT_MISSING, UNMARKED), failing=FAILING))
+    held = state(Phase.HELD, NOTHING, seen(), Memory(notes=(RIGHT_MISSING, UNMARKED), failing=FAILING))
     shown = [one.removeprefix("Retrying").strip() for one in lines(held) if one.startswith("Retrying")]
     for found, what, row, again in zip(
         shown,

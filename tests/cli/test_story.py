@@ -83,12 +83,6 @@ def test_other_signals_are_no_orders() -> None:
     assert story([by_signal("wake")], CONVERTER) == []
 
 
-def test_how_long_it_was_until_it_asked_again_is_not_told_as_if_it_were_from_now() -> None:
-    timer = event(event_type=EventType.EVENT_TYPE_TIMER_STARTED)
-    timer.user_metadata.summary.CopyFrom(payload("Held: too many (asks again in 30m)"))
-    assert told(timer) == "Held: too many"
-
-
 def test_order_that_was_sent_again_as_a_signal_for_want_of_an_answer_is_one() -> None:
     sent = payload(HoldOrder(reason="disk swap"))
     given = [by_update("hold", sent), by_signal("hold", sent), by_update("hold", sent)]

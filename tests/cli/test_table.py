@@ -8,6 +8,7 @@ from rich.console import Console
 from cli.incident_summary import IncidentSummary
 from cli.incident_table import column_widths, incident_table
 from cli.terminal import print_trimmed
+from health.model.details import Details
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
@@ -17,31 +18,31 @@ from tests.health.steps import ACTED, FIRST, request_of, seen
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
 HELD = {"held": True, "held_reason": "disk swap"}
-BY_PERSON = "held by a person: disk swap"
+NOTHING = Details()
+BY_PERSON = Details(held="disk swap")
 REQUEST = "Reboot/remediators/node-1 exists"
 THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now")
 
 
 def incident(
-    node: str, phase: Phase, *parts: str, memory: Memory = ACTED, **observed: Any
+    node: str, phase: Phase, why: Details = NOTHING, memory: Memory = ACTED, **observed: Any
 ) -> IncidentSummary:
-    """An incident that says the condition of its node, and then `parts`."""
+    """An incident that says the condition of its node, and what else there is to say."""
     reason = f"Node/{node}: {CONDITION}"
     observation = seen(*observed.pop("requests", ()), reason=reason, answered_at=NOW, **observed)
-    return summary(state(phase, "; ".join((reason, *parts)), observation, memory), node)
+    return summary(state(phase, why.model_copy(update={"reason": reason}), observation, memory), node)
 
 
 SIGHTS = [
-    incident(LONG, Phase.HELD, BY_PERSON, memory=Memory(**HELD)),
+    incident(LONG, Phase.HELD, BY_PERSON, Memory(**HELD)),
     incident(
         "node-2",
         Phase.REMEDIATING,
-        REQUEST,
-        BY_PERSON,
-        memory=ACTED.model_copy(update=HELD),
+        BY_PERSON.model_copy(update={"requests": REQUEST}),
+        ACTED.model_copy(update=HELD),
         requests=[request_of(FIRST)],
     ),
-    incident("node-3", Phase.HELD, f"{THRESHOLD} (asks again in 30m)", hold=THRESHOLD),
+    incident("node-3", Phase.HELD, Details(more=(str(THRESHOLD),), ask_again_seconds=1800), hold=THRESHOLD),
     summary(None, "node-4"),
 ]
 
@@ -124,7 +125,6 @@ def test_details_begin_with_what_tells_incidents_apart() -> None:
 
 def test_what_has_nothing_but_its_condition_says_that() -> None:
     assert incident("node-1", Phase.WAITING).brief == CONDITION
-    request = [request_of(FIRST)]
-    assert incident(
-        "node-1", Phase.EXHAUSTED, REQUEST, "no template left to try", requests=request
-    ).brief == (f"no template left to try; {REQUEST}; {CONDITION}")
+    exhausted = Details(requests=REQUEST, more=("no template left to try",))
+    found = incident("node-1", Phase.EXHAUSTED, exhausted, requests=[request_of(FIRST)])
+    assert found.brief == f"no template left to try; {REQUEST}; {CONDITION}"

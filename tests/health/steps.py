@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from health.model.details import Details
 from health.model.moves import BY_A_CHANGE, GiveBack, MarkRequests, Move, Phase, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import RequestReference, Step, TemplateReference
@@ -71,6 +72,11 @@ def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
     return next_move(completed, learned(memory.at(now), completed, now), now)
 
 
+def because(reason: str) -> Details:
+    """Details of a move that has but one reason: what is seen of its target."""
+    return Details(reason=reason)
+
+
 def annotations_of(result: Move) -> dict[str, str | None]:
     """What a move writes."""
     assert isinstance(result, MarkRequests), result
@@ -95,7 +101,7 @@ def timed(result: Move, now: datetime = NOW) -> Move | Timed:
     """A move without what people are told of its end, which tests/health/test_next_transition.py is about."""
     match result:
         case Wait():
-            return Timed(result.phase, result.details, timer_of(result, now))
+            return Timed(result.phase, str(result.details), timer_of(result, now))
         case MarkRequests() | RenewLease() | GiveBack():
             return replace(result, next_transition=BY_A_CHANGE)
         case _:

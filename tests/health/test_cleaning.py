@@ -52,7 +52,7 @@ def test_what_failed_waits_for_its_back_off_and_says_so() -> None:
     assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP
     assert timer_of(move) == 300
-    assert "finalizer" not in move.details
+    assert "finalizer" not in str(move.details)
     assert isinstance(next_move(healthy(ONE, OTHER), memory, NOW + 300 * SECONDS), RemoveRequests)
 
 
@@ -62,13 +62,13 @@ def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
     move = next_move(healthy(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
     assert timer_of(move) == AGAIN.total_seconds()
-    assert f"{ONE.reference} hangs on a finalizer" in move.details
+    assert f"{ONE.reference} hangs on a finalizer" in str(move.details)
 
 
 def test_each_is_told_by_what_keeps_it() -> None:
     move = next_move(healthy(ONE, OTHER), cleaned(ONE, hanging=(OTHER,)), NOW)
     assert isinstance(move, Wait)
-    assert move.details.endswith(f"{OTHER.reference} hangs on a finalizer")
+    assert str(move.details).endswith(f"{OTHER.reference} hangs on a finalizer")
 
 
 def test_other_requests_than_before_are_a_reason_to_try_at_once() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from health.model.details import Details
 from health.model.moves import (
     LONGEST_WAIT,
     End,
@@ -23,7 +24,7 @@ from health.runbook.marks import OLD
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
 from tests.health.samples import NOW, request, request_sight, stamp
-from tests.health.steps import MINUTE, Timed, timed
+from tests.health.steps import MINUTE, Timed, because, timed
 from tests.health.steps import seen as anything_seen
 
 LATER = NOW + 10 * MINUTE
@@ -72,24 +73,28 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
 @pytest.mark.parametrize(
     ("observation", "memory", "move"),
     [
-        pytest.param(healthy(request_sight()), ACTED, RemoveRequests("it is so"), id="no delay"),
+        pytest.param(healthy(request_sight()), ACTED, RemoveRequests(because("it is so")), id="no delay"),
         pytest.param(
             healthy(request_sight(), delay=120),
             ACTED,
-            MarkRequests(stamped({HEALTHY_DELAY: stamp(NOW)}), Phase.HEALTHY_DELAY, f"it is so; {DELAY}"),
+            MarkRequests(
+                stamped({HEALTHY_DELAY: stamp(NOW)}),
+                Phase.HEALTHY_DELAY,
+                Details(reason="it is so", more=(DELAY,)),
+            ),
             id="delay begins",
         ),
         pytest.param(healthy(RECOVERED_NOW, delay=120), ACTED, kept(DELAY, 120), id="delay runs"),
         pytest.param(
             healthy(request_sight(healthy_since=NOW - 2 * MINUTE), delay=120),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="delay is over",
         ),
         pytest.param(
             healthy(request_sight(healthy_since=EVER), delay=120),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="unreadable",
         ),
         pytest.param(
@@ -107,7 +112,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(RECOVERED_NOW, delay=1200),
             ACTED.model_copy(update={"renew_at": NOW}),
-            RenewLease(Phase.HEALTHY_DELAY, "it is so; healthyDelay of 20m"),
+            RenewLease(Phase.HEALTHY_DELAY, Details(reason="it is so", more=("healthyDelay of 20m",))),
             id="the Lease is due meanwhile",
         ),
         pytest.param(
@@ -132,38 +137,44 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(), delay=-1, is_confirmed=True),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="negative, and confirmed",
         ),
         pytest.param(
             healthy(RECOVERED_NOW, delay=120, is_confirmed=True),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="confirmed",
         ),
         pytest.param(
             healthy(request_sight(created=NOW - OLD), delay=-1),
             ACTED,
-            MarkRequests(stamped({GREW_OLD: GREW_OLD_FLAG}), Phase.HEALTHY_DELAY, f"it is so; {FOR_GOOD}"),
+            MarkRequests(
+                stamped({GREW_OLD: GREW_OLD_FLAG}),
+                Phase.HEALTHY_DELAY,
+                Details(reason="it is so", more=(FOR_GOOD,)),
+            ),
             id="kept for two days",
         ),
         pytest.param(
             healthy(request_sight(is_being_deleted=True), delay=120),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="somebody deletes the request",
         ),
-        pytest.param(healthy(RECOVERED_NOW, delay=120), ALONE, RemoveRequests("it is so"), id="left alone"),
+        pytest.param(
+            healthy(RECOVERED_NOW, delay=120), ALONE, RemoveRequests(because("it is so")), id="left alone"
+        ),
         pytest.param(
             seen(RECOVERED_NOW, state=TargetState.RELEASED, healthy_delay_seconds=120),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="released: no delay",
         ),
         pytest.param(
             seen(RECOVERED_NOW, state=TargetState.GONE, healthy_delay_seconds=120),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="gone: no delay",
         ),
         pytest.param(
@@ -179,7 +190,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             seen(EXPECTS.model_copy(update={"succeeded": True}), state=TargetState.GONE),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="gone, and its remediator is done",
         ),
         pytest.param(
@@ -195,7 +206,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             seen(EXPECTS, state=TargetState.GONE, is_replaced=True),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="gone, as its remediator expects, and another of its name is there",
         ),
         pytest.param(
@@ -205,36 +216,39 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
                 is_replaced=True,
             ),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="the same, and a finalizer keeps its request",
         ),
         pytest.param(
             seen(EXPECTS, state=TargetState.GONE, is_replaced=True, healthy_delay_seconds=-1),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="another of its name is there: no delay, the one that went never recovered",
         ),
         pytest.param(
-            seen(EXPECTS, state=TargetState.GONE), ALONE, RemoveRequests("it is so"), id="gone, alone"
+            seen(EXPECTS, state=TargetState.GONE),
+            ALONE,
+            RemoveRequests(because("it is so")),
+            id="gone, alone",
         ),
         pytest.param(
             seen(EXPECTS, state=TargetState.RELEASED),
             ACTED,
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="released, not gone",
         ),
-        pytest.param(healthy(EXPECTS), ACTED, RemoveRequests("it is so"), id="healthy, not gone"),
+        pytest.param(healthy(EXPECTS), ACTED, RemoveRequests(because("it is so")), id="healthy, not gone"),
         pytest.param(
             healthy(is_confirmed=True),
             Memory(),
-            RemoveRequests("it is so"),
+            RemoveRequests(because("it is so")),
             id="confirmed, and nothing was done",
         ),
-        pytest.param(healthy(), Memory(), End(Outcome.RECOVERED, "it is so"), id="nothing to do"),
+        pytest.param(healthy(), Memory(), End(Outcome.RECOVERED, because("it is so")), id="nothing to do"),
         pytest.param(
             healthy(delay=120),
             Memory(has_acted=True),
-            End(Outcome.REMEDIATED, "it is so"),
+            End(Outcome.REMEDIATED, because("it is so")),
             id="somebody deleted the kept request, and it was cleaned up",
         ),
     ],

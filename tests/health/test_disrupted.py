@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.model.details import Details
 from health.model.moves import End, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
@@ -13,7 +14,7 @@ from health.runbook.memory import SEEN_AFTER, Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
 from tests.health.samples import NOW, fact, request_sight
-from tests.health.steps import Timed, timed, timer_of
+from tests.health.steps import Timed, because, timed, timer_of
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -41,24 +42,23 @@ def test_machine_that_was_deleted_is_waited_for_whatever_its_node_says(state: Ta
 
 @pytest.mark.rule("MHC A.2.5/delete")
 def test_lease_is_kept_while_a_finalizer_keeps_the_machine() -> None:
-    assert next_move(EXPIRED, DELETED, LATER) == RenewLease(
-        Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet"
-    )
+    details = Details(reason="it is so", more=("it was deleted, and is not gone yet",))
+    assert next_move(EXPIRED, DELETED, LATER) == RenewLease(Phase.REMEDIATING, details)
 
 
 @pytest.mark.rule("MHC A.2.5/delete")
 def test_incident_that_deleted_its_machine_ends_remediated_when_it_is_gone() -> None:
-    assert next_move(GONE, DELETED, NOW) == RemoveRequests("it is so")
-    assert next_move(GONE, GIVEN_BACK, NOW) == End(Outcome.REMEDIATED, "it is so")
+    assert next_move(GONE, DELETED, NOW) == RemoveRequests(because("it is so"))
+    assert next_move(GONE, GIVEN_BACK, NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
 def test_machine_that_somebody_else_deleted_ends_its_incident_as_gone() -> None:
-    assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, "it is so")
+    assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, because("it is so"))
 
 
 @pytest.mark.rule("rule 10")
 def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
-    assert next_move(RELEASED, GIVEN_BACK, NOW) == End(Outcome.RELEASED, "it is so")
+    assert next_move(RELEASED, GIVEN_BACK, NOW) == End(Outcome.RELEASED, because("it is so"))
 
 
 @pytest.mark.rule("rule 40")
@@ -75,7 +75,7 @@ def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
     assert timed(next_move(marked, memory, NOW)) == Timed(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
     cleaned = memory.having_cleaned_up(LeftBehind(), (), NOW)
-    assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, "it is so")
+    assert next_move(HEALTHY, cleaned, NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")
@@ -94,7 +94,7 @@ def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_se
     memory = ORDERED.having_disrupted(
         Step(action=Action.MARK), seen(TargetState.EXPIRED, Action.MARK), NOW, NOW
     )
-    assert next_move(EXPIRED, memory, NOW) == TakeStep(0, "it is so")
+    assert next_move(EXPIRED, memory, NOW) == TakeStep(0, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")
@@ -103,7 +103,7 @@ def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW)
     memory = learned(learned(memory, marked, NOW), unmarked, NOW)
-    assert next_move(unmarked, memory, NOW) == TakeStep(0, "it is so")
+    assert next_move(unmarked, memory, NOW) == TakeStep(0, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")
@@ -136,7 +136,7 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
     assert timed(next_move(going, memory, NOW)) == Timed(Phase.REMEDIATING, words, 600.0)
     fit = going.model_copy(update={"counts_as_healthy": True})
     assert needs_wake_up(going, fit)
-    assert next_move(fit, memory, NOW) == RemoveRequests("it is so")
+    assert next_move(fit, memory, NOW) == RemoveRequests(because("it is so"))
 
 
 @pytest.mark.rule("MHC A.2.5/delete")

@@ -41,7 +41,7 @@ def test_hold_for_a_reason_that_is_not_known_holds_and_is_shown() -> None:
     assert str(observation.hold) == "Quarantine: rack 7 is quarantined"
     move = next_move(observation, Memory(), NOW)
     assert isinstance(move, Wait)
-    assert "Quarantine: rack 7 is quarantined" in move.details
+    assert "Quarantine: rack 7 is quarantined" in str(move.details)
 
 
 def test_state_that_is_not_known_is_none() -> None:

@@ -11,7 +11,7 @@ from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from health.runbook.remediating import new_step
 from tests.health.samples import NOW
-from tests.health.steps import MINUTE, Timed, seen, timed, timer_of
+from tests.health.steps import MINUTE, Timed, because, seen, timed, timer_of
 
 LIMIT = timedelta(minutes=30)
 ADMITTED = seen(back_off_limit_seconds=LIMIT.total_seconds())
@@ -24,7 +24,7 @@ def lost(number: int, at: datetime = NOW) -> Memory:
 
 
 def test_what_is_admitted_is_done() -> None:
-    assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, "it is Expired")
+    assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, because("it is Expired"))
 
 
 @pytest.mark.parametrize("reason", list(HoldReason))

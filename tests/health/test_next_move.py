@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.model.details import Details
 from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step, TemplateReference
@@ -13,7 +14,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request, request_sight
-from tests.health.steps import Timed, timed
+from tests.health.steps import Timed, because, timed
 
 STEP = Step(
     template=TemplateReference(
@@ -53,6 +54,7 @@ HELD_BY_US = Memory(held=True, held_reason="disk swap")
 HELD_A_WHILE = HELD_BY_US.model_copy(update={"held_until": LATER})
 HELD_ACTED = ACTED.model_copy(update={"held": True, "held_reason": "disk swap"})
 HELD_AND_ALONE = ALONE.model_copy(update={"held": True, "held_reason": "disk swap", "held_until": LATER})
+AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
 HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
 
@@ -71,38 +73,59 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
     ("observation", "memory", "move"),
     [
         # 1. A target that is healthy, gone or released: clean up what is left, then end.
-        pytest.param(HEALTHY, NEW, End(Outcome.RECOVERED, "it is Healthy"), id="healthy, nothing done"),
-        pytest.param(HEALTHY, ACTED, RemoveRequests("it is Healthy"), id="healthy, request of ours"),
-        pytest.param(HEALTHY, BROKEN_OFF, RemoveRequests("it is Healthy"), id="healthy, an act broke off"),
+        pytest.param(
+            HEALTHY, NEW, End(Outcome.RECOVERED, because("it is Healthy")), id="healthy, nothing done"
+        ),
+        pytest.param(HEALTHY, ACTED, RemoveRequests(because("it is Healthy")), id="healthy, request of ours"),
+        pytest.param(
+            HEALTHY, BROKEN_OFF, RemoveRequests(because("it is Healthy")), id="healthy, an act broke off"
+        ),
         pytest.param(
             seen(TargetState.HEALTHY, request_sight()),
             NEW,
-            RemoveRequests("it is Healthy"),
+            RemoveRequests(because("it is Healthy")),
             id="healthy, adopted",
         ),
-        pytest.param(HEALTHY, CLEANED, End(Outcome.REMEDIATED, "it is Healthy"), id="healthy, cleaned up"),
         pytest.param(
-            HEALTHY, ALONE_CLEANED, End(Outcome.RECOVERED, "it is Healthy"), id="healthy, left alone"
+            HEALTHY, CLEANED, End(Outcome.REMEDIATED, because("it is Healthy")), id="healthy, cleaned up"
         ),
         pytest.param(
-            HEALTHY, ALONE_ACTED, RemoveRequests("it is Healthy"), id="healthy, left alone, not clean"
+            HEALTHY, ALONE_CLEANED, End(Outcome.RECOVERED, because("it is Healthy")), id="healthy, left alone"
         ),
-        pytest.param(GONE, NEW, End(Outcome.GONE, "it is Gone"), id="gone"),
-        pytest.param(GONE, ACTED, RemoveRequests("it is Gone"), id="gone, request of ours"),
-        pytest.param(GONE, CLEANED, End(Outcome.GONE, "it is Gone"), id="gone, cleaned up"),
-        pytest.param(RELEASED, NEW, End(Outcome.RELEASED, "it is Released"), id="released"),
-        pytest.param(RELEASED, ACTED, RemoveRequests("it is Released"), id="released, request of ours"),
-        pytest.param(RELEASED, CLEANED, End(Outcome.RELEASED, "it is Released"), id="released, cleaned up"),
+        pytest.param(
+            HEALTHY,
+            ALONE_ACTED,
+            RemoveRequests(because("it is Healthy")),
+            id="healthy, left alone, not clean",
+        ),
+        pytest.param(GONE, NEW, End(Outcome.GONE, because("it is Gone")), id="gone"),
+        pytest.param(GONE, ACTED, RemoveRequests(because("it is Gone")), id="gone, request of ours"),
+        pytest.param(GONE, CLEANED, End(Outcome.GONE, because("it is Gone")), id="gone, cleaned up"),
+        pytest.param(RELEASED, NEW, End(Outcome.RELEASED, because("it is Released")), id="released"),
+        pytest.param(
+            RELEASED, ACTED, RemoveRequests(because("it is Released")), id="released, request of ours"
+        ),
+        pytest.param(
+            RELEASED, CLEANED, End(Outcome.RELEASED, because("it is Released")), id="released, cleaned up"
+        ),
         # 2. Left alone by a person: clean up, then wait.
-        pytest.param(EXPIRED, ALONE_ACTED, RemoveRequests("left alone: maintenance"), id="alone, not clean"),
+        pytest.param(
+            EXPIRED,
+            ALONE_ACTED,
+            RemoveRequests(Details(order="left alone: maintenance")),
+            id="alone, not clean",
+        ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             ALONE,
-            RemoveRequests("left alone: maintenance"),
+            RemoveRequests(Details(order="left alone: maintenance")),
             id="alone, a request is seen",
         ),
         pytest.param(
-            UNKNOWN, ALONE_ACTED, RemoveRequests("left alone: maintenance"), id="alone, sight is stale"
+            UNKNOWN,
+            ALONE_ACTED,
+            RemoveRequests(Details(order="left alone: maintenance")),
+            id="alone, sight is stale",
         ),
         pytest.param(
             EXPIRED,
@@ -168,14 +191,20 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             HELD_ACTED.model_copy(update={"renew_at": NOW}),
-            RenewLease(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}"),
+            RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"held": "disk swap"})),
             id="held by a person, Lease is due",
         ),
         pytest.param(
-            HEALTHY, HELD_BY_US, End(Outcome.RECOVERED, "it is Healthy"), id="held by a person, healthy"
+            HEALTHY,
+            HELD_BY_US,
+            End(Outcome.RECOVERED, because("it is Healthy")),
+            id="held by a person, healthy",
         ),
         pytest.param(
-            HEALTHY, HELD_ACTED, RemoveRequests("it is Healthy"), id="held by a person, healthy, not clean"
+            HEALTHY,
+            HELD_ACTED,
+            RemoveRequests(because("it is Healthy")),
+            id="held by a person, healthy, not clean",
         ),
         pytest.param(
             EXPIRED,
@@ -219,13 +248,13 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             ACTED.model_copy(update={"renew_at": NOW}),
-            RenewLease(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
+            RenewLease(Phase.REMEDIATING, AT_WORK),
             id="remediator works, Lease is due",
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
             NEW,
-            RenewLease(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists"),
+            RenewLease(Phase.REMEDIATING, AT_WORK),
             id="adopted, nobody knows until when its Lease runs",
         ),
         pytest.param(
@@ -249,9 +278,13 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(WAITING, CLEANED, Timed(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
         # 7. Not admitted: hold. Else act.
         pytest.param(HELD, NEW, Timed(Phase.HELD, HELD_DETAILS, 1800), id="held"),
-        pytest.param(EXPIRED, NEW, TakeStep(0, "it is Expired"), id="admitted"),
-        pytest.param(EXPIRED, BROKEN_OFF, TakeStep(0, "it is Expired"), id="admitted after an act broke off"),
-        pytest.param(EXPIRED, ACTED, TakeStep(0, "it is Expired"), id="somebody deleted the request"),
+        pytest.param(EXPIRED, NEW, TakeStep(0, because("it is Expired")), id="admitted"),
+        pytest.param(
+            EXPIRED, BROKEN_OFF, TakeStep(0, because("it is Expired")), id="admitted after an act broke off"
+        ),
+        pytest.param(
+            EXPIRED, ACTED, TakeStep(0, because("it is Expired")), id="somebody deleted the request"
+        ),
     ],
 )
 def test_move(observation: Observation, memory: Memory, move: Move | Timed) -> None:
@@ -262,11 +295,11 @@ def test_move(observation: Observation, memory: Memory, move: Move | Timed) -> N
 @pytest.mark.parametrize(
     ("move", "phase"),
     [
-        (TakeStep(0, ""), Phase.ACTING),
-        (RenewLease(Phase.REMEDIATING, ""), Phase.REMEDIATING),
-        (RemoveRequests(""), Phase.CLEANING_UP),
-        (End(Outcome.GONE, ""), Phase.ENDED),
-        (Wait(Phase.HELD, ""), Phase.HELD),
+        (TakeStep(0, because("")), Phase.ACTING),
+        (RenewLease(Phase.REMEDIATING, because("")), Phase.REMEDIATING),
+        (RemoveRequests(because("")), Phase.CLEANING_UP),
+        (End(Outcome.GONE, because("")), Phase.ENDED),
+        (Wait(Phase.HELD, because("")), Phase.HELD),
     ],
 )
 def test_phase_of_a_move(move: Move, phase: Phase) -> None:

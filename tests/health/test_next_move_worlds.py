@@ -303,7 +303,7 @@ class World(RuleBasedStateMachine):
             return
         if move.phase is Phase.EXHAUSTED:
             return
-        assert "held by a person: hold" in move.details, self.log
+        assert "held by a person: hold" in str(move.details), self.log
         if self.memory.held_until is not None:
             assert timer is not None, self.log
             assert timer <= self.memory.held_until - self.now, self.log

@@ -17,6 +17,7 @@ from tests.health.steps import (
     SECOND,
     THIRD,
     annotations_of,
+    because,
     move,
     request_of,
     seen,
@@ -45,7 +46,7 @@ def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     first = move(seen(over))
     assert isinstance(first, MarkRequests)
     assert first.marks == (RequestMark(request=over.reference, annotations={TIMED_OUT: stamp(NOW)}),)
-    assert move(seen(over), ACTED.having_marked(first.marks)) == TakeStep(1, "it is Expired")
+    assert move(seen(over), ACTED.having_marked(first.marks)) == TakeStep(1, because("it is Expired"))
 
 
 @pytest.mark.rule("NHC 2.4/6/failed", "rule 22")
@@ -53,7 +54,7 @@ def test_step_that_failed_is_marked_at_once_and_the_next_one_begins() -> None:
     failed = request_of(FIRST, succeeded=False)
     result = move(seen(failed))
     assert annotations_of(result) == {TIMED_OUT: stamp(NOW)}
-    assert move(seen(FAILED)) == TakeStep(1, "it is Expired")
+    assert move(seen(FAILED)) == TakeStep(1, because("it is Expired"))
 
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.7/Succeeded")
@@ -61,14 +62,14 @@ def test_step_that_succeeded_in_vain_moves_on_at_its_timeout_without_a_mark() ->
     in_vain = request_of(FIRST, 5 * MINUTE, succeeded=True)
     assert isinstance(move(seen(in_vain)), Wait)
     assert move(seen(request_of(FIRST, 5 * MINUTE + AN_INSTANT, succeeded=True))) == TakeStep(
-        1, "it is Expired"
+        1, because("it is Expired")
     )
 
 
 @pytest.mark.rule("NHC 2.4/2", "NHC 2.4/6/kept")
 def test_each_step_follows_the_one_before_and_all_requests_stay() -> None:
     for tried, following in (([FIRST], 1), ([FIRST, SECOND], 2)):
-        assert move(seen(*with_steps_tried(*tried))) == TakeStep(following, "it is Expired")
+        assert move(seen(*with_steps_tried(*tried))) == TakeStep(following, because("it is Expired"))
 
 
 @pytest.mark.rule("NHC 2.4/2/none left", "rule 40/exhausted")
@@ -76,7 +77,7 @@ def test_without_a_step_left_it_waits_for_resume() -> None:
     result = move(seen(*with_steps_tried(*ESCALATION)))
     assert isinstance(result, Wait)
     assert result.phase is Phase.EXHAUSTED
-    assert result.details.endswith("no template left to try")
+    assert str(result.details).endswith("no template left to try")
 
 
 @pytest.mark.rule("NHC 2.4/6/timeout", "NHC 2.4/2/none left")
@@ -98,7 +99,7 @@ def test_exhausted_incident_no_longer_renews_the_lease() -> None:
 @pytest.mark.rule("NHC 2.4/2")
 def test_step_whose_request_somebody_deleted_after_its_turn_is_not_taken_again() -> None:
     after = learned(ACTED, seen(FAILED), NOW)
-    assert move(seen(), after) == TakeStep(1, "it is Expired")
+    assert move(seen(), after) == TakeStep(1, because("it is Expired"))
     at_work = seen(request_of(SECOND))
     assert timed(move(at_work, after)) == timed(move(at_work, ACTED))
 
@@ -108,7 +109,7 @@ def test_classic_remediation_that_failed_goes_on_as_before() -> None:
     result = move(seen(request_of(CLASSIC[0], succeeded=False), steps=CLASSIC))
     assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
-    assert result.details == "it is Expired; Reboot/remediators/node-1 failed"
+    assert str(result.details) == "it is Expired; Reboot/remediators/node-1 failed"
 
 
 @pytest.mark.rule("rule 10/steps")
@@ -120,15 +121,15 @@ def test_running_step_keeps_its_request_when_the_list_changes() -> None:
 
 @pytest.mark.rule("rule 10/steps")
 def test_next_step_is_of_the_new_list() -> None:
-    assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, "it is Expired")
-    assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, "it is Expired")
-    assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, "it is Expired")
+    assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, because("it is Expired"))
+    assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, because("it is Expired"))
+    assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 10/steps", "rule 40/exhausted")
 def test_step_that_is_added_ends_an_exhaustion() -> None:
     exhausted = learned(ACTED, seen(FAILED, steps=(FIRST,)), NOW)
-    assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == TakeStep(1, "it is Expired")
+    assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == TakeStep(1, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 10/edit")

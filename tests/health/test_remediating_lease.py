@@ -18,6 +18,7 @@ from tests.health.steps import (
     SECOND,
     Timed,
     annotations_of,
+    because,
     move,
     request_of,
     seen,
@@ -120,7 +121,7 @@ def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_ta
     assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), GiveBack)
     given_back = ACTED.having_given_back()
     assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Wait)
-    assert move(seen(waiting), given_back, late) == TakeStep(1, "it is Expired")
+    assert move(seen(waiting), given_back, late) == TakeStep(1, because("it is Expired"))
 
     second = request_of(SECOND, NOW - late)
     acted = given_back.model_copy(update={"may_hold_lease": True}).having_acted(SECOND, second, late, late)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from health.model.details import Details
 from health.model.moves import Phase, RemoveRequests, TakeStep, Wait
 from health.model.observation import TargetState
 from health.model.request_snapshot import RequestSnapshot
@@ -16,6 +17,7 @@ from tests.health.steps import (
     FIRST,
     HOLD,
     MINUTE,
+    because,
     move,
     request_of,
     seen,
@@ -35,7 +37,9 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
 )
 def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnapshot) -> None:
     memory = ACTED.model_copy(update={**ALONE, **BY_A_PERSON, "starts_over": True})
-    assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests("left alone: maintenance")
+    assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests(
+        Details(order="left alone: maintenance")
+    )
 
 
 @pytest.mark.rule("rule 40/exhausted")
@@ -43,9 +47,11 @@ def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnap
 def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
     ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
-    assert move(tried, ordered) == RemoveRequests("it is Expired; starts over by order")
+    assert move(tried, ordered) == RemoveRequests(
+        Details(reason="it is Expired", order="starts over by order")
+    )
     cleaned = ordered.having_cleaned_up(LeftBehind(), (), NOW)
-    assert move(seen(), cleaned) == TakeStep(step, "it is Expired")
+    assert move(seen(), cleaned) == TakeStep(step, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 40/exhausted")
@@ -64,6 +70,6 @@ def test_resume_waits_for_what_a_finalizer_keeps() -> None:
 def test_hold_of_the_check_is_told_in_the_words_of_the_detector() -> None:
     result = move(seen(FAILED, hold=HOLD))
     assert isinstance(result, Wait)
-    assert str(HOLD) in result.details
+    assert str(HOLD) in str(result.details)
     assert result.phase is Phase.HELD
     assert timer_of(result) == 5 * 60

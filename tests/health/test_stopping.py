@@ -50,7 +50,7 @@ def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> No
         waiting = move_after(time, memory)
         assert isinstance(waiting, Wait)
         assert waiting.phase is Phase.HELD
-        assert "waits until 2026-03-01T12:01:00Z" in waiting.details
+        assert "waits until 2026-03-01T12:01:00Z" in str(waiting.details)
         seconds = timer_of(waiting, NOW + time)
         assert seconds is not None
         assert 0 < seconds <= STOP_PATIENCE.total_seconds()
@@ -93,4 +93,4 @@ def test_hold_of_the_detector_outlasts_the_wait() -> None:
     )
     waiting = next_move(held, tried, now)
     assert isinstance(waiting, Wait)
-    assert "5 of 10 unhealthy" in waiting.details
+    assert "5 of 10 unhealthy" in str(waiting.details)

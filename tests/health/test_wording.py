@@ -1,39 +1,9 @@
-"""Words of an incident in another order, and cut."""
+"""Words of an incident that are cut."""
 
 import pytest
 from pydantic_core import to_json
 
-from health.runbook.wording import cut_to_bytes, told_first, told_last
-
-WORDS = "it is old; Reboot/a exists; held by a person: power; work"
-
-
-@pytest.mark.parametrize(
-    ("what", "first", "last"),
-    [
-        pytest.param(
-            "it is old", WORDS, "Reboot/a exists; held by a person: power; work; it is old", id="first"
-        ),
-        pytest.param(
-            "Reboot/a exists",
-            "Reboot/a exists; it is old; held by a person: power; work",
-            "it is old; held by a person: power; work; Reboot/a exists",
-            id="middle",
-        ),
-        pytest.param(
-            "held by a person: power; work",
-            "held by a person: power; work; it is old; Reboot/a exists",
-            WORDS,
-            id="last, with a separator in it",
-        ),
-        pytest.param(WORDS, WORDS, WORDS, id="all"),
-        pytest.param("nothing of it", WORDS, WORDS, id="none"),
-        pytest.param("", WORDS, WORDS, id="empty"),
-    ],
-)
-def test_part_is_moved_to_the_front_or_the_end_and_no_word_is_lost(what: str, first: str, last: str) -> None:
-    assert told_first(WORDS, what) == first
-    assert told_last(WORDS, what) == last
+from health.runbook.wording import cut_to_bytes
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "…", "🔥", '"', "\n", "\\", "\x1b"])

@@ -1,0 +1,45 @@
+"""The details of an incident in the order of each reader: no part is lost, and none is searched for."""
+
+from health.model.details import Details
+from health.model.references import TargetReference
+
+WHOLE = Details(
+    reason="it is old",
+    requests="Reboot/a exists",
+    order="starts over by order",
+    held="power; work",
+    more=("not now",),
+    ask_again_seconds=1800,
+    notes=("cannot delete b",),
+)
+
+
+def test_each_reader_is_told_all_parts_in_his_order() -> None:
+    begin = "it is old; Reboot/a exists; starts over by order; held by a person: power; work; not now"
+    assert str(WHOLE) == f"{begin} (asks again in 30m); cannot delete b"
+    assert WHOLE.lasting == f"{begin}; cannot delete b"
+    assert WHOLE.brief == (
+        "hold: power; work; starts over by order; not now; cannot delete b; Reboot/a exists; it is old"
+    )
+
+
+def test_summary_of_a_timer_begins_with_a_hold_and_says_not_how_long_it_runs() -> None:
+    assert WHOLE.hold_first == (
+        "held by a person: power; work; it is old; Reboot/a exists; starts over by order; not now"
+    )
+
+
+def test_what_is_empty_is_not_told() -> None:
+    for nothing in (Details(), Details(more=("",))):
+        assert str(nothing) == nothing.lasting == nothing.hold_first == nothing.brief == ""
+    assert str(Details(reason="it is old", held="")) == "it is old; held by a person: "
+
+
+def test_name_of_the_target_is_not_repeated_beside_it() -> None:
+    target = TargetReference(kind="Node", name="node-1", uid="uid-1")
+    assert Details(reason="Node/node-1: old").about(target) == Details(reason="old")
+    assert Details(order="Node/node-1: x").about(target) == Details(order="Node/node-1: x")
+
+
+def test_details_come_through_the_wire_as_they_were() -> None:
+    assert Details.model_validate_json(WHOLE.model_dump_json()) == WHOLE
