@@ -43,7 +43,7 @@ from detector.watching.sources import Scope, Sources
 from detector.webhook.webhook import serve_webhook
 from health.gate.admission import stale_sight
 from health.gate.policy import CurrentPolicy
-from health.gate.template_validity import Template
+from health.gate.template_validity import Template, TemplateKind
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import TargetName
@@ -86,7 +86,9 @@ class Detector:
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = self._now()
-        self._cluster_state = ClusterState(connections.cluster, Guard(connections.metrics))
+        self._cluster_state = ClusterState(
+            connections.cluster, Guard(connections.metrics), self._template_kind
+        )
         self._observe = never_failing(self._observed, self._cluster_state)
         self._sources = self._made_sources()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
@@ -94,9 +96,8 @@ class Detector:
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
         self._attempts = Attempts(policy, self._cluster_state, self._now)
-        self._cluster_state.add_request_handler(self._attempts.witness)
-        for witness in (Deletions, MarkedTargets):
-            witness(self._cluster_state, self._attempts, self._sources.is_read, self._now)
+        told = (self._cluster_state, self._attempts, self._sources.is_read, self._now)
+        self._deletions, self._marked_targets = Deletions(*told), MarkedTargets(*told)
         calls = IncidentCalls(connections.temporal, connections.cluster, self._cluster_state.guard)
         self._attempt_reading = AttemptReading(
             calls, self._attempts, self._cluster_state, connections.problems
@@ -107,7 +108,10 @@ class Detector:
             self._observe, self._dispatch, self._cluster_state, lambda: self._election.is_leader
         )
         self._reporters = StatusReporters(self._made_desk())
-        self._register_metrics(connections.metrics)
+        series, latency = NodeSeries(self._cluster_state), FailureToRequest(self._cluster_state)
+        self._ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
+        self._add_handlers()
+        self._register_metrics(connections.metrics, series, latency)
 
     def _made_sources(self) -> Sources:
         settings, connections = self._settings, self._connections
@@ -115,6 +119,9 @@ class Detector:
             settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, self._reflectors
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
+
+    def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        return self._sources.template_kind(api_version, kind)
 
     def _reflectors(self) -> ReflectorSettings:
         return PATIENT.proving_life_within(self._policy().sight_limit)
@@ -163,10 +170,29 @@ class Detector:
             now=self._now,
         )
 
-    def _register_metrics(self, registry: CollectorRegistry) -> None:
+    def _add_handlers(self) -> None:
+        """Wire who is told of changes, in this order: answers go by the storms as they are then."""
+        for changed in (
+            self._storms.changed,
+            self._deletions.changed,
+            self._marked_targets.changed,
+            self._dispatch.changed,
+            self._reporters.changed,
+        ):
+            self._cluster_state.add_change_handler(changed)
+        for request_changed in (
+            self._attempts.request_changed,
+            self._reporters.request_changed,
+            self._ledger.request_changed,
+        ):
+            self._cluster_state.add_request_handler(request_changed)
+
+    def _register_metrics(
+        self, registry: CollectorRegistry, series: NodeSeries, latency: FailureToRequest
+    ) -> None:
         cluster_state, dispatch, sources = self._cluster_state, self._dispatch, self._sources
-        series = NodeSeries(cluster_state)
         registry.register(series)
+        registry.register(latency.seconds)
         registry.register(
             LiveMetrics(
                 cluster_state, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
@@ -175,9 +201,6 @@ class Detector:
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(self._failing_incidents)
         registry.register(MachineCheckMetrics(cluster_state, lambda: self._election.is_leader))
-        latency = FailureToRequest(cluster_state, registry)
-        ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
-        cluster_state.add_request_handler(ledger.witness)
 
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""
@@ -250,6 +273,7 @@ class Detector:
 
     def _observed(self, incident: IncidentReference) -> Observation:
         freshness = self._sources.freshness(incident.check)
+        self._storms.advance(incident.check)
         storm = self._storms.hold(incident.check)
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         before = self._attempts.before(TargetName.of(incident.target), seen)

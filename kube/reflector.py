@@ -184,7 +184,7 @@ class Reflector(Generic[RecordT]):
         self._has_failed = False
 
     async def _list(self) -> None:
-        self._status.state = State.LISTING
+        self._status.listing()
         self._asked_at = self._clock()
         listed = await self._list_all()
         self._must_list = False

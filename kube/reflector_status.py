@@ -42,6 +42,10 @@ class ReflectorStatus:
         """Return when there is a complete list."""
         await self._complete.wait()
 
+    def listing(self) -> None:
+        """Note that a list was asked for."""
+        self.state = State.LISTING
+
     def complete(self) -> None:
         """Note that there is a complete list."""
         self._complete.set()

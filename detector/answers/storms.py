@@ -7,7 +7,7 @@ While the cluster is not seen well enough nothing begins and nothing ends.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,7 +39,7 @@ class _Memory:
 
 
 class Storms:
-    """The storms of one cluster; to be made before whatever else subscribes to the cluster state."""
+    """The storms of one cluster; to be told of changes before whoever answers by them."""
 
     def __init__(
         self, cluster_state: ClusterState, sees: Callable[[CheckReference], bool], now: Callable[[], datetime]
@@ -51,54 +51,60 @@ class Storms:
         self._memories: dict[CheckReference, _Memory] = {}
         self._turned: set[CheckReference] = set()
         self._rescheduled = asyncio.Event()
-        cluster_state.subscribe(self._changed)
 
     async def lead(self) -> None:
         """Remember, and turn storms when their time is over, until cancelled."""
         self._is_leading = True
         try:
-            self._advance(*self._cluster_state.checks)
+            self._advance_all(self._cluster_state.checks)
             while True:
                 await self._wait()
-                self._advance(*self._due())
+                self._advance_all(self._due())
                 self._tell()
         finally:
             self._is_leading = False
             self._memories.clear()
             self._turned.clear()
 
-    def of(self, check: CheckReference) -> Storm | None:
-        """The storm of a check now."""
+    def advance(self, check: CheckReference) -> None:
+        """Take in what numbers and time did to the storm of a check; who does not lead remembers nothing."""
         cluster_state = self._cluster_state.checks.get(check)
         if cluster_state is None:
             self._memories.pop(check, None)
+        elif self._is_leading:
+            memory = self._memory(check, cluster_state)
+            if not isinstance(cluster_state.check, InvalidCheckError):
+                self._advance_one(check, cluster_state.check, memory)
+
+    def of(self, check: CheckReference) -> Storm | None:
+        """The storm of a check, as it was when it was advanced last; else as it is stored."""
+        cluster_state, memory = self._cluster_state.checks.get(check), self._memories.get(check)
+        if cluster_state is None:
             return None
-        if not self._is_leading:
+        if memory is None or memory.uid != cluster_state.record.metadata.uid:
             return stored_storm(cluster_state.record.status, self._now())
-        memory = self._memory(check, cluster_state)
-        if not isinstance(cluster_state.check, InvalidCheckError):
-            self._advance_one(check, cluster_state.check, memory)
         return memory.storm
 
     def hold(self, check: CheckReference) -> Hold | None:
-        """Why the storm of a check allows nothing now."""
+        """Why the storm of a check allows nothing, as it was when it was advanced last."""
         storm, cluster_state = self.of(check), self._cluster_state.checks.get(check)
         if cluster_state is None or isinstance(cluster_state.check, InvalidCheckError):
             return None
         return storm_hold(storm, cluster_state.check.storm_cooldown, self._now())
 
-    def _changed(self, check: CheckReference, target: str | None) -> None:
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """A change of the cluster may have changed the numbers of a check, or a deadline."""
         if not self._is_leading:
             return
         if target is None:
-            self.of(check)
+            self.advance(check)
         else:
             self._note_deadline(check, target)
 
-    def _advance(self, *checks: CheckReference) -> None:
-        for check in checks:
+    def _advance_all(self, checks: Iterable[CheckReference]) -> None:
+        for check in tuple(checks):
             with self._cluster_state.guard.item("storms", check) as caught:
-                self.of(check)
+                self.advance(check)
             if caught.error is not None and check in self._memories:
                 self._schedule(self._memories[check], self._now() + _BLIND)
 

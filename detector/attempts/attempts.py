@@ -73,7 +73,7 @@ class Attempts:
         """Note that all is known that ended before our watch began."""
         self._unread = ""
 
-    def witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+    def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Note the end of a remediation, if its last request went."""
         if before is None or after is not None or before.owner is None:
             return

@@ -48,9 +48,9 @@ class Deletions:
         """Those that nobody deletes yet."""
         self._noted: dict[_Name, str] = {}
         """The uids whose deletion was noted, and that are not gone yet."""
-        cluster_state.subscribe(self._changed)
 
-    def _changed(self, check: CheckReference, target: str | None) -> None:
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """See what became of a target."""
         if target is None:
             return
         name, judge = (check, target), self._cluster_state.checks.get(check)

@@ -27,9 +27,9 @@ class MarkedTargets:
         self._now = now
         self._marked: dict[TargetName, tuple[str, datetime]] = {}
         """The uids that are marked, and since when they were seen to be."""
-        cluster_state.subscribe(self._changed)
 
-    def _changed(self, check: CheckReference, target: str | None) -> None:
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """See what became of a target."""
         if target is None:
             return
         name, seen = place_of(check).named(target), self._cluster_state.targets.get(check, target)

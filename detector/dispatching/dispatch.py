@@ -73,7 +73,6 @@ class Dispatch:
         self._queue = DispatchQueue()
         self._said: dict[CheckReference, bool | None] = {}
         self._is_leading = False
-        cluster_state.subscribe(self._changed)
 
     async def lead(self) -> None:
         """Dispatch until cancelled."""
@@ -99,7 +98,8 @@ class Dispatch:
         """Note what `observe` answered an incident, and whether that would act on an admission."""
         self._open.put(incident, observation, self._now(), would_act=would_act)
 
-    def _changed(self, check: CheckReference, target: str | None) -> None:
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """Start or wake the incidents whose answer may be another now, while we lead."""
         if not self._is_leading:
             return
         if target is not None:

@@ -7,7 +7,7 @@ they wait for the timeout of the one before.
 
 from datetime import datetime
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import Histogram
 
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
@@ -21,14 +21,14 @@ BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 class FailureToRequest:
     """The histogram of one detector, by kind of check."""
 
-    def __init__(self, cluster_state: ClusterState, registry: CollectorRegistry) -> None:
+    def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
-        self._seconds = Histogram(
+        self.seconds = Histogram(
             "paramedic_failure_to_request_seconds",
             "Time from the deadline of an unhealthy target until its remediation request was created.",
             ("check_kind",),
             buckets=BOUNDS,
-            registry=registry,
+            registry=None,
         )
 
     def request_appeared(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
@@ -38,7 +38,7 @@ class FailureToRequest:
         if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
             return
         late = request.request.metadata.creation_timestamp - deadline
-        self._seconds.labels(check.kind).observe(max(0.0, late.total_seconds()))
+        self.seconds.labels(check.kind).observe(max(0.0, late.total_seconds()))
 
     def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
         judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)

@@ -27,7 +27,7 @@ class RequestLedger:
         self._leads_since = leads_since
         self._now = now
 
-    def witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+    def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Count what became of a request."""
         since, request = self._leads_since(), after or before
         if since is None or request is None or request.owner is None:

@@ -102,6 +102,7 @@ class StatusReporter:
 
     def _snapshot(self) -> CheckSnapshot | None:
         """What is to be reported; None if the check is gone. Another one of its name begins anew."""
+        self._dependencies.storms.advance(self._reference)
         storm = self._dependencies.storms.of(self._reference)
         snapshot = self._dependencies.snapshot_builder.of(self._reference, storm, self._dependencies.now())
         changes, self._request_changes = tuple(self._request_changes), []

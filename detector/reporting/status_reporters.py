@@ -15,8 +15,6 @@ class StatusReporters:
         self._dependencies = dependencies
         self._reporters: dict[CheckReference, StatusReporter] = {}
         self._tasks: asyncio.TaskGroup | None = None
-        dependencies.cluster_state.subscribe(self._changed)
-        dependencies.cluster_state.add_request_handler(self._witness)
 
     async def lead(self) -> None:
         """Report until cancelled."""
@@ -30,13 +28,14 @@ class StatusReporters:
         self._tasks = tasks
         try:
             for check in list(self._dependencies.cluster_state.checks):
-                self._changed(check, None)
+                self.changed(check, None)
             await asyncio.Event().wait()
         finally:
             # Before the group ends its reporters: from then on it raises at a change, and the senses with it.
             self._tasks = None
 
-    def _changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
+    def changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
+        """Have the check reported on, while we lead."""
         if self._tasks is None:
             return
         if check not in self._reporters and check in self._dependencies.cluster_state.checks:
@@ -45,7 +44,8 @@ class StatusReporters:
         if check in self._reporters:
             self._reporters[check].changed.set()
 
-    def _witness(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+    def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        """Have reported what became of a request of the check."""
         seen = after or before
         if seen is None or seen.owner is None or (before is not None and before.owner != seen.owner):
             return  # who takes a request over did not make it, and who loses one did not delete it

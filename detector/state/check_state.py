@@ -72,6 +72,10 @@ class CheckState:
         """Those whose Nodes its verdicts rest on, beside the one that the check is in."""
         return frozenset(self._elsewhere.values())
 
+    def refresh(self, record: CheckRecord) -> None:
+        """Take in a newer version of the check that says the same: its status went on."""
+        self.record = record
+
     @property
     def is_silent(self) -> bool:
         """Whether it says nothing of any target now: it cannot be read, or is frozen."""

@@ -31,10 +31,16 @@ UNKNOWN_UID = "unknown"
 """Stands in the id of the incident of a request that does not say whom it was for."""
 
 
+def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks
+    return None
+
+
 class ClusterState:
     """Targets, checks, requests and Leases of one cluster, as they were last seen."""
 
-    def __init__(self, cluster: str, guard: Guard | None = None) -> None:
+    def __init__(
+        self, cluster: str, guard: Guard | None = None, template_kinds: TemplateKinds = _nothing_known
+    ) -> None:
         self.cluster = cluster
         self.guard = guard or Guard()
         """Stands around each item of whatever goes through it."""
@@ -45,18 +51,18 @@ class ClusterState:
         self.act_findings = ActFindings()
         self.surroundings = Surroundings()
         """What the cluster around all checks says."""
-        self.template_kinds: TemplateKinds = _nothing_known
+        self.template_kinds = template_kinds
         """What is known of templates."""
-        self._listeners: list[ChangeHandler] = []
-        self._witnesses: list[RequestHandler] = []
+        self._change_handlers: list[ChangeHandler] = []
+        self._request_handlers: list[RequestHandler] = []
 
-    def subscribe(self, listener: ChangeHandler) -> None:
-        """Tell `listener` of changes from now on."""
-        self._listeners.append(listener)
+    def add_change_handler(self, handler: ChangeHandler) -> None:
+        """Tell `handler` of changes from now on, after those that were added before."""
+        self._change_handlers.append(handler)
 
-    def add_request_handler(self, witness: RequestHandler) -> None:
-        """Tell `witness` what becomes of each request from now on."""
-        self._witnesses.append(witness)
+    def add_request_handler(self, handler: RequestHandler) -> None:
+        """Tell `handler` what becomes of each request from now on."""
+        self._request_handlers.append(handler)
 
     def tell_all(self) -> None:
         """Every answer may be another now."""
@@ -120,7 +126,7 @@ class ClusterState:
             self.checks.pop(reference, None)
             self.act_findings.forget(reference)
         elif known is not None and known.record.says_the_same(record):
-            known.record = record
+            known.refresh(record)
             self._tell(reference, None)
             return
         else:
@@ -169,9 +175,9 @@ class ClusterState:
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
         if exists and before is None and entry.owner is not None:
             self.act_findings.overcome(entry.owner, request.target_name)
-        for witness in self._witnesses:
-            with self.guard.item("request events", f"{_name_of(witness)} {entry.reference}"):
-                witness(before, entry if exists else None)
+        for handler in self._request_handlers:
+            with self.guard.item("request events", f"{_name_of(handler)} {entry.reference}"):
+                handler(before, entry if exists else None)
         # Whose it was, and for which target, matters as well: an edit may have changed both.
         is_moved = before is not None and (before.owner, before.request.target_name) != (
             entry.owner,
@@ -272,15 +278,11 @@ class ClusterState:
         return IncidentReference(cluster=self.cluster, check=check, target=reference)
 
     def _tell(self, check: CheckReference, target: str | None) -> None:
-        for listener in self._listeners:
-            with self.guard.item("events", f"{_name_of(listener)} {check} {target or ''}"):
-                listener(check, target)
+        for handler in self._change_handlers:
+            with self.guard.item("events", f"{_name_of(handler)} {check} {target or ''}"):
+                handler(check, target)
 
 
 def _name_of(handler: ChangeHandler | RequestHandler) -> str:
     """Whose it is, for people."""
     return str(getattr(handler, "__qualname__", type(handler).__name__))
-
-
-def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks
-    return None

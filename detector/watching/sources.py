@@ -21,7 +21,7 @@ from detector.watching.source import Source, all_tried, by_name
 from detector.watching.surroundings_watch import SurroundingsWatch
 from health.gate.policy import CurrentPolicy
 from health.gate.surroundings import Surroundings
-from health.gate.template_validity import Template
+from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -87,7 +87,6 @@ class Sources:
         self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
         has_machines = any(kind.target_kind == MACHINE for kind in scope.kinds)
         self._of_targets = {MACHINE: self._machines()} if has_machines else {}
-        cluster_state.template_kinds = self._kinds.template_kind
 
     def _nodes_of(self, connection: ClusterConnection) -> NodeWatch:
         undecodable = self._cluster_state.targets.put_undecodable
@@ -199,6 +198,10 @@ class Sources:
     @property
     def _base(self) -> dict[str, Source]:
         return by_name(*self._common, *self._of_checks.values(), *self._of_targets.values())
+
+    def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        """What is known of the templates of a kind."""
+        return self._kinds.template_kind(api_version, kind)
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
         """All templates of a kind, where a fresh watch shows each of them; else None."""

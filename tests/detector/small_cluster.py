@@ -6,6 +6,7 @@ from typing import Any
 from detector.dispatching.open_incidents import OpenIncidents
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
+from health.gate.template_validity import TemplateKind, TemplateKinds
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
@@ -29,9 +30,13 @@ class SmallCluster:
     """One check over nodes with the label role=worker, due 5 minutes after Ready is Unknown."""
 
     def __init__(self) -> None:
-        self.cluster_state = ClusterState("main-0a1b")
+        self.template_kinds: TemplateKinds = lambda *_: None
+        self.cluster_state = ClusterState("main-0a1b", template_kinds=self._template_kind)
         self.open = OpenIncidents()
         self.now = NOW
+
+    def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        return self.template_kinds(api_version, kind)
 
     def check(self, *, phase: str = "Enabled", **spec: Any) -> None:
         conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]

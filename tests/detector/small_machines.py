@@ -40,8 +40,9 @@ class SmallMachines:
         self._join = MachineJoin(self.cluster_state)
         self.is_read = True
         for witness in (Deletions, MarkedTargets):
-            witness(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
-        self.cluster_state.subscribe(lambda _, target: self.told.append(target))
+            made = witness(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
+            self.cluster_state.add_change_handler(made.changed)
+        self.cluster_state.add_change_handler(lambda _, target: self.told.append(target))
 
     def check(
         self,

@@ -62,9 +62,10 @@ class Cluster:
         self.cluster_state = ClusterState("main-0a1b", NoGuard())
         self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
         self.storms = Storms(self.cluster_state, lambda _: True, lambda: self.now)
-        Deletions(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
-        MarkedTargets(self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
-        self.cluster_state.add_request_handler(self.attempts.witness)
+        told = (self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
+        for handler in (self.storms, Deletions(*told), MarkedTargets(*told)):
+            self.cluster_state.add_change_handler(handler.changed)
+        self.cluster_state.add_request_handler(self.attempts.request_changed)
 
     def fill(
         self,
@@ -91,6 +92,7 @@ class Cluster:
         for incident in list(self.cluster_state.all_wanted()):
             target = self.cluster_state.targets.get(CHECK, incident.target.name)
             before: BackOff = self.attempts.before(TargetName.of(incident.target), target)
+            self.storms.advance(incident.check)
             storm = self.storms.hold(incident.check)
             found.append(
                 ObservationBuilder(self.cluster_state, incident, FRESH, self.now, storm, before).observation()

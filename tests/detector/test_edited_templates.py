@@ -21,7 +21,7 @@ class Templates:
     def __init__(self, detector: Detector) -> None:
         self._known = TemplateKind()
         self._cluster_state = detector.cluster.cluster_state
-        self._cluster_state.template_kinds = lambda *_: self._known
+        detector.cluster.template_kinds = lambda *_: self._known
         self.say(generation=1)
 
     def say(self, *, generation: int, resource_version: str = "1", refusal: str = "") -> None:

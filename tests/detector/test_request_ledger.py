@@ -34,9 +34,10 @@ class Leader:
         self.registry = CollectorRegistry()
         nodes = NodeSeries(self.cluster.cluster_state)
         self.registry.register(nodes)
-        latency = FailureToRequest(self.cluster.cluster_state, self.registry)
+        latency = FailureToRequest(self.cluster.cluster_state)
+        self.registry.register(latency.seconds)
         ledger = RequestLedger(nodes, latency, lambda: self.leads_since, lambda: self.cluster.now)
-        self.cluster.cluster_state.add_request_handler(ledger.witness)
+        self.cluster.cluster_state.add_request_handler(ledger.request_changed)
 
     def scrape(self) -> dict[Series, float]:
         return scrape(self.registry)

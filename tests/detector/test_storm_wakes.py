@@ -58,6 +58,8 @@ class Detector:
             now=self.now,
             problems=Problems(),
         )
+        for handler in (self.storms.changed, self.dispatch.changed):
+            self.cluster.cluster_state.add_change_handler(handler)
         self.fill(cooldown)
 
     def now(self) -> datetime:
@@ -65,6 +67,7 @@ class Detector:
 
     def observe(self, incident: IncidentReference) -> Observation:
         freshness = CheckFreshness(timedelta(0), LIMIT)
+        self.storms.advance(incident.check)
         hold = self.storms.hold(incident.check)
         return ObservationBuilder(
             self.cluster.cluster_state, incident, freshness, self.now(), hold

@@ -18,7 +18,7 @@ from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.storm import storm_conditions
-from health.model.observation import HoldReason
+from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.samples import NOW, check_object
@@ -40,7 +40,8 @@ class Cluster(SmallCluster):
         self.is_seen = True
         self.told_of: list[tuple[CheckReference, str | None]] = []
         self.storms = Storms(self.cluster_state, lambda _: self.is_seen, lambda: self.now)
-        self.cluster_state.subscribe(lambda check, target: self.told_of.append((check, target)))
+        self.cluster_state.add_change_handler(self._changed)
+        self.cluster_state.add_change_handler(lambda check, target: self.told_of.append((check, target)))
         for number in range(4):
             self.node(f"node-{number}")
 
@@ -63,9 +64,18 @@ class Cluster(SmallCluster):
         for number in numbers:
             self.node(f"node-{number}", since=self.now)
 
+    def _changed(self, check: CheckReference, target: str | None) -> None:
+        self.storms.changed(check, target)
+
     @property
     def storm(self) -> Storm | None:
+        self.storms.advance(CHECK)
         return self.storms.of(CHECK)
+
+    @property
+    def hold(self) -> Hold | None:
+        self.storms.advance(CHECK)
+        return self.storms.hold(CHECK)
 
     @asynccontextmanager
     async def leading(self) -> AsyncIterator[None]:
@@ -116,7 +126,7 @@ async def test_nodes_that_fail_above_the_threshold_are_no_storm(leader: Cluster)
     leader.fail(0, 1)
 
     assert leader.storm is None
-    assert leader.storms.hold(CHECK) is None
+    assert leader.hold is None
 
 
 @pytest.mark.rule("NHC 2.3/conditions")
@@ -135,7 +145,7 @@ async def test_storm_is_forgotten_when_the_cooldown_leaves_the_spec(leader: Clus
     leader.storm_check(stored=BEGUN, stormCooldownDuration=None)
 
     assert leader.storm is None
-    assert leader.storms.hold(CHECK) is None
+    assert leader.hold is None
 
 
 @pytest.mark.rule("NHC 2.3/2")
@@ -197,7 +207,7 @@ async def test_leader_goes_on_from_the_stored_conditions(cluster: Cluster) -> No
     cluster.storm_check(stored=COOLING)
     async with cluster.leading():
         assert cluster.storm == COOLING
-        hold = cluster.storms.hold(CHECK)
+        hold = cluster.hold
         assert hold is not None
         assert hold.reason is HoldReason.STORM
 
@@ -234,7 +244,7 @@ async def test_standby_holds_by_what_is_stored(cluster: Cluster) -> None:
     cluster.now += timedelta(hours=1)
 
     assert cluster.storm == COOLING
-    assert cluster.storms.hold(CHECK) is not None
+    assert cluster.hold is not None
 
 
 async def test_check_of_the_same_name_has_no_storm_of_its_predecessor(leader: Cluster) -> None:

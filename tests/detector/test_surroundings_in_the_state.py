@@ -13,7 +13,7 @@ from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.global_stop import Stop
 from health.gate.machine_health_checks import MachineHealthChecks
 from health.gate.surroundings import CALM, Surroundings
-from health.gate.template_validity import Template, TemplateKind
+from health.gate.template_validity import Template, TemplateKind, TemplateKinds
 from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -39,11 +39,15 @@ class World:
     """A cluster state with one check, and what its listener was told."""
 
     def __init__(self, **spec: Any) -> None:
-        self.cluster_state = ClusterState("test")
+        self.template_kinds: TemplateKinds = lambda *_: None
+        self.cluster_state = ClusterState("test", template_kinds=self._template_kind)
         self.told: list[str | None] = []
         record = CheckRecord.model_validate(check_object(minHealthy=0, **spec))
         self.cluster_state.check_changed(NODE_HEALTH_CHECK, WORKERS, record)
-        self.cluster_state.subscribe(lambda _, target: self.told.append(target))
+        self.cluster_state.add_change_handler(lambda _, target: self.told.append(target))
+
+    def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        return self.template_kinds(api_version, kind)
 
     def see(self, name: str, *conditions: dict[str, Any], **annotations: str) -> None:
         keys = {f"machineconfiguration.openshift.io/{key}": value for key, value in annotations.items()}
@@ -191,7 +195,7 @@ def test_change_of_a_template_tells_the_checks_of_its_kind_alone(world: World) -
 @pytest.mark.rule("NHC 2.1/5", "NHC 2.1/6")
 def test_problem_of_a_template_is_there_for_as_long_as_the_template_is_bad(world: World) -> None:
     known: dict[Any, Template] = {}
-    world.cluster_state.template_kinds = lambda *_: TemplateKind(known)
+    world.template_kinds = lambda *_: TemplateKind(known)
     missing = check_surroundings(world.cluster_state, WORKERS, LATER).problem
     assert missing is not None
     assert missing.reason == "RemediationTemplateNotFound"
