@@ -92,7 +92,7 @@ class ServerClock:
 
     def note(self, headers: Mapping[str, str], sent: float) -> None:
         """Note the answer that has just come to a request that was sent at `sent` by `monotonic`."""
-        self._note_own_clock()
+        self.look()
         date = None if "Age" in headers else _parsed(headers.get("Date", ""))
         if date is None:
             return
@@ -103,8 +103,7 @@ class ServerClock:
 
     def skew(self) -> timedelta | None:
         """Return by how much our wall clock is ahead of the server's now, at least; None if none told yet."""
-        own_offset = self._note_own_clock()
-        return None if self._offset is None else self._offset.skew(own_offset)
+        return None if self._offset is None else self._offset.skew(self._own_offset_now())
 
     def age(self) -> timedelta | None:
         """Return the time since the last answer with a Date; None before the first."""
@@ -118,22 +117,21 @@ class ServerClock:
         return own if skew is None else own - skew
 
     def set_back(self) -> SetBack | None:
-        """Return how our wall clock was last set back by over `TOLERANCE`, as far as we saw; None: never.
-
-        It is seen when it is asked for, and with every answer.
-        """
-        self._note_own_clock()
+        """Return how our wall clock was last set back by over `TOLERANCE`, as far as we saw; None: never."""
+        by = timedelta(seconds=self._own_offset - self._own_offset_now())
+        if by > TOLERANCE:
+            return SetBack(by, timedelta(0))  # a moment ago: nobody has looked since
         if self._set_back is None:
             return None
         noticed_at, by = self._set_back
         return SetBack(by, timedelta(seconds=self.monotonic() - noticed_at))
 
-    def _note_own_clock(self) -> float:
+    def look(self) -> None:
+        """Look whether our wall clock was set back; so does every answer."""
         before, self._own_offset = self._own_offset, self._own_offset_now()
         by = timedelta(seconds=before - self._own_offset)
         if by > TOLERANCE:
             self._set_back = self.monotonic(), by
-        return self._own_offset
 
     def _own_offset_now(self) -> float:
         return self._wall().timestamp() - self.monotonic()

@@ -135,8 +135,7 @@ class Dispatch:
         ):
             self._queue.put(incident, urgency(observation))
         else:
-            # No news, and so as if it had been told: what comes next is compared with this.
-            entry.last_observation = observation
+            self._open.no_news(incident, observation)  # what comes next is compared with this
 
     async def _call_for_ever(self) -> None:
         failures = 0

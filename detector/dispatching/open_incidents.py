@@ -1,7 +1,7 @@
 """OpenIncidents: the incidents that have a workflow, as far as we know, and what each was told last."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from health.model.observation import Observation
@@ -9,7 +9,7 @@ from health.model.references import CheckReference, IncidentReference
 from health.runbook.wake_up import admitted_at
 
 
-@dataclass
+@dataclass(frozen=True)
 class OpenIncident:
     """One incident with a workflow."""
 
@@ -54,6 +54,11 @@ class OpenIncidents:
             admitted = admitted_at(last_observation, would_act=acts, before=admitted)
         self._by_id[incident.workflow_id] = OpenIncident(incident, last_observation, since, admitted, acts)
         self._by_target[incident.check, incident.target.name].add(incident.workflow_id)
+
+    def no_news(self, incident: IncidentReference, observation: Observation) -> None:
+        """Note what would be no news to an open incident: as if it had been told."""
+        known = self._by_id[incident.workflow_id]
+        self._by_id[incident.workflow_id] = replace(known, last_observation=observation)
 
     def remove(self, incident: IncidentReference) -> None:
         """Note that an incident is closed."""

@@ -62,25 +62,9 @@ class NodeSeries(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The series of the nodes that are there."""
-        self._forget_the_gone()
-        yield self._durations()
-        yield self._old_requests()
-
-    def _durations(self) -> Metric:
-        text = "How long a remediation request for an unhealthy node was there."
-        family = HistogramMetricFamily(DURATIONS, text, labels=("name", "namespace", "remediation"))
-        for name, node in self._nodes.items():
-            for labels, buckets in node.durations.items():
-                family.add_metric((name, *labels), buckets.cumulative, buckets.sum)
-        return family
-
-    def _old_requests(self) -> Metric:
-        family = CounterWithoutSuffix(OLD_REQUESTS, "Remediation requests that were there for over 48 hours.")
-        for name, node in self._nodes.items():
-            if node.old_requests:
-                # As in the NodeHealthCheck operator: the namespace of the node, which has none.
-                family.add({"name": name, "namespace": ""}, node.old_requests)
-        return family
+        there = self._there()
+        yield _durations(there)
+        yield _old_requests(there)
 
     def _of(self, request: SeenRequest) -> _Node:
         name = request.request.target_name
@@ -92,7 +76,10 @@ class NodeSeries(Collector):
         return known
 
     def _forget_the_gone(self) -> None:
-        self._nodes = {name: node for name, node in self._nodes.items() if self._is_there(name, node.uid)}
+        self._nodes = self._there()
+
+    def _there(self) -> dict[str, _Node]:
+        return {name: node for name, node in self._nodes.items() if self._is_there(name, node.uid)}
 
     @property
     def _nodes_seen(self) -> Mapping[str, Target]:
@@ -104,3 +91,21 @@ class NodeSeries(Collector):
             return True
         requests = self._cluster_state.requests.for_target(name)
         return any(entry.request.target_uid in ("", uid) for entry in requests)
+
+
+def _durations(nodes: Mapping[str, _Node]) -> Metric:
+    text = "How long a remediation request for an unhealthy node was there."
+    family = HistogramMetricFamily(DURATIONS, text, labels=("name", "namespace", "remediation"))
+    for name, node in nodes.items():
+        for labels, buckets in node.durations.items():
+            family.add_metric((name, *labels), buckets.cumulative, buckets.sum)
+    return family
+
+
+def _old_requests(nodes: Mapping[str, _Node]) -> Metric:
+    family = CounterWithoutSuffix(OLD_REQUESTS, "Remediation requests that were there for over 48 hours.")
+    for name, node in nodes.items():
+        if node.old_requests:
+            # As in the NodeHealthCheck operator: the namespace of the node, which has none.
+            family.add({"name": name, "namespace": ""}, node.old_requests)
+    return family

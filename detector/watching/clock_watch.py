@@ -52,6 +52,7 @@ class ClockWatch:
 
     def look(self) -> None:
         """Tell of what changed since the last look."""
+        self._server_clock.look()
         reading = self.reading()
         hold, warning = clock_hold(reading), clock_warning(reading)
         before, self._standing = self._standing, _standing(hold, warning)

@@ -185,10 +185,26 @@ def test_each_step_backwards_counts_anew() -> None:
     for ahead in (-10, 5, -5):
         machine.seconds += 100
         machine.ahead = ahead
-        machine.clock.set_back()
+        machine.clock.look()
     noticed = machine.clock.set_back()
     assert noticed is not None
     assert (noticed.by, noticed.age) == (timedelta(seconds=10), timedelta(0))
+
+
+def test_step_backwards_is_told_at_once_and_to_ask_for_it_changes_nothing() -> None:
+    machine = Machine()
+    machine.ahead = -10
+    for _ in range(2):
+        noticed = machine.clock.set_back()
+        assert noticed is not None
+        assert (noticed.by, noticed.age) == (timedelta(seconds=10), timedelta(0))
+        machine.seconds += 5
+
+    machine.clock.look()
+    machine.seconds += 5
+    noticed = machine.clock.set_back()
+    assert noticed is not None
+    assert noticed.age == timedelta(seconds=5)
 
 
 def test_servers_clock_that_is_set_is_no_step_of_ours() -> None:

@@ -1,0 +1,81 @@
+"""Who is told of changes is wired when all parts are made: making one has no effect on another."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from detector.answers.storms import Storms
+from detector.attempts.attempts import Attempts
+from detector.attempts.deletions import Deletions
+from detector.attempts.marked_targets import MarkedTargets
+from detector.detector import Detector
+from detector.state.cluster_state import ClusterState
+from detector.state.event_handlers import ChangeHandler
+from detector.watching.sources import Scope, Sources
+from health.gate.policy import Policy
+from kube.connection import ClusterConnection
+from kube.transport import Transport
+from runtime.connections import Connections
+from runtime.problems import Problems
+from runtime.settings import Settings
+from runtime.temporal_link import TemporalLink
+from tests.health.samples import NOW
+from tests.kube.api_server import ApiServer
+
+
+@pytest.fixture
+async def connection(tmp_path: Path) -> AsyncIterator[ClusterConnection]:
+    async with ApiServer(tmp_path) as server, await Transport.connect(str(server.kubeconfig)) as transport:
+        yield ClusterConnection.over(transport)
+
+
+class Told(ClusterState):
+    """Notes who asks to be told of changes."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.handlers: list[ChangeHandler] = []
+
+    def add_change_handler(self, handler: ChangeHandler) -> None:
+        self.handlers.append(handler)
+
+
+async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
+    connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Told] = []
+
+    def noted(*given: Any) -> Told:
+        made.append(Told(*given))
+        return made[0]
+
+    monkeypatch.setattr("detector.detector.ClusterState", noted)
+    problems = Problems()
+    link, registry = TemporalLink("tests", problems), CollectorRegistry()
+    Detector(Settings(cluster="c"), Connections(connection, "c", link, problems, registry), Policy)
+
+    names = [getattr(handler, "__qualname__", "") for handler in made[0].handlers]
+    assert names == [
+        "Storms.changed",
+        "Deletions.changed",
+        "MarkedTargets.changed",
+        "Dispatch.changed",
+        "StatusReporters.changed",
+    ]
+
+
+async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_were(
+    connection: ClusterConnection,
+) -> None:
+    cluster_state = Told("c")
+    before = {name: repr(value) for name, value in vars(cluster_state).items()}
+    attempts = Attempts(Policy, cluster_state, lambda: NOW)
+    Sources(connection, cluster_state, Scope("leases"), Problems(), Policy)
+    Storms(cluster_state, lambda _: True, lambda: NOW)
+    for part in (Deletions, MarkedTargets):
+        part(cluster_state, attempts, lambda _: True, lambda: NOW)
+
+    assert {name: repr(value) for name, value in vars(cluster_state).items()} == before
