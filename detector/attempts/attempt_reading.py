@@ -12,8 +12,8 @@ from datetime import timedelta
 from temporalio.service import RPCError
 
 from detector.attempts.attempts import Attempts
-from detector.dispatching.dispatch import VISIBLE_AFTER
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.state.cluster_state import ClusterState
 from runtime.problems import Problems
 from runtime.retrying import retry_forever

@@ -12,7 +12,7 @@ from math import inf
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from detector.dispatching.open_incidents import OpenIncident
+from detector.dispatching.dispatch import OpenIncident
 from detector.metrics.node_series import is_of_a_node
 from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
 from detector.state.cluster_state import ClusterState
@@ -90,9 +90,9 @@ def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -
     # A check that is there has all of its series: an alert can tell none from no answer.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ToldPhase})
     for entry in incidents:
-        phase = told_phase(entry.last_observation)
+        phase = told_phase(entry.told)
         if phase is not None:
-            found[str(entry.incident.check), phase] += 1
+            found[str(entry.key.check), phase] += 1
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)
     return family
@@ -101,7 +101,7 @@ def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -
 def _holds(incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
     text = "Targets that are held now, by check and reason, as each incident was told last."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
-    reasons = ((str(entry.incident.check), told_hold(entry.last_observation)) for entry in incidents)
+    reasons = ((str(entry.key.check), told_hold(entry.told)) for entry in incidents)
     found = Counter((check, reason) for check, reason in reasons if reason is not None)
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)

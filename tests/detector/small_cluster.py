@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from detector.dispatching.open_incidents import OpenIncidents
+from detector.dispatching.dispatch import OpenIncidents, subject_of
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
 from health.gate.template_validity import TemplateKind, TemplateKinds
@@ -32,7 +32,7 @@ class SmallCluster:
     def __init__(self) -> None:
         self.template_kinds: TemplateKinds = lambda *_: None
         self.cluster_state = ClusterState("main-0a1b", template_kinds=self._template_kind)
-        self.open = OpenIncidents()
+        self.open = OpenIncidents(subject_of)
         self.now = NOW
 
     def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:

@@ -14,7 +14,7 @@ from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions
 from detector.attempts.marked_targets import MarkedTargets
-from detector.dispatching.dispatch_queue import urgency
+from detector.dispatching.incident_workflows import urgency
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord

@@ -9,8 +9,9 @@ import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
-from detector.dispatching.dispatch import CALLS_AT_ONCE, Dispatch
+from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.reconciler import CALLS_AT_ONCE
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
@@ -96,7 +97,7 @@ async def detector() -> AsyncIterator[Detector]:
 async def test_request_that_a_late_watch_shows_of_an_ended_incident_starts_no_second_one(
     detector: Detector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detector.dispatching.dispatch.ALL_SEEN", timedelta(seconds=0.2))
+    monkeypatch.setattr("detector.dispatching.reconciler.ALL_SEEN", timedelta(seconds=0.2))
     detector.calls.has_ended = True
     detector.cluster.node(NODE)
     await eventually(lambda: detector.calls.looked == 1)
@@ -112,7 +113,7 @@ async def test_request_that_a_late_watch_shows_of_an_ended_incident_starts_no_se
 async def test_request_that_is_still_there_when_all_is_seen_gets_an_incident(
     detector: Detector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detector.dispatching.dispatch.ALL_SEEN", timedelta(seconds=0.2))
+    monkeypatch.setattr("detector.dispatching.reconciler.ALL_SEEN", timedelta(seconds=0.2))
     detector.calls.has_ended = True
     detector.cluster.node(NODE)
     await eventually(lambda: detector.calls.looked == 1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from detector.dispatching.dispatch_queue import urgency
+from detector.dispatching.incident_workflows import urgency
 from detector.metrics.told_phase import told_hold, told_phase
 from health.model.moves import LONGEST_WAIT, Move, Phase, RequestMark, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState

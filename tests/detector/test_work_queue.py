@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.dispatching.dispatch_queue import DispatchQueue, Urgency
+from detector.dispatching.work_queue import Urgency, WorkQueue
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from tests.health.samples import NOW
 
@@ -23,7 +23,7 @@ def incident(name: str) -> IncidentReference:
 ONE, OTHER = incident("one"), incident("other")
 
 
-async def taken(queue: DispatchQueue) -> list[IncidentReference]:
+async def taken(queue: WorkQueue[IncidentReference]) -> list[IncidentReference]:
     """All that is to be had now, in its order."""
     found: list[IncidentReference] = []
     getting = asyncio.ensure_future(queue.get())
@@ -38,7 +38,7 @@ async def taken(queue: DispatchQueue) -> list[IncidentReference]:
 
 @pytest.mark.parametrize("orders", [(SOON, LATER), (LATER, SOON)])
 async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[Urgency, Urgency]) -> None:
-    queue = DispatchQueue()
+    queue = WorkQueue[IncidentReference]()
     for name, order in zip((ONE, OTHER), orders, strict=True):
         queue.put(name, order)
         queue.put(name, order)
@@ -48,7 +48,7 @@ async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[Urgen
 
 @pytest.mark.rule("rule 1")
 async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> None:
-    queue = DispatchQueue()
+    queue = WorkQueue[IncidentReference]()
     queue.put(ONE, SOON)
     assert await taken(queue) == [ONE]
     queue.put(ONE, LATER)
@@ -64,7 +64,7 @@ async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> N
 
 
 async def test_next_lead_begins_with_nothing_and_nobody_called() -> None:
-    queue = DispatchQueue()
+    queue = WorkQueue[IncidentReference]()
     queue.put(ONE, SOON)
     await taken(queue)
     queue.put(ONE, SOON)

@@ -1,0 +1,114 @@
+"""IncidentWorkflows: which incidents there should be, and when one is to know of what is seen.
+
+Wanted: one incident for each unhealthy target, and one for each request of ours, so that nothing is left
+behind by a workflow that was terminated. An unhealthy target must have one; for a request alone none is
+started that may have ended but now.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.work_queue import Urgency
+from detector.state.cluster_state import ClusterState
+from health.model.observation import Observation
+from health.model.references import IncidentReference
+from health.runbook.wake_up import admitted_at, appeared, has_late_request, needs_wake_up
+from workflows.contracts import FRESH
+
+ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
+"""What an incident makes on an admission is seen by then: two seconds for clocks, one for the watch."""
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+Observe = Callable[[IncidentReference], Observation]
+"""What the detector sees of an incident now."""
+
+
+def urgency(observation: Observation) -> Urgency:
+    """The order of deadlines: first what waits least, among the expired what failed first."""
+    since = observation.fact.since if observation.fact else _NEVER
+    return observation.remaining_seconds, since
+
+
+@dataclass(frozen=True)
+class _Admission:
+    """Whether an open incident may be acting."""
+
+    seen_at: datetime | None = None
+    """When the admission was seen that it may be acting on; None where it acts on none, or we do not know."""
+    would_act: bool = True
+    """Whether it would act on an admission, as it said with its latest question."""
+
+
+class IncidentWorkflows:
+    """The incidents of one cluster, as a Reconciler asks for them."""
+
+    def __init__(self, calls: IncidentCalls, cluster_state: ClusterState, observe: Observe) -> None:
+        self._calls = calls
+        self._cluster_state = cluster_state
+        self._observe = observe
+        self._admissions: dict[str, _Admission] = {}
+
+    def all_wanted(self) -> Iterable[IncidentReference]:
+        """The incidents that there should be."""
+        return self._cluster_state.all_wanted()
+
+    def is_wanted(self, key: IncidentReference) -> bool:
+        """Whether it is one of them."""
+        return key in self._cluster_state.wanted(key.check, key.target.name)
+
+    def observe(self, key: IncidentReference) -> Observation:
+        """What is seen of it now."""
+        return self._observe(key)
+
+    def urgency(self, seen: Observation) -> Urgency:
+        """The order of deadlines."""
+        return urgency(seen)
+
+    def needs_wake_up(self, key: IncidentReference, told: Observation, seen: Observation) -> bool:
+        """Whether the answer is another, or a request appeared that no act of its own made."""
+        admitted = self._admission_of(key).seen_at
+        return needs_wake_up(told, seen) or has_late_request(told, seen, admitted, ACTED_ON_WITHIN)
+
+    def must_be_open(self, seen: Observation) -> bool:
+        """Whether the target is unhealthy."""
+        return seen.is_unhealthy
+
+    def has_appeared(self, told: Observation, seen: Observation) -> bool:
+        """Whether a request is seen that an incident which was `told` did not know."""
+        return bool(appeared(told, seen))
+
+    async def start(self, key: IncidentReference, seen: Observation) -> None:
+        """Start it with what is seen."""
+        self.note_answer(key, seen)
+        await self._calls.start(key, seen)
+
+    async def wake(self, key: IncidentReference, seen: Observation) -> None:
+        """Wake it: it asks."""
+        self.note_answer(key, seen)
+        await self._calls.wake(key)
+
+    async def wake_unidentified(self, workflow_id: str) -> None:
+        """Wake one that was started by hand."""
+        await self._calls.wake_workflow(workflow_id)
+
+    async def running(self) -> Mapping[str, IncidentReference | None]:
+        """The open incidents of this cluster, as their memos say."""
+        return {one.workflow_id: one.incident for one in await self._calls.running()}
+
+    def note_answer(
+        self, incident: IncidentReference, observation: Observation, *, would_act: bool | None = None
+    ) -> None:
+        """Note what an incident is told; `would_act` where it has just said so itself."""
+        before = self._admission_of(incident)
+        acts = before.would_act if would_act is None else would_act
+        seen_at = admitted_at(observation, would_act=acts, before=before.seen_at)
+        self._admissions[incident.workflow_id] = _Admission(seen_at, acts)
+
+    def has_closed(self, key: IncidentReference) -> None:
+        """Forget whether it was acting."""
+        self._admissions.pop(key.workflow_id, None)
+
+    def _admission_of(self, incident: IncidentReference) -> _Admission:
+        return self._admissions.get(incident.workflow_id, _Admission())

@@ -1,0 +1,141 @@
+"""Any workflow with a key is reconciled: here one for each pool, by the version that it is at."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from detector.dispatching.open_workflows import OpenWorkflows
+from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
+from detector.dispatching.work_queue import Urgency
+from runtime.guard import Guard
+from runtime.problems import Problems
+from tests.health.samples import NOW
+from tests.kube.eventually import eventually
+
+
+@dataclass(frozen=True)
+class Pool:
+    name: str
+
+    @property
+    def workflow_id(self) -> str:
+        return f"upgrade/{self.name}"
+
+
+ONE, OTHER = Pool("one"), Pool("other")
+
+
+class Upgrades:
+    """Their workflows, and what was called; a version is what is seen of a pool."""
+
+    def __init__(self) -> None:
+        self.versions = {ONE: 1}
+        self.listed: dict[str, Pool | None] = {}
+        self.calls: list[str] = []
+        self.ended: set[Pool] = set()
+        self.silent = 0
+        """How many calls are not answered yet."""
+
+    def all_wanted(self) -> Iterable[Pool]:
+        return self.versions
+
+    def is_wanted(self, key: Pool) -> bool:
+        return key in self.versions
+
+    def observe(self, key: Pool) -> int:
+        return self.versions.get(key, 0)
+
+    def urgency(self, seen: int) -> Urgency:
+        return float(seen), NOW
+
+    def needs_wake_up(self, key: Pool, told: int, seen: int) -> bool:  # noqa: ARG002  as the protocol
+        return told != seen
+
+    def must_be_open(self, seen: int) -> bool:  # noqa: ARG002  as the protocol
+        return False
+
+    def has_appeared(self, told: int, seen: int) -> bool:
+        return seen > told
+
+    async def start(self, key: Pool, seen: int) -> None:
+        self._answer(f"start {key.name} at {seen}")
+
+    async def wake(self, key: Pool, seen: int) -> None:
+        if key in self.ended:
+            raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
+        self._answer(f"wake {key.name} at {seen}")
+
+    async def wake_unidentified(self, workflow_id: str) -> None:
+        self._answer(f"wake {workflow_id}")
+
+    async def running(self) -> Mapping[str, Pool | None]:
+        return self.listed
+
+    def has_closed(self, key: Pool) -> None:
+        self.ended.discard(key)
+
+    def _answer(self, call: str) -> None:
+        if self.silent:
+            self.silent -= 1
+            raise RPCError("tcp connect error", RPCStatusCode.UNAVAILABLE, b"")
+        self.calls.append(call)
+
+
+@asynccontextmanager
+async def leading(upgrades: Upgrades) -> AsyncIterator[Reconciler[Pool, int]]:
+    def now() -> datetime:
+        return NOW
+
+    open_workflows: OpenWorkflows[Pool, int] = OpenWorkflows(lambda pool: pool.name)
+    dependencies = ReconcilerDependencies(lambda: True, now, Guard(), Problems())
+    reconciler = Reconciler(upgrades, open_workflows, dependencies, part="upgrades", listed="open upgrades")
+    lead = asyncio.create_task(reconciler.lead())
+    yield reconciler
+    assert not lead.done()
+    lead.cancel()
+    with suppress(asyncio.CancelledError):
+        await lead
+
+
+async def called(upgrades: Upgrades, *calls: str) -> None:
+    await eventually(lambda: upgrades.calls == [*calls])
+
+
+async def test_what_is_wanted_is_started_and_woken_when_it_is_to_know_better() -> None:
+    upgrades = Upgrades()
+    async with leading(upgrades) as reconciler:
+        await called(upgrades, "start one at 1")
+        reconciler.consider(ONE)
+        upgrades.versions |= {ONE: 2, OTHER: 1}
+        reconciler.consider(ONE)
+        reconciler.consider(OTHER)
+        await called(upgrades, "start one at 1", "start other at 1", "wake one at 2")
+
+
+async def test_one_that_ended_is_started_anew_for_what_it_did_not_know() -> None:
+    upgrades = Upgrades()
+    async with leading(upgrades) as reconciler:
+        await called(upgrades, "start one at 1")
+        upgrades.ended.add(ONE)
+        upgrades.versions[ONE] = 2
+        reconciler.consider(ONE)
+        await called(upgrades, "start one at 1", "start one at 2")
+
+
+async def test_what_is_listed_is_woken_though_nothing_wants_it_or_says_which_it_is() -> None:
+    upgrades = Upgrades()
+    upgrades.versions = {}
+    upgrades.listed = {OTHER.workflow_id: OTHER, "upgrade/by-hand": None}
+    async with leading(upgrades):
+        await eventually(lambda: sorted(upgrades.calls) == ["wake other at 0", "wake upgrade/by-hand"])
+
+
+async def test_call_that_is_not_answered_is_repeated() -> None:
+    upgrades = Upgrades()
+    upgrades.silent = 1
+    async with leading(upgrades):
+        await called(upgrades, "start one at 1")
