@@ -7,9 +7,9 @@ from activities.held import Held
 from activities.machine_step import attempt_of, machine_of
 from activities.node_machine import NodeMachines
 from activities.revalidation import Confirmed
-from health.kinds.nodehealthcheck.check import KIND as NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift import remediation_request as of_machine
-from health.kinds.openshift.check import KIND as MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import HoldReason
 from health.model.references import TemplateReference
@@ -19,6 +19,7 @@ from kube.discovery import Discovery
 from kube.errors import KindUnknown, NotFound
 from kube.resource import Object
 from kube.shared_reads import SharedReads
+from objects.group_kind import GroupKind
 from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 15.0
@@ -32,9 +33,9 @@ class Drafts:
         self._discovery = discovery
         self._shared = shared
         self._machines = NodeMachines(client, discovery)
-        self._of_kind: Mapping[str, Callable[[ActInput, Confirmed, Object], Awaitable[Object]]] = {
-            NODE_HEALTH_CHECK: self._for_node,
-            MACHINE_HEALTH_CHECK: _for_machine,
+        self._of_kind: Mapping[GroupKind, Callable[[ActInput, Confirmed, Object], Awaitable[Object]]] = {
+            NODE_HEALTH_CHECK.group_kind: self._for_node,
+            MACHINE_HEALTH_CHECK.group_kind: _for_machine,
         }
 
     async def template(self, reference: TemplateReference) -> Object:
@@ -62,7 +63,7 @@ class Drafts:
 
         """
         try:
-            return await self._of_kind[asked.incident.check.kind](asked, confirmed, template)
+            return await self._of_kind[asked.incident.check.group_kind](asked, confirmed, template)
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
 

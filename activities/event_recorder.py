@@ -36,7 +36,7 @@ class EventRecorder:
         note = EventNote(
             news.seed, news.severity.value, news.reason, news.message, regarding, action=news.action
         )
-        events = Events(self._client, CHECK_KINDS[incident.check.kind].component, self._instance)
+        events = Events(self._client, CHECK_KINDS[incident.check.group_kind].component, self._instance)
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
                 await events.write(note, self._now())

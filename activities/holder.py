@@ -9,7 +9,7 @@ from health.model.remediation_request import TEMPLATE_NAME, RemediationRequest
 
 def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:
     """Whether it belongs to the check of the incident, or left to it by its operator (rule 39)."""
-    kind = CHECK_KINDS[incident.check.kind]
+    kind = CHECK_KINDS[incident.check.group_kind]
     return kind.owner_of(request) == incident.check or kind.is_unsigned_for(request, incident.target)
 
 

@@ -40,11 +40,13 @@ class LossEvents:
             return None
         uids = tuple(known.uid for known in asked.known)
         lost = LostRequest(asked.incident, asked.run_id, uids, asked.due_after_loss, check_uid, node_name)
-        return CHECK_KINDS[asked.incident.check.kind].request_lost(lost)
+        return CHECK_KINDS[asked.incident.check.group_kind].request_lost(lost)
 
     async def _check_uid(self, asked: ActInput) -> str:
         check = asked.incident.check
-        found = await self._shared.get(resource_of(CHECK_KINDS[check.kind]), check.name, check.namespace)
+        found = await self._shared.get(
+            resource_of(CHECK_KINDS[check.group_kind]), check.name, check.namespace
+        )
         uid: str = found["metadata"]["uid"]
         return uid
 

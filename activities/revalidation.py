@@ -98,7 +98,7 @@ class Revalidation:
 
     async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
         reference = asked.incident.check
-        kind = CHECK_KINDS[reference.kind]
+        kind = CHECK_KINDS[reference.group_kind]
         resource = resource_of(kind)
         try:
             raw = await self.shared.get(resource, reference.name, reference.namespace)

@@ -75,7 +75,7 @@ class TargetLeases:
 
 
 def _name(target: TargetReference) -> str:
-    return name_for(target.kind, target.namespace, target.name)
+    return name_for(target.kind_name, target.namespace, target.name)
 
 
 def _owner(target: TargetReference) -> OwnerReference | None:

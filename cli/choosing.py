@@ -60,7 +60,7 @@ def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:
 
 def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
     """Everything that people may call it."""
-    kind, namespace, name = reference.kind, reference.namespace, reference.name
+    kind, namespace, name = reference.kind_name, reference.namespace, reference.name
     return frozenset({name, f"{kind}/{name}", f"{namespace}/{name}" if namespace else name, str(reference)})
 
 
@@ -72,7 +72,7 @@ def with_kind(name: str, kind: str) -> str:
 
 def is_called(name: str, reference: CheckReference | TargetReference) -> bool:
     """Whether people may call it so."""
-    return bool({name, with_kind(name, reference.kind)} & forms(reference))
+    return bool({name, with_kind(name, reference.kind_name)} & forms(reference))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from temporalio.client import Client, WorkflowExecution
 from cli.choosing import NameFilter, quoted
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.references import IncidentReference
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
@@ -50,12 +51,13 @@ class Filter:
 
     @property
     def _check(self) -> NameFilter:
-        kinds = tuple((kind.kind, kind.is_namespaced) for kind in CHECK_KINDS.values())
+        kinds = tuple((kind_name(kind.group_kind), kind.is_namespaced) for kind in CHECK_KINDS.values())
         return NameFilter(search_attributes.CHECK.name, self.check, kinds)
 
     @property
     def _target(self) -> NameFilter:
-        kinds = tuple((kind.target_kind, kind.is_namespaced) for kind in CHECK_KINDS.values())
+        targets = dict.fromkeys(kind.targets for kind in CHECK_KINDS.values())
+        kinds = tuple((kind_name(kind.group_kind), kind.is_namespaced) for kind in targets)
         return NameFilter(search_attributes.TARGET.name, self.target, kinds)
 
 

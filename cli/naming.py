@@ -10,6 +10,7 @@ from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.references import IncidentReference, check_of
 
 NEWEST = 100
@@ -32,7 +33,7 @@ def names(incident: IncidentReference) -> frozenset[str]:
 def is_named(name: str, incident: IncidentReference) -> bool:
     """Whether that is one of its names; a kind may be written in any case."""
     check, target = incident.check, incident.target
-    return bool({name, with_kind(name, check.kind), with_kind(name, target.kind)} & names(incident))
+    return bool({name, with_kind(name, check.kind_name), with_kind(name, target.kind_name)} & names(incident))
 
 
 def incident_name(text: str) -> str:
@@ -59,8 +60,8 @@ def _is_name(text: str, longest: int) -> bool:
 
 def _is_kind(text: str) -> bool:
     """Whether objects of that kind are in namespaces."""
-    kinds = (kind for kind in CHECK_KINDS.values() if kind.is_namespaced)
-    return text.casefold() in {name.casefold() for kind in kinds for name in (kind.kind, kind.target_kind)}
+    kinds = (one for kind in CHECK_KINDS.values() if kind.is_namespaced for one in (kind, kind.targets))
+    return text.casefold() in {kind_name(one.group_kind).casefold() for one in kinds}
 
 
 def only_one(name: str, found: Sequence[IncidentSummary], what: str) -> IncidentSummary:

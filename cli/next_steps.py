@@ -102,11 +102,12 @@ def ui_link(ui: str, namespace: str, summary: IncidentSummary) -> str:
 def kubectl_lines(summary: IncidentSummary) -> list[str]:
     """Commands that show what the incident is about."""
     check, target = summary.incident.check, summary.incident.target
-    kind = CHECK_KINDS.get(check.kind)
-    resource = kind.plural if kind else check.kind.lower()
+    kind = CHECK_KINDS.get(check.group_kind)
+    plural = kind.plural if kind else check.kind.lower()
+    resource = plural if check.kind_name == check.kind else f"{plural}.{check.group}"
     requests = summary.state.requests if summary.state else ()
     return [
-        f"kubectl describe {target.kind.lower()}{_in(target.namespace)} {target.name}",
+        f"kubectl describe {target.kind_name.lower()}{_in(target.namespace)} {target.name}",
         f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml",
         *(_request_line(request.reference) for request in requests),
     ]

@@ -43,9 +43,10 @@ async def listed_incident(execution: WorkflowExecution) -> ListedIncident:
 
 def _named(workflow_id: str) -> IncidentReference | None:
     check = check_of(workflow_id)
-    kind = CHECK_KINDS.get(check.kind) if check else None
+    kind = CHECK_KINDS.get(check.group_kind) if check else None
     if check is None or kind is None:
         return None
     _, cluster, *_, name, uid = workflow_id.split("/")
-    target = TargetReference(kind=kind.target_kind, namespace=check.namespace, name=name, uid=uid)
+    of = kind.targets
+    target = TargetReference(kind=of.kind, group=of.group, namespace=check.namespace, name=name, uid=uid)
     return IncidentReference(cluster=cluster, check=check, target=target)

@@ -83,5 +83,5 @@ class _CountedWorkflow(WorkflowInboundInterceptor):
         result = await super().execute_workflow(input)
         if workflow.info().workflow_type == WORKFLOW and not workflow.unsafe.is_replaying():
             start: RemediationInput = input.args[0]
-            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check.kind, result.outcome)
+            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check.kind_name, result.outcome)
         return result

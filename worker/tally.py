@@ -6,6 +6,7 @@ What can be counted is there from the start, at 0: of a series that begins at 1 
 from prometheus_client import CollectorRegistry, Counter
 
 from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.moves import Outcome
 from health.model.references import CheckReference
 from health.runbook.chores import Chore
@@ -46,7 +47,7 @@ class Tally:
         for chore in Chore:
             for reason in (FAILED, FORBIDDEN):
                 self._chores.labels(chore, reason)
-        for kind in CHECK_KINDS:
+        for kind in map(kind_name, CHECK_KINDS):
             for outcome in Outcome:
                 self._incidents.labels(kind, outcome)
 

@@ -103,7 +103,7 @@ class ClusterLook:
         try:
             path = resource_of(kind).path()
             listed = await list_all(self._transport, path, STORED_CHECKS, "", Paging())
-            if kind.target_kind == MACHINES.kind:
+            if kind.targets.kind == MACHINES.kind:
                 await self._discovery.resource(MACHINES.api_version, MACHINES.kind)
         except KindUnknown:
             what = (
@@ -123,7 +123,7 @@ class ClusterLook:
         return [*missed, *watch.findings()]
 
     async def _look_for_reference(self, kind: CheckKind) -> list[Finding]:
-        leases = await self._leases_named(OF_REFERENCES[kind.kind])
+        leases = await self._leases_named(OF_REFERENCES[kind.group_kind])
         return list(reference_findings(kind, leases, self._now))
 
     async def _look_for_stop(self) -> list[Finding]:

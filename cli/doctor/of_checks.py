@@ -56,7 +56,8 @@ STORED_CHECKS = Decoder(StoredCheck)
 
 def name_of(kind: CheckKind, namespace: str, name: str) -> str:
     """How a finding names a check: "MachineHealthCheck openshift-machine-api/workers"."""
-    return str(CheckReference(kind=kind.kind, namespace=namespace, name=name)).replace("/", " ", 1)
+    reference = CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
+    return str(reference).replace("/", " ", 1)
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def _skew_of_holder(lease: Object) -> timedelta | None:
 
 
 OF_REFERENCES = {
-    NODE_HEALTH_CHECK.kind: "e1f13584.medik8s.io",
-    MACHINE_HEALTH_CHECK.kind: "cluster-api-provider-healthcheck-leader",
+    NODE_HEALTH_CHECK.group_kind: "e1f13584.medik8s.io",
+    MACHINE_HEALTH_CHECK.group_kind: "cluster-api-provider-healthcheck-leader",
 }
 """The leader Lease of the operator of each kind that we replace."""
 

@@ -63,7 +63,7 @@ class ObservationBuilder:
     def observation(self) -> Observation:
         """What is with the target, and may the incident act."""
         if not self.freshness.is_handled:
-            message = f"checks of the kind {self.incident.check.kind} are not handled here: a setting"
+            message = f"checks of the kind {self.incident.check.kind_name} are not handled here: a setting"
             return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
         hold = stale_sight(self.freshness.age, self.freshness.limit)
         if hold is not None:

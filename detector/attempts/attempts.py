@@ -20,9 +20,9 @@ from datetime import datetime, timedelta
 
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
+from detector.state.target_store import place_of
 from health.gate.back_off import BackOff, EndedAttempt
 from health.gate.policy import CurrentPolicy
-from health.kinds.registry import CHECK_KINDS
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 
 SECOND = timedelta(seconds=1)
@@ -80,7 +80,7 @@ class Attempts:
         request, owner = before.request, before.owner
         if self._cluster_state.requests.of(owner, request.target_name):
             return
-        target = TargetName(CHECK_KINDS[owner.kind].target_kind, owner.namespace, request.target_name)
+        target = place_of(owner).named(request.target_name)
         check = self._cluster_state.checks.get(owner)
         # Times are in whole seconds: that one failed again in the second of its request is seen only here.
         goes_on = check is None or request.target_name in check.unhealthy

@@ -38,7 +38,7 @@ class FailureToRequest:
         if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
             return
         late = request.request.metadata.creation_timestamp - deadline
-        self.seconds.labels(check.kind).observe(max(0.0, late.total_seconds()))
+        self.seconds.labels(check.kind_name).observe(max(0.0, late.total_seconds()))
 
     def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
         judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)

@@ -76,7 +76,7 @@ def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "Health checks by kind and by the phase of their status."
     family = GaugeMetricFamily("paramedic_checks", text, labels=("kind", "phase"))
     phases = (
-        (reference.kind, str(check.record.status.get("phase", "")))
+        (reference.kind_name, str(check.record.status.get("phase", "")))
         for reference, check in cluster_state.checks.items()
     )
     for labels, number in sorted(Counter(phases).items()):

@@ -33,7 +33,7 @@ class EventRecorder:
         rate_limiter: RateLimiter,
         now: Callable[[], datetime],
     ) -> None:
-        self._kind = CHECK_KINDS[reference.kind]
+        self._kind = CHECK_KINDS[reference.group_kind]
         self._reference = reference
         self._events = Events(client, self._kind.component, instance)
         self._rate_limiter = rate_limiter

@@ -62,7 +62,7 @@ class StatusReporter:
     def __init__(self, dependencies: ReporterDependencies, reference: CheckReference) -> None:
         self._dependencies = dependencies
         self._reference = reference
-        self._kind = CHECK_KINDS[reference.kind]
+        self._kind = CHECK_KINDS[reference.group_kind]
         self._event_recorder = EventRecorder(
             dependencies.client, dependencies.instance, reference, dependencies.rate_limiter, dependencies.now
         )

@@ -11,7 +11,7 @@ from detector.state.request_index import SeenRequest
 from detector.state.target_store import TargetStore, place_of
 from health.gate.health_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
-from health.model.references import CheckReference, TargetReference
+from health.model.references import CheckReference
 from health.runbook.escalation import Plan
 
 
@@ -38,5 +38,4 @@ def _could_own(
     if Plan(cluster_state.check.steps).step_of(entry.reference) is None:
         return False
     place, who = place_of(check), target.metadata
-    reference = TargetReference(kind=place.kind, namespace=place.namespace, name=who.name, uid=who.uid)
-    return CHECK_KINDS[check.kind].is_unsigned_for(entry.request, reference)
+    return CHECK_KINDS[check.group_kind].is_unsigned_for(entry.request, place.reference(who.name, who.uid))

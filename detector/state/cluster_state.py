@@ -21,7 +21,7 @@ from health.gate.template_validity import TemplateKind, TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.model.observation import Hold
-from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
 from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
@@ -273,9 +273,9 @@ class ClusterState:
         return [entry for entry in entries if entry.request.target_uid in ("", incident.target.uid)]
 
     def _incident(self, check: CheckReference, target: str, uid: str) -> IncidentReference:
-        place = place_of(check)
-        reference = TargetReference(kind=place.kind, namespace=place.namespace, name=target, uid=uid)
-        return IncidentReference(cluster=self.cluster, check=check, target=reference)
+        return IncidentReference(
+            cluster=self.cluster, check=check, target=place_of(check).reference(target, uid)
+        )
 
     def _tell(self, check: CheckReference, target: str | None) -> None:
         for handler in self._change_handlers:

@@ -4,14 +4,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.references import CheckReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, node_name
 
 
 def place_of(check: CheckReference) -> TargetPlace:
     """Where the targets of a check are: those of a check in a namespace are in that one."""
-    kind = CHECK_KINDS.get(check.kind)  # None: of an incident that another version of us began
-    return TargetPlace(kind.target_kind if kind else "", check.namespace)
+    kind = CHECK_KINDS.get(check.group_kind)  # None: of an incident that another version of us began
+    return TargetPlace(kind_name(kind.targets.group_kind) if kind else "", check.namespace)
 
 
 class TargetStore:

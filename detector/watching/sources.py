@@ -84,8 +84,8 @@ class Sources:
         self._nodes = self._nodes_of(connection)
         self._workloads = {one.cluster: self._nodes_of(one) for one in scope.workload_clusters}
         self._common = (self._nodes.source, self._leases(scope.lease_namespace))
-        self._of_checks = {kind.kind: self._checks_of(kind) for kind in scope.kinds}
-        has_machines = any(kind.target_kind == MACHINE for kind in scope.kinds)
+        self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
+        has_machines = any(kind.targets.kind == MACHINE for kind in scope.kinds)
         self._of_targets = {MACHINE: self._machines()} if has_machines else {}
 
     def _nodes_of(self, connection: ClusterConnection) -> NodeWatch:
@@ -169,7 +169,7 @@ class Sources:
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How well is seen what matters to a check, by the limit of the policy as it is now."""
         limit = self._policy().sight_limit
-        if check.kind not in self._of_checks:
+        if check.group_kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
         return CheckFreshness(
             None if self._unconnected(check) else _oldest(self._sources_of(check)),
@@ -181,8 +181,8 @@ class Sources:
 
     def _sources_of(self, check: CheckReference) -> list[Source]:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
-        kind = CHECK_KINDS[check.kind]
-        own = (self._of_checks.get(check.kind), self._of_targets.get(kind.target_kind))
+        kind = CHECK_KINDS[check.group_kind]
+        own = (self._of_checks.get(check.group_kind), self._of_targets.get(kind.targets.kind))
         workloads = self._clusters_of(check) & self._workloads.keys()
         nodes = [self._workloads[cluster].source for cluster in sorted(workloads)]
         return [*self._common, *(source for source in own if source is not None), *nodes]
@@ -233,7 +233,9 @@ class Sources:
         self._cluster_state.lease_changed(change.key.name, change.new)
 
     def _check(self, kind: CheckKind, change: Change[CheckRecord]) -> None:
-        reference = CheckReference(kind=kind.kind, namespace=change.key.namespace, name=change.key.name)
+        reference = CheckReference(
+            kind=kind.kind, group=kind.group, namespace=change.key.namespace, name=change.key.name
+        )
         self._cluster_state.check_changed(kind, reference, change.new)
         self._kinds.watch(self._tasks)
 

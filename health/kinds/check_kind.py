@@ -11,19 +11,17 @@ from health.gate.health_check import HealthCheck
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
+from objects.group_kind import ServedKind
 
 
-@dataclass(frozen=True)
-class CheckKind:
-    """Where the API server serves a kind of check, and how to read one."""
+@dataclass(frozen=True, kw_only=True)
+class CheckKind(ServedKind):
+    """Where API servers serve a kind of check, and how to read one."""
 
-    kind: str
-    api_version: str
-    plural: str
-    is_namespaced: bool
-    target_kind: str
+    targets: ServedKind
+    """What its checks watch."""
     parse: Callable[[Mapping[str, Any]], HealthCheck]
-    """Raises InvalidCheckError."""
+    """Raises InvalidCheckError; `apiVersion` says which of the versions it is."""
     status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
     """The merge patch that makes a stored status true; empty if it is."""
     events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]]
@@ -36,8 +34,3 @@ class CheckKind:
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
     """Whether the kind's own operator made it for that uid, if that does not write down the check."""
-
-    @property
-    def resource_name(self) -> str:
-        """How people name the kind, as kubectl does: `nodehealthchecks.remediation.medik8s.io`."""
-        return f"{self.plural}.{self.api_version.partition('/')[0]}"

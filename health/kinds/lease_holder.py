@@ -8,7 +8,8 @@ def holder_of(check: CheckReference) -> str:
 
     No name has a slash, so no two checks sign alike.
     """
-    return f"{check.kind}-{check.namespace}/{check.name}" if check.namespace else f"{check.kind}-{check.name}"
+    kind = check.kind_name
+    return f"{kind}-{check.namespace}/{check.name}" if check.namespace else f"{kind}-{check.name}"
 
 
 def turn_holder_of(check: CheckReference, target: str) -> str:

@@ -3,4 +3,4 @@
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 
-CHECK_KINDS = {kind.kind: kind for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)}
+CHECK_KINDS = {kind.group_kind: kind for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)}

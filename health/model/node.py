@@ -12,10 +12,12 @@ from pydantic.dataclasses import dataclass
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
+from objects.group_kind import ServedKind
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
 EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
+NODES = ServedKind(group="", kind="Node", plural="nodes", versions=("v1",), is_namespaced=False)
 _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 

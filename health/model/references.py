@@ -6,34 +6,53 @@ gets another one.
 """
 
 from enum import StrEnum
+from typing import Any
 
+from pydantic import Field
+
+from health.model.kind_names import kind_name, kind_named
 from objects.frozen import Frozen, OpenEnum
+from objects.group_kind import GroupKind
 
 UID_LENGTH = 8
 """Characters of a target's uid in the id of its incident: enough to tell two Nodes of one name apart."""
 
 
-class CheckReference(Frozen):
+def _group(known: dict[str, Any]) -> str:
+    return kind_named(known["kind"]).group
+
+
+class ObjectReference(Frozen):
+    """One object of whatever kind."""
+
+    kind: str
+    group: str = Field(default_factory=_group)
+    """Where none is given, the one of the kind that is written without."""
+    namespace: str = ""
+    name: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """Its kind, told from those of the same name."""
+        return GroupKind(self.group, self.kind)
+
+    @property
+    def kind_name(self) -> str:
+        """How its kind is written."""
+        return kind_name(self.group_kind)
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind_name, self.namespace, self.name) if part)
+
+
+class CheckReference(ObjectReference):
     """One health check."""
 
-    kind: str
-    namespace: str = ""
-    name: str
 
-    def __str__(self) -> str:
-        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
-
-
-class TargetReference(Frozen):
+class TargetReference(ObjectReference):
     """One thing that can be unhealthy: a Node or a Machine, told from others of its name by its uid."""
 
-    kind: str
-    namespace: str = ""
-    name: str
     uid: str
-
-    def __str__(self) -> str:
-        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
 class RequestReference(Frozen):
@@ -120,7 +139,12 @@ def check_of(workflow_id: str) -> CheckReference | None:
         return None
     match parts:
         case ["remediation", _, kind, name, _, _]:
-            return CheckReference(kind=kind, name=name)
+            return _check(kind, "", name)
         case ["remediation", _, kind, namespace, name, _, _]:
-            return CheckReference(kind=kind, namespace=namespace, name=name)
+            return _check(kind, namespace, name)
     return None
+
+
+def _check(kind_name: str, namespace: str, name: str) -> CheckReference:
+    kind = kind_named(kind_name)
+    return CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)

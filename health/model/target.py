@@ -6,6 +6,7 @@ Nothing outside the rules of one kind of check asks which of the two it is.
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from health.model.kind_names import kind_named
 from health.model.references import TargetReference
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -17,6 +18,7 @@ class TargetPlace(NamedTuple):
     """
 
     kind: str
+    """As `kind_names` writes it."""
     namespace: str
     cluster: str = MANAGEMENT_CLUSTER
 
@@ -24,11 +26,17 @@ class TargetPlace(NamedTuple):
         """The target of that name in it."""
         return TargetName(self.kind, self.namespace, name, self.cluster)
 
+    def reference(self, name: str, uid: str) -> TargetReference:
+        """An individual of that name in it."""
+        kind = kind_named(self.kind)
+        return TargetReference(kind=kind.kind, group=kind.group, namespace=self.namespace, name=name, uid=uid)
+
 
 class TargetName(NamedTuple):
     """A target, or the Node of one, whatever uid it has."""
 
     kind: str
+    """As of TargetPlace."""
     namespace: str
     name: str
     cluster: str = MANAGEMENT_CLUSTER
@@ -41,7 +49,7 @@ class TargetName(NamedTuple):
     @classmethod
     def of(cls, target: TargetReference) -> "TargetName":
         """The name of `target`."""
-        return cls(target.kind, target.namespace, target.name)
+        return cls(target.kind_name, target.namespace, target.name)
 
 
 def node_name(name: str, cluster: str = MANAGEMENT_CLUSTER) -> TargetName:

@@ -7,6 +7,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from health.runbook.chores import Chore
@@ -46,7 +47,7 @@ def left(chore: Chore, reason: str) -> Series:
 
 
 def test_what_can_be_counted_is_there_from_the_start() -> None:
-    ends = {ended(outcome, kind) for outcome in Outcome for kind in CHECK_KINDS}
+    ends = {ended(outcome, kind) for outcome in Outcome for kind in map(kind_name, CHECK_KINDS)}
     chores = {left(chore, reason) for chore in Chore for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys({acted("Requested"), *ends, *chores}, 0)
 

@@ -23,7 +23,8 @@ from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
 KIND = "NodeHealthCheck"
-API_VERSION = "remediation.medik8s.io/v1alpha1"
+GROUP, VERSION = "remediation.medik8s.io", "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
 
 
 class NodeHealthCheck(FrozenObject):
@@ -48,7 +49,7 @@ class NodeHealthCheck(FrozenObject):
     @property
     def reference(self) -> CheckReference:
         """Its name."""
-        return CheckReference(kind=KIND, name=self.metadata.name)
+        return CheckReference(kind=KIND, group=GROUP, name=self.metadata.name)
 
     @property
     def generation(self) -> int:

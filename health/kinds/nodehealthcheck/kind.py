@@ -6,11 +6,12 @@ somebody deleted has reason and words of a Node that waits without such a loss.
 
 from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind
-from health.kinds.nodehealthcheck.check import API_VERSION, KIND, NodeHealthCheck
+from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, events
 from health.kinds.nodehealthcheck.status import status_patch
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
 from health.model.event import Event, Severity, Subject
+from health.model.node import NODES
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 
@@ -26,7 +27,7 @@ def request_lost(lost: LostRequest) -> Event:
 def owner_of(request: RemediationRequest) -> CheckReference | None:
     """The check that owns it; None if none does."""
     name = request.owner(KIND, API_VERSION)
-    return CheckReference(kind=KIND, name=name) if name else None
+    return CheckReference(kind=KIND, group=GROUP, name=name) if name else None
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001  as CheckKind
@@ -35,11 +36,12 @@ def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> boo
 
 
 NODE_HEALTH_CHECK = CheckKind(
+    group=GROUP,
     kind=KIND,
-    api_version=API_VERSION,
     plural="nodehealthchecks",
+    versions=(VERSION,),
     is_namespaced=False,
-    target_kind="Node",
+    targets=NODES,
     parse=NodeHealthCheck.parse,
     status_patch=status_patch,
     events=events,

@@ -13,7 +13,7 @@ from health.gate.health_check import problem_of
 from health.gate.surroundings import CheckProblem, Surroundings
 from health.gate.template_validity import TemplateKinds, request_refusal, unusable
 from health.gate.threshold import Allowance
-from health.kinds.openshift.machine import MachineTarget
+from health.kinds.openshift.machine import GROUP, MachineTarget
 from health.kinds.openshift.spec import PausedInvalidCheckError, Spec, allowance, pause_hold
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.observation import Hold
@@ -23,7 +23,6 @@ from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
 KIND = "MachineHealthCheck"
-API_VERSION = "machine.openshift.io/v1beta1"
 STRATEGY = "machine.openshift.io/remediation-strategy"
 EXTERNAL_BAREMETAL = "external-baremetal"
 NOT_CREATED = "RemediationRequestCreationFailed"
@@ -56,7 +55,9 @@ class MachineHealthCheck(FrozenObject):
     @property
     def reference(self) -> CheckReference:
         """Its name."""
-        return CheckReference(kind=KIND, namespace=self.metadata.namespace, name=self.metadata.name)
+        return CheckReference(
+            kind=KIND, group=GROUP, namespace=self.metadata.namespace, name=self.metadata.name
+        )
 
     @property
     def generation(self) -> int:

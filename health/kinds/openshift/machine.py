@@ -14,9 +14,12 @@ from health.model.node import Node
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
+from objects.group_kind import ServedKind
 
-API_VERSION = "machine.openshift.io/v1beta1"
+GROUP, VERSION = "machine.openshift.io", "v1beta1"
+API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "Machine"
+MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=(VERSION,), is_namespaced=True)
 EXTERNAL_REMEDIATION = "host.metal3.io/external-remediation"
 _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from health.kinds.openshift.check import KIND as CHECK
-from health.kinds.openshift.machine import API_VERSION, KIND, Machine
+from health.kinds.openshift.machine import API_VERSION, GROUP, KIND, Machine
 from health.model.references import CheckReference, Step, TargetReference, TemplateReference, check_of
 from health.model.remediation_request import (
     ATTEMPT,
@@ -19,6 +19,7 @@ from health.model.remediation_request import (
     InvalidTemplateError,
     RemediationRequest,
 )
+from objects.group_kind import GroupKind
 
 CLONED_FROM_NAME = "machine.openshift.io/cloned-from-name"
 CLONED_FROM_GROUP_KIND = "machine.openshift.io/cloned-from-groupkind"
@@ -53,7 +54,8 @@ def new_request(
 def owner_of(request: RemediationRequest) -> CheckReference | None:
     """The check whose incident made it; None if none of its own namespace did."""
     check = check_of(request.metadata.annotations.get(INCIDENT, ""))
-    if check is None or (check.kind, check.namespace) != (CHECK, request.metadata.namespace):
+    ours = GroupKind(GROUP, CHECK), request.metadata.namespace
+    if check is None or (check.group_kind, check.namespace) != ours:
         return None
     return check
 
