@@ -7,19 +7,18 @@ tried again, stands in its own file.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
 
 from temporalio import activity
 
-from activities.delete_machine import DeleteMachine
 from activities.event_recorder import EventRecorder
 from activities.held import ASK_AGAIN_SECONDS, Held
+from activities.kind_activities import ActionDependencies, StepAction
 from activities.known_requests import KnownRequests
 from activities.lease_guard import Clock, LeaseGuard
 from activities.live_requests import LiveRequests
 from activities.loss_events import LossEvents
-from activities.mark_machine import MarkMachine
 from activities.outcome import StepResult
+from activities.registry import KIND_ACTIVITIES
 from activities.request_step import RequestStep
 from activities.revalidation import Revalidation, stale
 from activities.target_lease import TargetLeases
@@ -28,30 +27,33 @@ from health.model.references import Action
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from objects.durations import in_words
+from objects.group_kind import GroupKind
 from workflows.contracts import ACT, FRESH, ActInput, ActResult
-
-
-class StepAction(Protocol):
-    """One action."""
-
-    async def take(self, asked: ActInput) -> StepResult:
-        """Do it once; raises Held and KubernetesError."""
 
 
 class Steps:
     """Every action, each only where nothing is left of an earlier one."""
 
-    def __init__(self, known: KnownRequests, actions: Mapping[str, StepAction]) -> None:
+    def __init__(
+        self,
+        known: KnownRequests,
+        request: StepAction,
+        of_kinds: Mapping[GroupKind, Mapping[str, StepAction]],
+    ) -> None:
         self._known = known
-        self._actions = actions
+        self._request = request
+        self._of_kinds = of_kinds
 
     async def take(self, asked: ActInput) -> StepResult:
         """Answer what was made before, or do the step; raises Held and KubernetesError."""
-        return await self._known.answer(asked) or await self._action(asked.step.action).take(asked)
+        return await self._known.answer(asked) or await self._action(asked).take(asked)
 
-    def _action(self, name: str) -> StepAction:
-        if name in self._actions:
-            return self._actions[name]
+    def _action(self, asked: ActInput) -> StepAction:
+        name, own = asked.step.action, self._of_kinds.get(asked.incident.check.group_kind, {})
+        if name == Action.REQUEST:
+            return self._request
+        if name in own:
+            return own[name]
         message = f"this worker is of another version: it knows no action {name}"
         raise Held.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
@@ -64,14 +66,14 @@ def steps(
 ) -> Steps:
     """What each action does."""
     client, discovery = connection.client, connection.discovery
-    taking = LeaseGuard(leases, clock)
-    actions: Mapping[str, StepAction] = {
-        Action.REQUEST: RequestStep(client, discovery, revalidation, taking),
-        Action.DELETE: DeleteMachine(client, revalidation, taking),
-        Action.MARK: MarkMachine(client, revalidation, taking),
-    }
+    dependencies = ActionDependencies(client, revalidation, LeaseGuard(leases, clock))
     return Steps(
-        KnownRequests(LiveRequests(connection), LossEvents(connection, revalidation.shared)), actions
+        KnownRequests(LiveRequests(connection), LossEvents(revalidation.live)),
+        RequestStep(client, discovery, revalidation, dependencies.taking),
+        {
+            kind: {name: action(dependencies) for name, action in activities.actions.items()}
+            for kind, activities in KIND_ACTIVITIES.items()
+        },
     )
 
 

@@ -21,14 +21,15 @@ from temporalio import activity
 from activities.chore_attempt import ChoreAttempt
 from activities.holder import is_own
 from activities.live_requests import LiveRequests
+from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
 from health.model.node import CONFIRMED_HEALTHY
-from health.model.references import IncidentReference, RequestReference, TargetReference
+from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.runbook.chores import OF_CONFIRMATION, OF_LEASE
 from kube.client import Client
-from kube.errors import Conflict, Invalid, NotFound
-from kube.resource import NODES, Object
+from kube.errors import Conflict
+from kube.resource import Object
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
 READS = 3
@@ -94,27 +95,11 @@ class CleanUp:
         return await attempt.item(OF_LEASE, f"give back the Lease of {asked.incident.target}", give_back())
 
     async def _take_off_mark(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
-        target = asked.incident.target
-        if asked.is_confirmed and target.kind == NODES.kind:
+        kind = KIND_ACTIVITIES.get(asked.incident.check.group_kind)
+        if asked.is_confirmed and kind is not None and kind.take_off_confirmation is not None:
+            target = asked.incident.target
             what = f"take the mark {CONFIRMED_HEALTHY} off {target}"
-            await attempt.item(OF_CONFIRMATION, what, self._without_mark(target))
-
-    async def _without_mark(self, node: TargetReference) -> None:
-        """Remove the annotation of this very node; one of another uid has no mark of ours."""
-        patch = {"metadata": {"uid": node.uid, "annotations": {CONFIRMED_HEALTHY: None}}}
-        try:
-            await self._client.merge_patch(NODES, node.name, patch)
-        except NotFound:
-            return
-        except (Conflict, Invalid):  # the answers to another uid, and to more than that: so look
-            if await self._is_there(node):
-                raise
-
-    async def _is_there(self, node: TargetReference) -> bool:
-        with suppress(NotFound):
-            found = await self._client.get(NODES, node.name)
-            return bool(found["metadata"]["uid"] == node.uid)
-        return False
+            await attempt.item(OF_CONFIRMATION, what, kind.take_off_confirmation(self._client, target))
 
 
 def _is_owned(request: Object, incident: IncidentReference) -> bool:

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from activities.live_targets import TARGETS
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event, Subject
 from health.model.references import IncidentReference
@@ -47,6 +46,5 @@ class EventRecorder:
 
 
 def _target(incident: IncidentReference) -> Subject:
-    target = incident.target
-    api_version = TARGETS[target.kind].api_version
-    return Subject(api_version, target.kind, target.namespace, target.name, target.uid)
+    target, kind = incident.target, CHECK_KINDS[incident.check.group_kind]
+    return Subject(kind.targets.api_version, target.kind, target.namespace, target.name, target.uid)

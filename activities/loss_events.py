@@ -10,23 +10,19 @@ from pydantic import ValidationError
 from temporalio import activity
 
 from activities.event_recorder import LONGEST
-from activities.live_targets import LiveTargets
+from activities.live_objects import LiveObjects
 from health.gate.back_off import LostRequest
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event
-from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
-from kube.resource import resource_of
-from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
 
 
 class LossEvents:
     """Says it in the words of the kind of check."""
 
-    def __init__(self, connection: ClusterConnection, shared: SharedReads) -> None:
-        self._targets = LiveTargets(connection)
-        self._shared = shared
+    def __init__(self, live: LiveObjects) -> None:
+        self._live = live
 
     async def of(self, asked: ActInput) -> Event | None:
         """The news of what an act finds lost; None: the next request is due at once, or nobody can say."""
@@ -43,12 +39,8 @@ class LossEvents:
         return CHECK_KINDS[asked.incident.check.group_kind].request_lost(lost)
 
     async def _check_uid(self, asked: ActInput) -> str:
-        check = asked.incident.check
-        found = await self._shared.get(
-            resource_of(CHECK_KINDS[check.group_kind]), check.name, check.namespace
-        )
-        uid: str = found["metadata"]["uid"]
+        uid: str = (await self._live.check(asked.incident.check))["metadata"]["uid"]
         return uid
 
     async def _node_name(self, asked: ActInput) -> str:
-        return (await self._targets.read(asked.incident.target)).node_name
+        return (await self._live.target(asked.incident)).node_name

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from activities.held import Held
-from activities.live_targets import LiveTargets
+from activities.live_objects import LiveObjects
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.target import Target
-from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, NotFound
-from kube.resource import NAMESPACES, resource_of
-from kube.shared_reads import SharedReads
+from kube.resource import NAMESPACES
 from objects.metadata import OwnerReference
 from workflows.contracts import ActInput
 
@@ -50,9 +48,8 @@ class Confirmed:
 class Revalidation:
     """Reads target and check again, and whether a person stopped everything."""
 
-    def __init__(self, connection: ClusterConnection, shared: SharedReads, lease_namespace: str) -> None:
-        self._targets = LiveTargets(connection)
-        self.shared = shared
+    def __init__(self, live: LiveObjects, lease_namespace: str) -> None:
+        self.live = live
         self._lease_namespace = lease_namespace
 
     async def confirm(self, asked: ActInput) -> Confirmed:
@@ -75,7 +72,7 @@ class Revalidation:
 
     async def _refuse_if_stopped(self) -> None:
         try:
-            namespace = await self.shared.get(NAMESPACES, self._lease_namespace)
+            namespace = await self.live.shared.get(NAMESPACES, self._lease_namespace)
         except NotFound:
             return
         stop = Stop.of(namespace["metadata"].get("annotations") or {})
@@ -85,7 +82,7 @@ class Revalidation:
     async def _target(self, asked: ActInput) -> Target:
         reference = asked.incident.target
         try:
-            target = await self._targets.read(reference)
+            target = await self.live.target(asked.incident)
         except KindUnknown:
             raise
         except NotFound as error:
@@ -99,9 +96,8 @@ class Revalidation:
     async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
         reference = asked.incident.check
         kind = CHECK_KINDS[reference.group_kind]
-        resource = resource_of(kind)
         try:
-            raw = await self.shared.get(resource, reference.name, reference.namespace)
+            raw = await self.live.check(reference)
             check = kind.parse(raw)
         except NotFound as error:
             raise not_true(f"{reference} is gone") from error
@@ -112,6 +108,6 @@ class Revalidation:
         if check.hold is not None:
             raise not_true(f"{reference}: {check.hold}")
         owner = OwnerReference(
-            api_version=kind.api_version, kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]
+            api_version=raw["apiVersion"], kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]
         )
         return check, owner

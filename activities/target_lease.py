@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from activities.held import ASK_AGAIN_SECONDS, Held
 from health.kinds.lease_holder import holder_of, turn_holder_of
+from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, TargetReference
 from health.model.target import Target
@@ -20,7 +21,6 @@ from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld
 from kube.lease import CONTROL_PLANE_TURN, name_for
 from kube.metadata import OwnerReference
-from kube.resource import NODES
 
 
 class TargetLeases:
@@ -39,7 +39,7 @@ class TargetLeases:
             KubernetesError: as the client does.
 
         """
-        name, holder, owner = _name(incident.target), holder_of(incident.check), _owner(incident.target)
+        name, holder, owner = _name(incident.target), holder_of(incident.check), _owner(incident)
         try:
             held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
@@ -78,11 +78,13 @@ def _name(target: TargetReference) -> str:
     return name_for(target.kind_name, target.namespace, target.name)
 
 
-def _owner(target: TargetReference) -> OwnerReference | None:
+def _owner(incident: IncidentReference) -> OwnerReference | None:
     """Garbage collection takes an owner from the own namespace, or one without any."""
+    target = incident.target
     if target.namespace:
         return None
-    return OwnerReference(api_version=NODES.api_version, kind=target.kind, name=target.name, uid=target.uid)
+    api_version = CHECK_KINDS[incident.check.group_kind].targets.api_version
+    return OwnerReference(api_version=api_version, kind=target.kind, name=target.name, uid=target.uid)
 
 
 def _sign(incident: IncidentReference) -> str:

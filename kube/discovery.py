@@ -4,13 +4,15 @@ That a kind is served nowhere is believed of an API server alone that says it is
 started knows its custom resources later than its own paths, and answers 404 until then.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kube.errors import KindUnknown, Malformed, NotFound, Unreachable
-from kube.resource import NODES, Resource, group_version_path
+from kube.resource import NODES, Resource, group_version_path, resource_of
 from kube.transport import Transport
+from objects.group_kind import ServedKind
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,19 @@ class Discovery:
                 path=group_version_path(api_version),
             )
         return found[kind]
+
+    async def first_served(self, kind: ServedKind) -> Resource:
+        """Return where the first of our versions of `kind` is that the API server serves.
+
+        A kind of which we know one version is there, or not served: that is not asked. Raises as `resource`.
+        """
+        *liked, last = kind.api_versions
+        if not liked:
+            return resource_of(kind)
+        for api_version in liked:
+            with suppress(KindUnknown):
+                return await self.resource(api_version, kind.kind)
+        return await self.resource(last, kind.kind)
 
     async def served_now(self, api_version: str, kind: str) -> Resource | None:
         """Return where objects of `kind` are served now: in this version, else in another of its group.

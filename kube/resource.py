@@ -1,8 +1,10 @@
 """Kinds as the API server serves them: where their objects live in its paths."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
+
+from objects.group_kind import ServedKind
 
 Object = dict[str, Any]
 """An object as JSON, for what we write and for kinds that we do not know."""
@@ -35,29 +37,9 @@ class Resource:
         return f"{root}{within}/{'/'.join(parts)}"
 
 
-class Served(Protocol):
-    """What says where its objects are served."""
-
-    @property
-    def api_version(self) -> str:
-        """As of Resource."""
-
-    @property
-    def kind(self) -> str:
-        """As of Resource."""
-
-    @property
-    def plural(self) -> str:
-        """As of Resource."""
-
-    @property
-    def is_namespaced(self) -> bool:
-        """Whether its objects live in namespaces."""
-
-
-def resource_of(served: Served) -> Resource:
-    """Where the objects of a kind are."""
-    return Resource(served.api_version, served.kind, served.plural, served.is_namespaced)
+def resource_of(kind: ServedKind) -> Resource:
+    """Where the objects of a kind are, in the version that we like best."""
+    return Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
 
 
 def group_version_path(api_version: str) -> str:

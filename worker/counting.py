@@ -75,7 +75,7 @@ class _CountedActivity(ActivityInboundInterceptor):
             self._tally.act_ended(DONE if result.is_done else REQUESTED)
         # What was under way already needed no Lease.
         if asked.step.action is Action.DELETE and result.lease_acquired_at is not None:
-            self._tally.machine_deleted(asked.incident.check)
+            self._tally.target_deleted(asked.incident.check)
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):

@@ -5,6 +5,7 @@ What can be counted is there from the start, at 0: of a series that begins at 1 
 
 from prometheus_client import CollectorRegistry, Counter
 
+from activities.registry import KIND_ACTIVITIES
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome
@@ -37,12 +38,11 @@ class Tally:
             ("chore", "reason"),
             registry=registry,
         )
-        self._deletions = Counter(
-            "mapi_machinehealthcheck_remediation_success",
-            "Machines whose deletion was asked for, by the check that found them unhealthy.",
-            ("name", "namespace"),
-            registry=registry,
-        )
+        self._deletions = {
+            kind: Counter(*activities.deletions, ("name", "namespace"), registry=registry)
+            for kind, activities in KIND_ACTIVITIES.items()
+            if activities.deletions is not None
+        }
         self._acts.labels(REQUESTED, "")
         for chore in Chore:
             for reason in (FAILED, FORBIDDEN):
@@ -63,6 +63,7 @@ class Tally:
         """Count one item of a chore that could not be done."""
         self._chores.labels(chore, reason).inc()
 
-    def machine_deleted(self, check: CheckReference) -> None:
-        """Count a deletion that was asked for, as the machine-api-operator does."""
-        self._deletions.labels(check.name, check.namespace).inc()
+    def target_deleted(self, check: CheckReference) -> None:
+        """Count a deletion that was asked for, where its kind counts them."""
+        if check.group_kind in self._deletions:
+            self._deletions[check.group_kind].labels(check.name, check.namespace).inc()

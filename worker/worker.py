@@ -12,14 +12,17 @@ from activities.act import Act, steps
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
+from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.mark import Mark
+from activities.registry import target_readers
 from activities.renew import Renew
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from health.kinds.check_kind import CheckKind
+from kube.connection import ClusterConnection
+from kube.discovery import Discovery
 from kube.errors import KubernetesError
-from kube.resource import resource_of
 from kube.server_clock import monotonic_clock
 from kube.shared_reads import SharedReads
 from runtime.connections import Connections, connected
@@ -58,7 +61,8 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     live = LiveRequests(connection)
-    revalidation = Revalidation(connection, SharedReads(client), settings.lease_namespace)
+    objects = LiveObjects(client, connection.discovery, SharedReads(client), target_readers())
+    revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, _wall_clock)
     return Worker(
         temporal,
@@ -83,14 +87,17 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
 
 async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]) -> None:
     """Report for ever whether the API server lets us read what we act on."""
-    client, problems = connections.management.client, connections.problems
+    connection, problems = connections.management, connections.problems
     while True:
         for kind in kinds:
-            resource = resource_of(kind)
-            await retry_forever(
-                kind.resource_name, partial(client.list, resource), (KubernetesError,), problems
-            )
+            listing = partial(_list_checks, connection, kind)
+            await retry_forever(kind.resource_name, listing, (KubernetesError,), problems)
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
+
+
+async def _list_checks(connection: ClusterConnection, kind: CheckKind) -> None:
+    discovery = Discovery(connection.transport)  # what is served may be another by now
+    await connection.client.list(await discovery.first_served(kind))
 
 
 def _wall_clock() -> datetime:

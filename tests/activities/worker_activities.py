@@ -11,8 +11,10 @@ from activities.act import Act, steps
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
+from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.mark import Mark
+from activities.registry import target_readers
 from activities.renew import Renew
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
@@ -48,7 +50,9 @@ class WorkerActivities:
         self._connection = ClusterConnection(transport, self._client, Discovery(transport))
         self._live = LiveRequests(self._connection)
         self._leases = TargetLeases(self._client, lease_namespace)
-        self._revalidation = Revalidation(self._connection, SharedReads(self._client), lease_namespace)
+        shared = SharedReads(self._client)
+        live = LiveObjects(self._client, self._connection.discovery, shared, target_readers())
+        self._revalidation = Revalidation(live, lease_namespace)
 
     async def act(
         self,

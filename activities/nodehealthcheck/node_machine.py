@@ -3,10 +3,11 @@
 from health.model.node import Node
 from health.model.references import TemplateReference
 from kube.client import Client
-from kube.discovery import Discovery
+from kube.discovery import Discovery, KindName
 from kube.errors import NotFound
-from kube.resource import MACHINES
 from objects.metadata import OwnerReference
+
+MACHINES = KindName("machine.openshift.io/v1beta1", "Machine")
 
 
 class NodeMachines:

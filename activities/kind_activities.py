@@ -1,0 +1,63 @@
+"""KindActivities: what the worker does for one kind of check, and for no other; the registry has one of each.
+
+All else is done alike for all kinds: looking again, Leases, requests, Events.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from activities.lease_guard import LeaseGuard
+from activities.outcome import StepResult
+from activities.revalidation import Confirmed, Revalidation
+from health.model.references import Action, TargetReference
+from health.model.target import Target
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.resource import Object
+from workflows.contracts import ActInput
+
+
+class StepAction(Protocol):
+    """One action."""
+
+    async def take(self, asked: ActInput) -> StepResult:
+        """Do it once; raises Held and KubernetesError."""
+
+
+class ActionDependencies(NamedTuple):
+    """What an action works with."""
+
+    client: Client
+    revalidation: Revalidation
+    taking: LeaseGuard
+
+
+class TemplateUse(NamedTuple):
+    """What a request is made from."""
+
+    asked: ActInput
+    confirmed: Confirmed
+    template: Object
+
+
+class DeletionCounter(NamedTuple):
+    """Name and text of the metric that counts deletions of targets."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindActivities:
+    """The entry of one kind."""
+
+    read_target: Callable[[Client, TargetReference], Awaitable[Target]]
+    """One target as it is now; raises KubernetesError, NotFound where it is no more, and ValidationError."""
+    new_request: Callable[[Client, Discovery, TemplateUse], Awaitable[Object]]
+    """The request to be created; raises InvalidTemplateError and KubernetesError."""
+    actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)
+    """What its checks do to targets beside requesting that somebody else does something."""
+    take_off_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
+    """Removes a person's mark that the target is healthy; None: its targets have none."""
+    deletions: DeletionCounter | None = None

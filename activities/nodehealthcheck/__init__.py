@@ -1,0 +1,1 @@
+"""What the worker does for NodeHealthChecks, and for no other kind of check."""

@@ -1,0 +1,34 @@
+"""What the worker does for NodeHealthChecks: its targets are Nodes, and all that it does is requests."""
+
+from typing import cast
+
+from activities.attempt import attempt_of
+from activities.kind_activities import KindActivities, TemplateUse
+from activities.nodehealthcheck.confirmation import take_off_confirmation
+from activities.nodehealthcheck.node_machine import NodeMachines
+from health.model.node import Node
+from health.model.references import TargetReference
+from health.model.remediation_request import new_request
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.resource import NODES, Object
+
+
+async def read_node(client: Client, reference: TargetReference) -> Node:
+    """The Node as the API server has it now."""
+    return Node.model_validate(await client.get(NODES, reference.name))
+
+
+async def request_for_node(client: Client, discovery: Discovery, use: TemplateUse) -> Object:
+    """The request for a Node; its Machine is a second owner."""
+    asked, confirmed, template = use
+    node = cast("Node", confirmed.target)
+    machine = await NodeMachines(client, discovery).owner(node, asked.step.template)
+    return new_request(
+        attempt_of(asked), asked.step, template=template, check=confirmed.owner, machine=machine, node=node
+    )
+
+
+NODE_ACTIVITIES = KindActivities(
+    read_target=read_node, new_request=request_for_node, take_off_confirmation=take_off_confirmation
+)

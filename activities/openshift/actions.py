@@ -1,0 +1,145 @@
+"""What a MachineHealthCheck of OpenShift does to a Machine itself: it deletes it, or marks it.
+
+A Machine that is deleted is replaced by its controller; the consumer of a mark for external remediation takes
+it off (decision 28). Either write carries the uid and the resourceVersion of the second look: a Machine that
+changed since in whatever way is left alone, and the incident asks anew (decision 2).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from activities.attempt import attempt_of
+from activities.held import ASK_AGAIN_SECONDS, Held
+from activities.kind_activities import ActionDependencies
+from activities.openshift.target import MACHINES, machine_of
+from activities.outcome import StepResult
+from activities.revalidation import Confirmed, not_true
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
+from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
+from health.model.event import Event
+from health.model.observation import HoldReason
+from health.model.remediation_request import Attempt
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.resource import Object
+from workflows.contracts import ActInput, ActResult
+
+
+class DeleteMachine:
+    """What Action.DELETE does."""
+
+    def __init__(self, dependencies: ActionDependencies) -> None:
+        self._client, self._revalidation, self._taking = dependencies
+
+    async def take(self, asked: ActInput) -> StepResult:
+        """Delete it, unless somebody else did.
+
+        Raises:
+            Held: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        began = self._taking.begin()
+        confirmed = await self._revalidation.confirm(asked)
+        target = machine_of(confirmed)
+        if target.machine.is_going:
+            return StepResult(ActResult(is_done=True))
+        _refuse_without_controller(target)
+        _refuse_other_step(asked, confirmed)
+        async with self._taking.lease(asked, target, began) as acquired:
+            was_there = await self._delete(asked, target)
+        if was_there:
+            result = ActResult(is_done=True, lease_acquired_at=acquired)
+            return StepResult(result, deleted(attempt_of(asked), target))
+        await self._taking.give_back(asked, target)
+        return StepResult(ActResult(is_done=True))
+
+    async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
+        """Answers whether it was there."""
+        known = target.metadata
+        version = known.resource_version
+        try:
+            with _judged(asked, target, deletion_failed):
+                await self._client.delete(
+                    MACHINES, known.name, known.namespace, uid=known.uid, resource_version=version
+                )
+        except KindUnknown:
+            raise
+        except NotFound:
+            return False
+        return True
+
+
+class MarkMachine:
+    """What Action.MARK does."""
+
+    def __init__(self, dependencies: ActionDependencies) -> None:
+        self._client, self._revalidation, self._taking = dependencies
+
+    async def take(self, asked: ActInput) -> StepResult:
+        """Mark it, unless it is marked.
+
+        Raises:
+            Held: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        began = self._taking.begin()
+        confirmed = await self._revalidation.confirm(asked)
+        target = machine_of(confirmed)
+        if target.machine.is_marked:
+            return StepResult(ActResult(is_done=True))
+        _refuse_other_step(asked, confirmed)
+        async with self._taking.lease(asked, target, began) as acquired:
+            await self._mark(asked, target)
+        result = ActResult(is_done=True, lease_acquired_at=acquired)
+        return StepResult(result, marked(attempt_of(asked), target))
+
+    async def _mark(self, asked: ActInput, target: MachineTarget) -> None:
+        known = target.metadata
+        annotations = {EXTERNAL_REMEDIATION: ""}
+        metadata = {"uid": known.uid, "resourceVersion": known.resource_version, "annotations": annotations}
+        body: Object = {"metadata": metadata}
+        try:
+            with _judged(asked, target, marking_failed):
+                await self._client.merge_patch(MACHINES, known.name, body, known.namespace)
+        except KindUnknown:
+            raise
+        except NotFound as error:
+            raise not_true(f"{known.name} is gone") from error
+
+
+def _refuse_without_controller(target: MachineTarget) -> None:
+    if target.machine.controller is None:
+        message = f"no controller owns {target.metadata.name}: nobody would replace it"
+        raise Held.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def _refuse_other_step(asked: ActInput, confirmed: Confirmed) -> None:
+    """Refuse the step that was asked for, unless the check would take just that one now.
+
+    Annotations say what it does, and the phase of the Machine does; neither is told by a generation.
+
+    Raises:
+        Held: the check would do something else, or nothing.
+
+    """
+    if asked.step not in confirmed.check.steps_for(confirmed.target):
+        raise not_true(f"{asked.incident.check} no longer says: {asked.step.action}")
+
+
+@contextmanager
+def _judged(
+    asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Event]
+) -> Iterator[None]:
+    """Write to a Machine as it was at the second look; `failed` tells of a refusal.
+
+    Raises:
+        Held: it has changed since, or the API server refuses.
+
+    """
+    try:
+        yield
+    except Conflict as error:
+        raise not_true(f"{target.metadata.name} changed since the second look") from error
+    except (Forbidden, Invalid) as error:
+        raise Held.by(error, failed(attempt_of(asked), target, error.message)) from error

@@ -1,0 +1,19 @@
+"""What the worker does for each kind of check. A new kind is a folder of its own and a name here."""
+
+from activities.kind_activities import KindActivities
+from activities.live_objects import TargetReaders
+from activities.nodehealthcheck.kind import NODE_ACTIVITIES
+from activities.openshift.kind import MACHINE_ACTIVITIES
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from objects.group_kind import GroupKind
+
+KIND_ACTIVITIES: dict[GroupKind, KindActivities] = {
+    NODE_HEALTH_CHECK.group_kind: NODE_ACTIVITIES,
+    MACHINE_HEALTH_CHECK.group_kind: MACHINE_ACTIVITIES,
+}
+
+
+def target_readers() -> TargetReaders:
+    """How targets are read, by kind of check."""
+    return {kind: activities.read_target for kind, activities in KIND_ACTIVITIES.items()}
