@@ -1,4 +1,4 @@
-"""A person's mark that a Node is healthy is taken off when its incident has cleaned up (semantics 2.6)."""
+"""A person's mark that a Node is healthy is taken off when its incident has cleaned up (NHC 2.6)."""
 
 from contextlib import suppress
 

@@ -1,8 +1,8 @@
 """What a MachineHealthCheck of OpenShift does to a Machine itself: it deletes it, or marks it.
 
 A Machine that is deleted is replaced by its controller; the consumer of a mark for external remediation takes
-it off (decision 28). Either write carries the uid and the resourceVersion of the second look: a Machine that
-changed since in whatever way is left alone, and the incident asks anew (decision 2).
+it off (rule 28). Either write carries the uid and the resourceVersion of the second look: a Machine that
+changed since in whatever way is left alone, and the incident asks anew (rule 2).
 """
 
 from collections.abc import Callable, Iterator

@@ -26,7 +26,7 @@ async def read_machine(client: Client, reference: TargetReference) -> MachineTar
 
 
 async def _node_of(client: Client, machine: Machine) -> Node | None:
-    """None: the API server itself says that it is not there (decision 26)."""
+    """None: the API server itself says that it is not there (rule 26)."""
     if not machine.node_name:
         return None
     try:

@@ -60,7 +60,7 @@ class Scope:
 
 
 class Sources:
-    """All reflectors of one cluster."""
+    """All reflectors: those of the cluster that checks are in, and of the Nodes of others."""
 
     def __init__(
         self,
@@ -81,9 +81,8 @@ class Sources:
             connection, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
         self._join = MachineJoin(cluster_state)
-        self._nodes = self._nodes_of(connection)
         self._workloads = {one.cluster: self._nodes_of(one) for one in scope.workload_clusters}
-        self._common = (self._nodes.source, self._leases(scope.lease_namespace))
+        self._common = (self._nodes_of(connection).source, self._leases(scope.lease_namespace))
         self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
         has_machines = any(kind.targets.kind == MACHINE for kind in scope.kinds)
         self._of_targets = {MACHINE: self._machines()} if has_machines else {}

@@ -50,7 +50,8 @@ class SurroundingsWatch:
         changed: Callable[[], None],
         reflectors: CurrentSettings = patient,
     ) -> None:
-        self._signals, transport = signals, connection.transport
+        self._signals = signals
+        transport = connection.transport
         self._machine_health_checks = Reflector(
             transport,
             MACHINE_HEALTH_CHECKS,
