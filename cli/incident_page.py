@@ -13,6 +13,7 @@ from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
 from cli.terminal import phase_text
+from health.model.incident_result import OrderRecord
 from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
@@ -129,9 +130,9 @@ def _lines(page: Page) -> Iterator[Line]:
 def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
     memory = state.memory
     if memory.held:
-        yield "Hold", _order(memory.held_reason, memory.held_until, now)
+        yield "Hold", _order(memory.held, now)
     if memory.left_alone:
-        yield "Left alone", _order(memory.left_alone_reason, memory.left_alone_until, now)
+        yield "Left alone", _order(memory.left_alone, now)
     if memory.may_hold_lease and memory.renew_at is not None:
         end = memory.renew_at + timedelta(seconds=memory.lease_seconds / 2)  # renewed at half of its time
         yield "Lease", f"{_lease(summary.phase, memory.renew_at, end, now)}{_given_back(summary, now)}"
@@ -207,8 +208,8 @@ def _story(page: Page) -> Iterator[Line]:
         yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"
 
 
-def _order(reason: str, until: datetime | None, now: datetime) -> str:
-    return f"{reason}; until resume" if until is None else f"{reason}; ends {_in(until, now)}"
+def _order(order: OrderRecord, now: datetime) -> str:
+    return f"{order.reason}; {'until resume' if order.until is None else f'ends {_in(order.until, now)}'}"
 
 
 def _ago(when: datetime, now: datetime) -> str:

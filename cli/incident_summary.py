@@ -46,7 +46,7 @@ class IncidentSummary:
     @property
     def is_held(self) -> bool:
         """Whether a person holds it."""
-        return self.state is not None and self.state.memory.held
+        return self.state is not None and self.state.memory.held is not None
 
     @property
     def details(self) -> str:

@@ -6,6 +6,7 @@ from typing import Self
 from cli.incident_page import Page, RequestCourse, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
+from health.model.incident_result import OrderRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.runbook.memory import Memory
@@ -114,8 +115,8 @@ class IncidentView(Frozen):
             goes_on_at=transition.at if transition else None,
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
             goes_on_with=transition.what if transition else None,
-            held=_held(memory, now),
-            left_alone=_left_alone(memory, now),
+            held=_order(memory.held, now),
+            left_alone=_order(memory.left_alone, now),
             requests=_requests(state) if state else (),
             retries=_retries(state, now) if state else (),
         )
@@ -139,17 +140,11 @@ def _retries(state: State, now: datetime) -> tuple[RetryView, ...]:
     )
 
 
-def _held(memory: Memory, now: datetime) -> OrderView | None:
-    return _order(memory.held_reason, memory.held_until, now) if memory.held else None
-
-
-def _left_alone(memory: Memory, now: datetime) -> OrderView | None:
-    return _order(memory.left_alone_reason, memory.left_alone_until, now) if memory.left_alone else None
-
-
-def _order(reason: str, until: datetime | None, now: datetime) -> OrderView:
-    remaining = None if until is None else max(0.0, (until - now).total_seconds())
-    return OrderView(reason=reason, until=until, remaining_seconds=remaining)
+def _order(order: OrderRecord | None, now: datetime) -> OrderView | None:
+    if order is None:
+        return None
+    remaining = None if order.until is None else max(0.0, (order.until - now).total_seconds())
+    return OrderView(reason=order.reason, until=order.until, remaining_seconds=remaining)
 
 
 class EpisodeView(Frozen):

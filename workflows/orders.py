@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from health.model.incident_result import OrderRecord
-from health.runbook.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
+from health.runbook.memory import Memory, NewStart
 from workflows.kit.standing_orders import StandingOrder
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
@@ -19,17 +19,17 @@ def ordered(memory: Memory, order: Order, now: datetime) -> Memory:
     """The memory with an order that is given now; what waits to be cleaned up is tried at once."""
     until = order.until(now) if isinstance(order, StandingOrder) else None
     record = OrderRecord(order=NAMES[type(order)], reason=order.reason, given=now, until=until)
-    changes = _changes(memory, order, until) | {"clean_up_at": None}
+    changes = _changes(memory, order, record) | {"clean_up_at": None}
     return memory.ordered(record).model_copy(update=changes)
 
 
-def _changes(memory: Memory, order: Order, until: datetime | None) -> dict[str, object]:
+def _changes(memory: Memory, order: Order, record: OrderRecord) -> dict[str, object]:
     match order:
-        case AbortOrder(reason=reason):
-            return {"left_alone": True, "left_alone_reason": reason, "left_alone_until": until}
-        case HoldOrder(reason=reason):
-            return {"held": True, "held_reason": reason, "held_until": until}
+        case AbortOrder():
+            return {"left_alone": record}
+        case HoldOrder():
+            return {"held": record}
         case ResumeOrder(step=step):
             is_new_start = bool(step) or memory.is_exhausted
-            steps = {"starts_over": True, "first_step": step} if is_new_start else {}
-            return {**NOT_LEFT_ALONE, **NOT_HELD, "skips_back_off": True, "failing": None, **steps}
+            steps = {"starts_over": NewStart(first_step=step)} if is_new_start else {}
+            return {"left_alone": None, "held": None, "skips_back_off": True, "failing": None, **steps}

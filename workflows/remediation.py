@@ -321,8 +321,11 @@ class Remediation:
 
     @property
     def _has_untold_order(self) -> bool:
-        is_left_alone = self._phase is Phase.LEFT_ALONE
-        return self._memory.left_alone is not is_left_alone or self._memory.hold_reason != self._hold_told
+        is_left_alone = self._memory.left_alone is not None
+        return (
+            is_left_alone is not (self._phase is Phase.LEFT_ALONE)
+            or self._memory.hold_reason != self._hold_told
+        )
 
     @property
     def _detector_queue(self) -> str:

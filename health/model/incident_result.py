@@ -35,6 +35,10 @@ class OrderRecord(Frozen):
     until: datetime | None = None
     """When it ends by itself; None: never."""
 
+    def is_over(self, now: datetime) -> bool:
+        """Whether it has ended by itself."""
+        return self.until is not None and now >= self.until
+
 
 class IncidentResult(Frozen):
     """The end of an incident."""

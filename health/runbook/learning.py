@@ -101,9 +101,10 @@ def _starting_over(memory: Memory, seen: Observation) -> Memory:
     if not memory.starts_over or not seen.steps or memory.owns_something or seen.requests:
         return memory
     names = [step.template.name for step in seen.steps]
-    first = names.index(memory.first_step) if memory.first_step in names else 0
+    wanted = memory.starts_over.first_step
+    first = names.index(wanted) if wanted in names else 0
     before = tuple(step.template for step in seen.steps[:first])
-    changes = {"spent": before, "marks": (), "starts_over": False, "first_step": ""}
+    changes = {"spent": before, "marks": (), "starts_over": None}
     return memory.model_copy(update=changes | {"lost": 0, "lost_attempt": 0})
 
 

@@ -5,7 +5,6 @@ What a look at the cluster adds is `health.runbook.learning`.
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Self
 
 from health.gate.act_finding import finding
@@ -22,9 +21,13 @@ from objects.frozen import Frozen
 
 SEEN_AFTER = timedelta(seconds=10)
 """How long a change of ours may take to be seen by the detector before it counts as undone."""
-NOT_LEFT_ALONE = MappingProxyType({"left_alone": False, "left_alone_reason": "", "left_alone_until": None})
-NOT_HELD = MappingProxyType({"held": False, "held_reason": "", "held_until": None})
-"""What a Memory knows once such an order has ended."""
+
+
+class NewStart(Frozen):
+    """By order of a person all requests go, then the steps are taken anew."""
+
+    first_step: str = ""
+    """The name of the template to begin with; "" for the first one."""
 
 
 class Memory(Frozen):
@@ -83,28 +86,22 @@ class Memory(Frozen):
     """Which remediation of the target in a row its latest request is of; 0 before there was one."""
     skips_back_off: bool = False
     """By order of a person, until the next act."""
-    starts_over: bool = False
-    """By order of a person: all requests go, then the steps are taken anew from `first_step`."""
-    first_step: str = ""
-    """The name of a template; "" for the first one."""
+    starts_over: NewStart | None = None
     records: tuple[RequestRecord, ...] = ()
     """Of all requests that it made or found, for its result."""
     orders: tuple[OrderRecord, ...] = ()
     """Of people, for its result."""
     began: datetime | None = None
     """When its first run was started; None: this is the first."""
-    left_alone: bool = False
-    left_alone_reason: str = ""
-    left_alone_until: datetime | None = None
-    held: bool = False
-    """By a person: nothing new is done, what exists is kept."""
-    held_reason: str = ""
-    held_until: datetime | None = None
+    left_alone: OrderRecord | None = None
+    """The order that all is cleaned up, and nothing done; None: none stands."""
+    held: OrderRecord | None = None
+    """The order that nothing new is done, and what exists is kept."""
 
     @property
     def hold_reason(self) -> str | None:
         """Why a person holds it; None where nobody does."""
-        return self.held_reason if self.held else None
+        return self.held.reason if self.held else None
 
     @property
     def has_deleted(self) -> bool:
@@ -147,10 +144,10 @@ class Memory(Frozen):
     def at(self, now: datetime) -> Self:
         """The same at `now`: an order for a time ends when the time is over, and so does patience."""
         over: dict[str, object] = {}
-        if self.left_alone_until is not None and now >= self.left_alone_until:
-            over |= NOT_LEFT_ALONE
-        if self.held_until is not None and now >= self.held_until:
-            over |= NOT_HELD
+        if self.left_alone and self.left_alone.is_over(now):
+            over["left_alone"] = None
+        if self.held and self.held.is_over(now):
+            over["held"] = None
         if self.marked_at is not None and now >= self.marked_at + SEEN_AFTER:
             over["marked_at"] = None
         return self.model_copy(update=over) if over else self

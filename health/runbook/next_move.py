@@ -34,6 +34,7 @@ sees other requests than before, each minute where a finalizer keeps it, and by 
 from datetime import datetime
 
 from health.model.details import Details
+from health.model.incident_result import OrderRecord
 from health.model.moves import (
     REQUESTS_ARE_GONE,
     End,
@@ -83,7 +84,7 @@ def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
     if seen.state in ENDED:
         return closing(seen, memory, now)
     if memory.left_alone:
-        return _leave_alone(seen, memory, now)
+        return _leave_alone(memory.left_alone, seen, memory, now)
     if memory.starts_over and (memory.owns_something or seen.requests):
         return _start_over(seen, memory, now)
     if is_disrupted(seen, memory):
@@ -96,9 +97,9 @@ def _by_rule(seen: Observation, memory: Memory, now: datetime) -> Move:
 def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
     details = Details(reason=seen.reason, order="starts over by order", held=memory.hold_reason)
     move = cleaning(seen, memory, now, details)
-    if not isinstance(move, Wait) or not memory.held:
+    if not isinstance(move, Wait) or memory.held is None:
         return move
-    return move.or_until(chore(memory.held_until))
+    return move.or_until(chore(memory.held.until))
 
 
 def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) -> Move:
@@ -111,11 +112,11 @@ def _before_anything_was_done(seen: Observation, memory: Memory, now: datetime) 
     return new_step(0, seen, memory, now)
 
 
-def _leave_alone(seen: Observation, memory: Memory, now: datetime) -> Move:
-    why = f"left alone: {memory.left_alone_reason}"
+def _leave_alone(order: OrderRecord, seen: Observation, memory: Memory, now: datetime) -> Move:
+    why = f"left alone: {order.reason}"
     if memory.owns_something or seen.requests:
         return cleaning(seen, memory, now, Details(order=why))
-    ends = Until(memory.left_alone_until, "the abort ends") if memory.left_alone_until else None
+    ends = Until(order.until, "the abort ends") if order.until else None
     details = Details(reason=seen.reason, order=why)
     return Wait(Phase.LEFT_ALONE, details, otherwise=BY_RESUME).or_until(ends)
 

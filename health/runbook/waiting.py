@@ -62,7 +62,7 @@ def wait_for_resume(details: Details, memory: Memory) -> Wait:
 
 def not_before_resume(waiting: Wait, memory: Memory) -> Wait:
     """The same, where a person's hold without an end keeps anything from following what runs out."""
-    if not memory.held or memory.held_until is not None:
+    if memory.held is None or memory.held.until is not None:
         return waiting
     return replace(waiting, until=tuple(one.untold for one in waiting.until), otherwise=BY_RESUME)
 
@@ -76,7 +76,7 @@ def asks_again(seen: Observation, now: datetime) -> Until | None:
 
 def hold_ends(memory: Memory) -> Until | None:
     """When a person's hold ends by itself."""
-    return Until(memory.held_until, "the hold ends") if memory.held and memory.held_until else None
+    return Until(memory.held.until, "the hold ends") if memory.held and memory.held.until else None
 
 
 def deadline(seen: Observation, now: datetime) -> Until | None:

@@ -27,6 +27,7 @@ from tests.health.steps import (
     HOLD,
     MINUTE,
     SECOND,
+    order,
     request_of,
     seen,
     with_steps_tried,
@@ -34,7 +35,7 @@ from tests.health.steps import (
 from workflows.messages import State
 
 NOTHING = Details()
-HELD = {"held": True, "held_reason": "disk swap"}
+HELD = {"held": order("hold", "disk swap")}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
@@ -130,7 +131,7 @@ def test_request_without_a_time_limit_is_told_so() -> None:
 
 EXHAUSTED = seen(*with_steps_tried(*ESCALATION), answered_at=NOW)
 STEPS = "resume --step TEMPLATE (reboot or reset or replace)"
-LEFT_ALONE = Memory(left_alone=True)
+LEFT_ALONE = Memory(left_alone=order("abort"))
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, state, summary
 from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, request_of, seen
+from tests.health.steps import ACTED, FIRST, order, request_of, seen
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
-HELD = {"held": True, "held_reason": "disk swap"}
+HELD = {"held": order("hold", "disk swap")}
 NOTHING = Details()
 BY_PERSON = Details(held="disk swap")
 REQUEST = "Reboot/remediators/node-1 exists"

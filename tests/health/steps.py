@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from health.model.details import Details
+from health.model.incident_result import OrderRecord
 from health.model.moves import BY_A_CHANGE, GiveBack, MarkRequests, Move, Phase, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import RequestReference, Step, TemplateReference
@@ -70,6 +71,11 @@ def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
     """The next move, as the workflow asks for it."""
     completed = memory.at(now).complete(observation)
     return next_move(completed, learned(memory.at(now), completed, now), now)
+
+
+def order(kind: str, reason: str = "", until: datetime | None = None) -> OrderRecord:
+    """An order of a person that was given now: "abort" or "hold"."""
+    return OrderRecord(order=kind, reason=reason, given=NOW, until=until)
 
 
 def because(reason: str) -> Details:

@@ -11,7 +11,7 @@ from health.runbook.chores import AGAIN, OF_CONFIRMATION, OF_LEASE, Chore, Chore
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, HOLD, SECOND, request_of, seen, timer_of
+from tests.health.steps import ACTED, FIRST, HOLD, SECOND, order, request_of, seen, timer_of
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)
 SECONDS = timedelta(seconds=1)
@@ -78,7 +78,7 @@ def test_other_requests_than_before_are_a_reason_to_try_at_once() -> None:
 
 
 def test_detector_that_was_not_asked_and_shows_nothing_is_none() -> None:
-    memory = cleaned(ONE).model_copy(update={"left_alone": True, "left_alone_reason": "power work"})
+    memory = cleaned(ONE).model_copy(update={"left_alone": order("abort", "power work")})
     not_asked = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
     assert isinstance(next_move(not_asked, memory, NOW), Wait)
     asked = not_asked.model_copy(update={"hold": HOLD})

@@ -24,14 +24,14 @@ from health.runbook.marks import OLD
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
 from tests.health.samples import NOW, request, request_sight, stamp
-from tests.health.steps import MINUTE, Timed, because, timed
+from tests.health.steps import MINUTE, Timed, because, order, timed
 from tests.health.steps import seen as anything_seen
 
 LATER = NOW + 10 * MINUTE
 ACTED = Memory(
     requests=(request(),), has_acted=True, may_hold_lease=True, lease_acquired_at=NOW, renew_at=LATER
 )
-ALONE = ACTED.model_copy(update={"left_alone": True, "left_alone_reason": "maintenance"})
+ALONE = ACTED.model_copy(update={"left_alone": order("abort", "maintenance")})
 GIVEN_BACK = ACTED.having_given_back()
 RECOVERED_NOW = request_sight(healthy_since=NOW)
 EXPECTS = request_sight(is_node_deletion_expected=True)

@@ -14,7 +14,7 @@ from health.runbook.memory import SEEN_AFTER, Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
 from tests.health.samples import NOW, fact, request_sight
-from tests.health.steps import Timed, because, timed, timer_of
+from tests.health.steps import Timed, because, order, timed, timer_of
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -63,7 +63,7 @@ def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
 
 @pytest.mark.rule("rule 40")
 def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
-    alone = GIVEN_BACK.model_copy(update={"left_alone": True, "left_alone_reason": "maintenance"})
+    alone = GIVEN_BACK.model_copy(update={"left_alone": order("abort", "maintenance")})
     move = next_move(EXPIRED, alone, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.LEFT_ALONE

@@ -14,7 +14,7 @@ from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.memory import Memory, NewStart
 from tests.health.samples import NOW, hanging, stamp
 from tests.health.steps import (
     ACTED,
@@ -249,10 +249,10 @@ def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
     ("name", "spent"), [("", ()), ("reboot", ()), ("reset", (REBOOT,)), ("unheard of", ())]
 )
 def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, ...]) -> None:
-    ordered = Memory(starts_over=True, first_step=name, lost=3, spent=(RESET,))
+    ordered = Memory(starts_over=NewStart(first_step=name), lost=3, spent=(RESET,))
     memory = learned(ordered, seen(), NOW)
     assert memory.spent == spent
-    assert (memory.starts_over, memory.first_step, memory.lost) == (False, "", 0)
+    assert (memory.starts_over, memory.lost) == (None, 0)
 
 
 @pytest.mark.rule("rule 40/exhausted")
@@ -266,9 +266,9 @@ def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, .
     ],
 )
 def test_starting_over_waits_until_all_is_clean(observation: Observation, memory: Memory) -> None:
-    ordered = memory.model_copy(update={"starts_over": True, "first_step": "reset"})
+    ordered = memory.model_copy(update={"starts_over": NewStart(first_step="reset")})
     after = learned(ordered, observation, NOW)
-    assert (after.starts_over, after.first_step) == (True, "reset")
+    assert after.starts_over == NewStart(first_step="reset")
 
 
 ALL_TRIED = tuple(request_of(step, succeeded=False) for step in ESCALATION)

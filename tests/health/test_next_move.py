@@ -14,7 +14,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request, request_sight
-from tests.health.steps import Timed, because, timed
+from tests.health.steps import Timed, because, order, timed
 
 STEP = Step(
     template=TemplateReference(
@@ -46,14 +46,14 @@ NEW = Memory()
 ACTED = Memory(requests=(request(),), has_acted=True, may_hold_lease=True, renew_at=LATER)
 CLEANED = Memory(has_acted=True)
 BROKEN_OFF = Memory(may_hold_lease=True)
-ALONE = Memory(left_alone=True, left_alone_reason="maintenance")
+ALONE = Memory(left_alone=order("abort", "maintenance"))
 ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "may_hold_lease": True})
 ALONE_CLEANED = ALONE.model_copy(update={"has_acted": True})
-ALONE_A_WHILE = ALONE.model_copy(update={"left_alone_until": LATER})
-HELD_BY_US = Memory(held=True, held_reason="disk swap")
-HELD_A_WHILE = HELD_BY_US.model_copy(update={"held_until": LATER})
-HELD_ACTED = ACTED.model_copy(update={"held": True, "held_reason": "disk swap"})
-HELD_AND_ALONE = ALONE.model_copy(update={"held": True, "held_reason": "disk swap", "held_until": LATER})
+ALONE_A_WHILE = Memory(left_alone=order("abort", "maintenance", LATER))
+HELD_BY_US = Memory(held=order("hold", "disk swap"))
+HELD_A_WHILE = Memory(held=order("hold", "disk swap", LATER))
+HELD_ACTED = ACTED.model_copy(update={"held": HELD_BY_US.held})
+HELD_AND_ALONE = ALONE.model_copy(update={"held": HELD_A_WHILE.held})
 AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
 HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
@@ -184,7 +184,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
-            HELD_ACTED.model_copy(update={"held_until": NOW + timedelta(seconds=5)}),
+            HELD_ACTED.model_copy(update={"held": order("hold", "disk swap", NOW + timedelta(seconds=5))}),
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
@@ -328,9 +328,7 @@ def test_hold_without_a_time_does_not_end() -> None:
 
 def test_end_of_one_order_ends_no_other() -> None:
     assert HELD_AND_ALONE.at(LATER) == ALONE
-    held_for_good = HELD_BY_US.model_copy(
-        update={"left_alone": True, "left_alone_reason": "", "left_alone_until": LATER}
-    )
+    held_for_good = HELD_BY_US.model_copy(update={"left_alone": order("abort", until=LATER)})
     assert held_for_good.at(LATER) == HELD_BY_US
 
 

@@ -6,13 +6,14 @@ requests, finalizers hang, acts break off in the middle, people give orders, and
 Every look shows the cluster as it is.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from health.model.incident_result import OrderRecord
 from health.model.moves import (
     End,
     GiveBack,
@@ -35,7 +36,7 @@ from health.runbook.chores import LONGEST_RETRY, OF_CONFIRMATION, OF_LEASE, Chor
 from health.runbook.escalation import Plan
 from health.runbook.learning import learned
 from health.runbook.marks import with_marks
-from health.runbook.memory import NOT_HELD, NOT_LEFT_ALONE, Memory
+from health.runbook.memory import Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW, fact, request_sight
@@ -164,20 +165,20 @@ class World(RuleBasedStateMachine):
     @rule(seconds=st.none() | st.sampled_from([30, 600]))
     def person_aborts(self, seconds: int | None) -> None:
         until = None if seconds is None else self.now + timedelta(seconds=seconds)
-        self.remember(left_alone=True, left_alone_reason="abort", left_alone_until=until)
+        self.remember(left_alone=self.order("abort", until))
 
     @precondition(lambda self: self.is_open)
     @rule(step=st.sampled_from(["", "reset"]), starts_over=st.booleans())
     def person_resumes(self, step: str, starts_over: bool) -> None:  # noqa: FBT001  hypothesis names it
-        self.remember(**NOT_LEFT_ALONE, **NOT_HELD, skips_back_off=True, failing=None, clean_up_at=None)
+        self.remember(left_alone=None, held=None, skips_back_off=True, failing=None, clean_up_at=None)
         if starts_over:
-            self.remember(starts_over=True, first_step=step)
+            self.remember(starts_over=NewStart(first_step=step))
 
     @precondition(lambda self: self.is_open)
     @rule(seconds=st.none() | st.sampled_from([30, 600]))
     def person_holds(self, seconds: int | None) -> None:
         until = None if seconds is None else self.now + timedelta(seconds=seconds)
-        self.remember(held=True, held_reason="hold", held_until=until)
+        self.remember(held=self.order("hold", until))
 
     @precondition(lambda self: self.is_open)
     @rule()
@@ -194,6 +195,9 @@ class World(RuleBasedStateMachine):
     @rule(is_refused=st.booleans())
     def incident_moves(self, is_refused: bool) -> None:  # noqa: FBT001  hypothesis passes it by name
         self.move(is_refused=is_refused)
+
+    def order(self, kind: str, until: datetime | None) -> OrderRecord:
+        return OrderRecord(order=kind, reason=kind, given=self.now, until=until)
 
     def move(self, *, is_refused: bool = False) -> Move:
         self.memory = self.memory.at(self.now)
@@ -304,9 +308,9 @@ class World(RuleBasedStateMachine):
         if move.phase is Phase.EXHAUSTED:
             return
         assert "held by a person: hold" in str(move.details), self.log
-        if self.memory.held_until is not None:
+        if self.memory.held.until is not None:
             assert timer is not None, self.log
-            assert timer <= self.memory.held_until - self.now, self.log
+            assert timer <= self.memory.held.until - self.now, self.log
 
     def act(self, number: int, *, is_refused: bool) -> None:
         self.remember(may_hold_lease=True)

@@ -45,6 +45,7 @@ from tests.health.steps import (
     SECOND,
     THIRD,
     move,
+    order,
     request_of,
     timer_of,
     with_steps_tried,
@@ -128,7 +129,7 @@ def noticed(incident: Incident, rest: Wait) -> datetime | None:
 def _is_held_for_good(incident: Incident, rest: Wait) -> bool:
     """Whether nothing follows before `resume`, whatever runs out meanwhile."""
     memory = incident.memory
-    return rest.phase is Phase.REMEDIATING and memory.held and memory.held_until is None
+    return rest.phase is Phase.REMEDIATING and memory.held is not None and memory.held.until is None
 
 
 def _is_new(before: Incident, move: Move, after: Incident) -> bool:
@@ -164,14 +165,14 @@ REQUESTS = st.builds(
 ORDERS = st.sampled_from(
     [
         {},
-        {"held": True, "held_reason": "power work"},
-        {"held": True, "held_reason": "power work", "held_until": NOW + 40 * MINUTE},
-        {"left_alone": True, "left_alone_reason": "power work", "left_alone_until": NOW + 9 * DAY},
-        {"left_alone": True, "left_alone_reason": "power work"},
+        {"held": order("hold", "power work")},
+        {"held": order("hold", "power work", NOW + 40 * MINUTE)},
+        {"left_alone": order("abort", "power work", NOW + 9 * DAY)},
+        {"left_alone": order("abort", "power work")},
     ]
 )
 MEMORIES = st.builds(
-    lambda base, order: base.model_copy(update=order),
+    lambda base, given: base.model_copy(update=given),
     st.sampled_from([Memory(), ACTED]),
     ORDERS,
 )
@@ -212,7 +213,7 @@ def told(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
 
 
 NEW = Memory()
-ABORTED = ACTED.model_copy(update={"left_alone": True, "left_alone_reason": "power work"})
+ABORTED = ACTED.model_copy(update={"left_alone": order("abort", "power work")})
 
 
 def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
@@ -324,22 +325,22 @@ def test_machine_that_is_to_be_deleted_is_told_so() -> None:
 
 def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
     for request, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
-        found = remediating(request, steps=steps, held=True, held_reason="power work")
+        found = remediating(request, steps=steps, held=order("hold", "power work"))
         assert found == NextTransition(what="by resume, or when it recovers")
 
 
 def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end() -> None:
     soon, late = NOW + 2 * MINUTE, NOW + 40 * MINUTE
-    ends_before = remediating(request_of(FIRST), held=True, held_until=soon)
+    ends_before = remediating(request_of(FIRST), held=order("hold", until=soon))
     assert ends_before == NextTransition(at=soon, what="the hold ends")
-    ends_later = remediating(request_of(FIRST), held=True, held_until=late)
+    ends_later = remediating(request_of(FIRST), held=order("hold", until=late))
     assert ends_later.at == NOW + 5 * MINUTE
     assert ends_later.what.endswith("and RebootTemplate/reset is next once the hold ends")
 
 
 def test_abort_for_a_time_goes_on_at_its_end() -> None:
     until = NOW + 40 * MINUTE
-    memory = Memory(left_alone=True, left_alone_until=until)
+    memory = Memory(left_alone=order("abort", until=until))
     assert told(steps_seen(), memory) == NextTransition(at=until, what="the abort ends")
 
 

@@ -19,13 +19,14 @@ from tests.health.steps import (
     Timed,
     annotations_of,
     move,
+    order,
     request_of,
     seen,
     timed,
     timer_of,
 )
 
-BY_A_PERSON: dict[str, Any] = {"held": True, "held_reason": "disk swap"}
+BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
 
@@ -107,7 +108,7 @@ def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
     words = "it is Unknown; StaleSight: old (asks again in 10s)"
     assert timed(move(blind, between)) == Timed(Phase.HELD, words, 10)
-    until = {**BY_A_PERSON, "held_until": NOW + MINUTE}
+    until = {"held": order("hold", "disk swap", NOW + MINUTE)}
     details = "it is Unknown; held by a person: disk swap"
     assert timed(move(blind, between.model_copy(update=until))) == Timed(Phase.HELD, details, 60)
 

@@ -10,6 +10,7 @@ from health.model.observation import TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
+from health.runbook.memory import NewStart
 from tests.health.samples import NOW, hanging
 from tests.health.steps import (
     ACTED,
@@ -19,14 +20,15 @@ from tests.health.steps import (
     MINUTE,
     because,
     move,
+    order,
     request_of,
     seen,
     timer_of,
     with_steps_tried,
 )
 
-BY_A_PERSON: dict[str, Any] = {"held": True, "held_reason": "disk swap"}
-ALONE: dict[str, Any] = {"left_alone": True, "left_alone_reason": "maintenance"}
+BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
+ALONE: dict[str, Any] = {"left_alone": order("abort", "maintenance")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 
 
@@ -36,7 +38,7 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
     "request_", [AT_WORK, FAILED, request_of(FIRST, 6 * MINUTE)], ids=["at work", "failed", "timed out"]
 )
 def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnapshot) -> None:
-    memory = ACTED.model_copy(update={**ALONE, **BY_A_PERSON, "starts_over": True})
+    memory = ACTED.model_copy(update={**ALONE, **BY_A_PERSON, "starts_over": NewStart()})
     assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests(
         Details(order="left alone: maintenance")
     )
@@ -46,7 +48,7 @@ def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnap
 @pytest.mark.parametrize(("name", "step"), [("", 0), ("reset", 1), ("replace", 2), ("no longer listed", 0)])
 def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: str, step: int) -> None:
     tried = seen(*with_steps_tried(*ESCALATION))
-    ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": True, "first_step": name})
+    ordered = learned(ACTED, tried, NOW).model_copy(update={"starts_over": NewStart(first_step=name)})
     assert move(tried, ordered) == RemoveRequests(
         Details(reason="it is Expired", order="starts over by order")
     )
@@ -57,7 +59,7 @@ def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: 
 @pytest.mark.rule("rule 40/exhausted")
 def test_resume_waits_for_what_a_finalizer_keeps() -> None:
     tried = with_steps_tried(*ESCALATION)
-    ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": True})
+    ordered = learned(ACTED, seen(*tried), NOW).model_copy(update={"starts_over": NewStart()})
     kept = ordered.having_cleaned_up(hanging(tried[0].reference), tried[:1], NOW)
     rest = move(seen(tried[0]), kept)
     assert isinstance(rest, Wait)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from detector.dispatching.incident_workflows import urgency
 from detector.metrics.told_phase import told_hold, told_phase
+from health.model.incident_result import OrderRecord
 from health.model.moves import LONGEST_WAIT, Move, Phase, RequestMark, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
@@ -17,7 +18,7 @@ from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.memory import Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
@@ -78,6 +79,9 @@ OBSERVATIONS = st.builds(
     back_off_limit_seconds=NUMBERS,
     answered_at=sometimes(TIMES),
 )
+ORDERS = st.builds(
+    OrderRecord, order=st.sampled_from(["abort", "hold"]), reason=TEXTS, given=TIMES, until=sometimes(TIMES)
+)
 MEMORIES = st.builds(
     Memory,
     requests=st.lists(REQUESTS, max_size=2).map(tuple),
@@ -100,12 +104,9 @@ MEMORIES = st.builds(
     lost_attempt=COUNTS,
     attempt=COUNTS,
     skips_back_off=st.booleans(),
-    starts_over=st.booleans(),
-    first_step=NAMES,
-    left_alone=st.booleans(),
-    left_alone_until=sometimes(TIMES),
-    held=st.booleans(),
-    held_until=sometimes(TIMES),
+    starts_over=sometimes(st.builds(NewStart, first_step=NAMES)),
+    left_alone=sometimes(ORDERS),
+    held=sometimes(ORDERS),
 )
 
 

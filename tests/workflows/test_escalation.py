@@ -121,7 +121,7 @@ async def test_person_who_holds_stops_the_next_step_and_no_mark(incident: Incide
 
     await incident.resume()
     await incident.happens("created", 2)
-    assert (await rests(incident, Phase.REMEDIATING)).memory.starts_over is False
+    assert (await rests(incident, Phase.REMEDIATING)).memory.starts_over is None
     assert incident.cluster.count("deleted") == 0
 
 
