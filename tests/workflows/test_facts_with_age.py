@@ -54,7 +54,7 @@ async def test_wake_up_that_comes_with_a_start_costs_no_question(incident: Incid
     assert await incident.queued() == ["act"]
 
 
-@pytest.mark.parametrize("sight", [expired(), held()], ids=["by-the-start", "by-an-answer"])
+@pytest.mark.parametrize("observation", [expired(), held()], ids=["by-the-start", "by-an-answer"])
 async def test_act_is_told_when_what_admits_it_was_seen(
     incident: IncidentDriver, observation: Observation
 ) -> None:

@@ -63,7 +63,7 @@ async def test_details_say_whom_an_incident_waits_for_when_no_detector_answers(
     async with bare_incident.worker():
         await wait(bare_incident)
         await bare_incident.wake()
-        assert f"paramedic-{bare_incident.name}-eyes" in await bare_incident.details()
+        assert f"paramedic-{bare_incident.name}-detector" in await bare_incident.details()
 
 
 async def test_incident_is_described_by_node_and_check(incident: IncidentDriver) -> None:
