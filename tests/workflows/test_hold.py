@@ -12,7 +12,9 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.rule("rule 3")
-@pytest.mark.parametrize("observation", [pytest.param(held(), id="held"), pytest.param(unknown(), id="unknown")])
+@pytest.mark.parametrize(
+    "observation", [pytest.param(held(), id="held"), pytest.param(unknown(), id="unknown")]
+)
 async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
     incident: IncidentDriver, observation: Observation
 ) -> None:

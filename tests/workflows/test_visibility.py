@@ -1,4 +1,3 @@
-import asyncio
 
 import pytest
 from pydantic_core import to_json
@@ -34,18 +33,14 @@ async def test_state_and_details_say_where_the_incident_is(
     assert phase in details
 
 
-async def test_state_that_is_asked_while_an_act_is_in_flight_is_answered_after_it(
-    incident: IncidentDriver,
-) -> None:
+async def test_state_that_is_asked_while_an_act_is_in_flight_says_so(incident: IncidentDriver) -> None:
     gate = incident.cluster.gates["act"]
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    asking = asyncio.create_task(incident.state())
-    await asyncio.sleep(0)
+    assert (await incident.state()).phase is Phase.ACTING
     gate.open()
-    state = await asking
-    assert state.phase is Phase.REMEDIATING
+    state = await incident.reaches(Phase.REMEDIATING)
     assert len(state.requests) == 1
 
 
