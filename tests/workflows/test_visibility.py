@@ -1,4 +1,3 @@
-
 import pytest
 from pydantic_core import to_json
 
