@@ -2,16 +2,14 @@
 
 from activities.held import Held
 from activities.kind_activities import TemplateUse
+from activities.live_objects import LiveObjects
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from health.model.observation import HoldReason
 from health.model.references import TemplateReference
 from health.model.remediation_request import InvalidTemplateError
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.errors import KindUnknown, NotFound
 from kube.resource import Object
-from kube.shared_reads import SharedReads
 from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 15.0
@@ -21,10 +19,8 @@ ASK_AGAIN_SECONDS = 15.0
 class Drafts:
     """Reads what requests are made from."""
 
-    def __init__(self, client: Client, discovery: Discovery, shared: SharedReads) -> None:
-        self._client = client
-        self._discovery = discovery
-        self._shared = shared
+    def __init__(self, live: LiveObjects) -> None:
+        self._live = live
 
     async def template(self, reference: TemplateReference) -> Object:
         """The live template.
@@ -35,11 +31,11 @@ class Drafts:
 
         """
         try:
-            resource = await self._discovery.resource(reference.api_version, reference.kind)
-            return await self._shared.get(resource, reference.name, reference.namespace)
+            resource = await self._live.discovery.resource(reference.api_version, reference.kind)
+            return await self._live.shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
             if isinstance(error, KindUnknown):  # what is remembered of it is old
-                self._discovery.forget(reference.api_version)
+                self._live.discovery.forget(reference.api_version)
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
     async def request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:
@@ -53,7 +49,7 @@ class Drafts:
         kind = KIND_ACTIVITIES[asked.incident.check.group_kind]
         use = TemplateUse(asked, confirmed, template)
         try:
-            return await kind.new_request(self._client, self._discovery, use)
+            return await kind.new_request(self._live, use)
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from activities.lease_guard import LeaseGuard
+from activities.live_objects import LiveObjects, TargetReader
 from activities.outcome import StepResult
 from activities.revalidation import Confirmed, Revalidation
 from health.model.references import Action, TargetReference
-from health.model.target import Target
 from kube.client import Client
-from kube.discovery import Discovery
 from kube.resource import Object
 from workflows.contracts import ActInput
 
@@ -52,9 +51,8 @@ class DeletionCounter(NamedTuple):
 class KindActivities:
     """The entry of one kind."""
 
-    read_target: Callable[[Client, TargetReference], Awaitable[Target]]
-    """One target as it is now; raises KubernetesError, NotFound where it is no more, and ValidationError."""
-    new_request: Callable[[Client, Discovery, TemplateUse], Awaitable[Object]]
+    read_target: TargetReader
+    new_request: Callable[[LiveObjects, TemplateUse], Awaitable[Object]]
     """The request to be created; raises InvalidTemplateError and KubernetesError."""
     actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)
     """What its checks do to targets beside requesting that somebody else does something."""

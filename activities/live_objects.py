@@ -13,8 +13,8 @@ from kube.resource import Object
 from kube.shared_reads import SharedReads
 from objects.group_kind import GroupKind
 
-TargetReaders: TypeAlias = Mapping[GroupKind, Callable[[Client, TargetReference], Awaitable[Target]]]
-"""By kind of check, how its targets are read."""
+TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference], Awaitable[Target]]
+"""Raises KubernetesError, NotFound where the target is no more, and ValidationError."""
 
 
 class LiveObjects(NamedTuple):
@@ -23,7 +23,8 @@ class LiveObjects(NamedTuple):
     client: Client
     discovery: Discovery
     shared: SharedReads
-    readers: TargetReaders
+    readers: Mapping[GroupKind, TargetReader]
+    """How targets are read, by kind of check."""
 
     async def check(self, reference: CheckReference) -> Object:
         """The check, in the first version of its kind that we read and the API server serves.
@@ -49,4 +50,4 @@ class LiveObjects(NamedTuple):
             ValidationError: it cannot be read.
 
         """
-        return await self.readers[incident.check.group_kind](self.client, incident.target)
+        return await self.readers[incident.check.group_kind](self, incident.target)

@@ -1,7 +1,7 @@
 """What the worker does for each kind of check. A new kind is a folder of its own and a name here."""
 
 from activities.kind_activities import KindActivities
-from activities.live_objects import TargetReaders
+from activities.live_objects import TargetReader
 from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.openshift.kind import MACHINE_ACTIVITIES
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -14,6 +14,6 @@ KIND_ACTIVITIES: dict[GroupKind, KindActivities] = {
 }
 
 
-def target_readers() -> TargetReaders:
+def target_readers() -> dict[GroupKind, TargetReader]:
     """How targets are read, by kind of check."""
     return {kind: activities.read_target for kind, activities in KIND_ACTIVITIES.items()}

@@ -32,7 +32,7 @@ class RequestStep:
         self._discovery = discovery
         self._revalidation = revalidation
         self._taking = taking
-        self._drafts = Drafts(client, discovery, revalidation.live.shared)
+        self._drafts = Drafts(revalidation.live)
         self._etcd = Etcd(client, discovery)
 
     async def take(self, asked: ActInput) -> StepResult:

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 from bench.cluster import BenchCluster
 from devcluster.polling import until
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from kube.record import Change, ChangeKind, RecordT
 from kube.reflector import Reflector
-from kube.resource import NODE_HEALTH_CHECKS, NODES, Object, Resource
+from kube.resource import NODES, Object, Resource
 from kube.timestamps import timestamp
 
 GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from bench.cluster import BenchCluster
 from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, running, watched_fleet
 from devcluster.polling import until
-from devcluster.simulation.resources import MACHINE_SETS
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine
 from kube.record import Change
 from kube.reflector import Reflector
-from kube.resource import MACHINES, Object, Resource, resource_of
+from kube.resource import Object, Resource, resource_of
 from kube.timestamps import timestamp
 
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)

@@ -12,7 +12,7 @@ from bench.figure import Figure
 from bench.fleet import CHECK, Fleet, watched_fleet
 from devcluster.polling import until
 from devcluster.processes import ready_url
-from kube.resource import NODE_HEALTH_CHECKS
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 
 NODES_IN_ALL = 5_000
 FAILING = 1_000

@@ -7,7 +7,8 @@ while it holds the leader Lease.
 import asyncio
 import contextlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry
@@ -29,18 +30,17 @@ from detector.metrics.clock_metrics import ClockMetrics
 from detector.metrics.failing_incidents import FailingIncidents
 from detector.metrics.failure_to_request import FailureToRequest
 from detector.metrics.live_metrics import LiveMetrics
-from detector.metrics.machine_check_metrics import MachineCheckMetrics
-from detector.metrics.node_series import NodeSeries
 from detector.metrics.request_ledger import RequestLedger
+from detector.registry import WATCHED_KINDS
 from detector.reporting.rate_limiter import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies
 from detector.reporting.status_reporters import StatusReporters
 from detector.state.cluster_state import ClusterState
+from detector.watched_kind import KindMetrics
 from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
-from detector.webhook.webhook import serve_webhook
 from health.gate.admission import stale_sight
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
@@ -64,7 +64,9 @@ async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
     async with connected(settings, DETECTOR) as connections:
         detector = Detector(settings, connections, lambda: settings.policy)
-        async with serve_webhook(settings, connections, detector.watched_templates):
+        async with AsyncExitStack() as webhooks:
+            for webhook in (kind.webhook for kind in WATCHED_KINDS.values() if kind.webhook is not None):
+                await webhooks.enter_async_context(webhook(settings, connections, detector.watched_templates))
             await detector.run()
 
 
@@ -108,10 +110,11 @@ class Detector:
             self._observe, self._dispatch, self._cluster_state, lambda: self._election.is_leader
         )
         self._reporters = StatusReporters(self._made_desk())
-        series, latency = NodeSeries(self._cluster_state), FailureToRequest(self._cluster_state)
+        of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
+        series = [one for of_kind in of_kinds for one in of_kind.requests]
         self._ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
         self._add_handlers()
-        self._register_metrics(connections.metrics, series, latency)
+        self._register_metrics(connections.metrics, of_kinds, latency)
 
     def _made_sources(self) -> Sources:
         settings, connections = self._settings, self._connections
@@ -170,6 +173,12 @@ class Detector:
             now=self._now,
         )
 
+    def _made_kind_metrics(self) -> list[KindMetrics]:
+        return [
+            kind.metrics(self._cluster_state, lambda: self._election.is_leader)
+            for kind in WATCHED_KINDS.values()
+        ]
+
     def _add_handlers(self) -> None:
         """Wire who is told of changes, in this order: answers go by the storms as they are then."""
         for changed in (
@@ -188,10 +197,11 @@ class Detector:
             self._cluster_state.add_request_handler(request_changed)
 
     def _register_metrics(
-        self, registry: CollectorRegistry, series: NodeSeries, latency: FailureToRequest
+        self, registry: CollectorRegistry, of_kinds: Sequence[KindMetrics], latency: FailureToRequest
     ) -> None:
         cluster_state, dispatch, sources = self._cluster_state, self._dispatch, self._sources
-        registry.register(series)
+        for collector in (one for of_kind in of_kinds for one in of_kind.collectors):
+            registry.register(collector)
         registry.register(latency.seconds)
         registry.register(
             LiveMetrics(
@@ -200,7 +210,6 @@ class Detector:
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(self._failing_incidents)
-        registry.register(MachineCheckMetrics(cluster_state, lambda: self._election.is_leader))
 
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""

@@ -10,11 +10,19 @@ from pathlib import Path
 
 from devcluster import programs
 from devcluster.errors import NotReadyError
+from health.kinds.registry import CHECK_KINDS
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (ROOT / "deploy" / "crds", ROOT / "deploy" / "rbac", ROOT / "devcluster" / "crds")
-OF_OPENSHIFT = ROOT / "deploy" / "openshift" / "machine-health-checks.yaml"
-"""The rest of its folder is for a namespace that only OpenShift has."""
+OF_KINDS = tuple(
+    dict.fromkeys(
+        ROOT / right.granted_by
+        for kind in CHECK_KINDS.values()
+        for right in kind.rights
+        if right.granted_by.endswith(".yaml")
+    )
+)
+"""What kinds of check need beyond `deploy/rbac`."""
 
 
 async def install(kubeconfig: Path) -> None:
@@ -22,7 +30,7 @@ async def install(kubeconfig: Path) -> None:
 
     Raises NotReadyError with kubectl's own words when the cluster refuses.
     """
-    files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), OF_OPENSHIFT]
+    files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), *OF_KINDS]
     files.sort(key=lambda file: file.name != "namespaces.yaml")  # what is in a namespace comes after it
     arguments = [argument for file in files for argument in ("-f", str(file))]
     await _kubectl(kubeconfig, ["apply", "--server-side", "--force-conflicts", *arguments])

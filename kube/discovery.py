@@ -78,13 +78,15 @@ class Discovery:
         return found[kind]
 
     async def first_served(self, kind: ServedKind) -> Resource:
+        """As `find`, but a kind that we read in one version is there or nowhere, and that is not asked."""
+        return resource_of(kind) if len(kind.versions) == 1 else await self.find(kind)
+
+    async def find(self, kind: ServedKind) -> Resource:
         """Return where the first of our versions of `kind` is that the API server serves.
 
-        A kind of which we know one version is there, or not served: that is not asked. Raises as `resource`.
+        Raises as `resource`.
         """
         *liked, last = kind.api_versions
-        if not liked:
-            return resource_of(kind)
         for api_version in liked:
             with suppress(KindUnknown):
                 return await self.resource(api_version, kind.kind)

@@ -52,6 +52,7 @@ from kube.status import from_status
 from kube.transport import Transport
 from kube.watching import in_words, watch
 from objects.clusters import MANAGEMENT_CLUSTER
+from objects.group_kind import ServedKind
 
 __all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
 
@@ -74,7 +75,7 @@ class Reflector(Generic[RecordT]):
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
         self,
         transport: Transport,
-        resource: Resource | KindName,
+        resource: Resource | KindName | ServedKind,
         decode: type[RecordT],
         *,
         namespace: str = "",
@@ -95,7 +96,7 @@ class Reflector(Generic[RecordT]):
         self._clock = clock
         self._settings = settings
         self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_broken)
-        self.name = in_words(resource.full_name, namespace, label_selector, cluster)
+        self.name = in_words(_full_name(resource), namespace, label_selector, cluster)
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(
@@ -210,6 +211,8 @@ class Reflector(Generic[RecordT]):
 
     async def _find(self) -> str:
         found = self._resource
+        if isinstance(found, ServedKind):
+            return (await Discovery(self._transport).first_served(found)).path(self._namespace)
         if isinstance(found, KindName):
             found = await Discovery(self._transport).resource(found.api_version, found.kind)
             if not self._is_served:
@@ -264,6 +267,8 @@ class Reflector(Generic[RecordT]):
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):
             self._must_list = True
         self._has_failed = True
+        if isinstance(error, NotFound):
+            self._path = ""  # another version may be served, and where it comes back is asked anew
         # Emptying the cache has consequences: one 404, of a server that just starts, is no proof.
         if isinstance(error, NotFound) and self._missed >= (2 if self._object_store.records else 1):
             self._become_absent(error)
@@ -274,9 +279,12 @@ class Reflector(Generic[RecordT]):
 
     def _become_absent(self, error: NotFound) -> None:
         self._is_served = False
-        self._path = ""  # where it comes back is asked anew
         changes = self._object_store.clear()
         self._freshness.listed("", self._asked_at)
         self._status.complete()
         self._status.absent(error)
         self._tell(changes)
+
+
+def _full_name(kind: Resource | KindName | ServedKind) -> str:
+    return kind.resource_name if isinstance(kind, ServedKind) else kind.full_name

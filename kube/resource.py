@@ -51,10 +51,6 @@ NODES = Resource("v1", "Node", "nodes", namespaced=False)
 EVENTS = Resource("v1", "Event", "events", namespaced=True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
 LEASES = Resource("coordination.k8s.io/v1", "Lease", "leases", namespaced=True)
-NODE_HEALTH_CHECKS = Resource(
-    "remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "nodehealthchecks", namespaced=False
-)
-MACHINES = Resource("machine.openshift.io/v1beta1", "Machine", "machines", namespaced=True)
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

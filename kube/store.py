@@ -53,10 +53,9 @@ class Store(Generic[RecordT]):
 
 
 def _tell_the_same(old: Record, new: Record) -> bool:
-    before, after = old.metadata, new.metadata
-    if before.resource_version == after.resource_version:
-        return True
-    return not (_differ(old, new, but="metadata") or _differ(before, after, but="resource_version"))
+    # One resourceVersion is no proof: an object says other things in another version of its API.
+    is_same = not _differ(old, new, but="metadata")
+    return is_same and not _differ(old.metadata, new.metadata, but="resource_version")
 
 
 def _differ(old: object, new: object, *, but: str) -> bool:

@@ -18,8 +18,7 @@ from pydantic_core import PydanticCustomError
 from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.registry import CHECK_KINDS
+from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
 
@@ -116,7 +115,7 @@ class Settings(Frozen):
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 
-    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = (NODE_HEALTH_CHECK,)
+    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = (CLUSTER_VERSION,)
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""

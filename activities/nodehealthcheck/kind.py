@@ -4,26 +4,25 @@ from typing import cast
 
 from activities.attempt import attempt_of
 from activities.kind_activities import KindActivities, TemplateUse
+from activities.live_objects import LiveObjects
 from activities.nodehealthcheck.confirmation import take_off_confirmation
 from activities.nodehealthcheck.node_machine import NodeMachines
 from health.model.node import Node
 from health.model.references import TargetReference
 from health.model.remediation_request import new_request
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.resource import NODES, Object
 
 
-async def read_node(client: Client, reference: TargetReference) -> Node:
+async def read_node(live: LiveObjects, reference: TargetReference) -> Node:
     """The Node as the API server has it now."""
-    return Node.model_validate(await client.get(NODES, reference.name))
+    return Node.model_validate(await live.client.get(NODES, reference.name))
 
 
-async def request_for_node(client: Client, discovery: Discovery, use: TemplateUse) -> Object:
+async def request_for_node(live: LiveObjects, use: TemplateUse) -> Object:
     """The request for a Node; its Machine is a second owner."""
     asked, confirmed, template = use
     node = cast("Node", confirmed.target)
-    machine = await NodeMachines(client, discovery).owner(node, asked.step.template)
+    machine = await NodeMachines(live.client, live.discovery).owner(node, asked.step.template)
     return new_request(
         attempt_of(asked), asked.step, template=template, check=confirmed.owner, machine=machine, node=node
     )

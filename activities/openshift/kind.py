@@ -2,16 +2,15 @@
 
 from activities.attempt import attempt_of
 from activities.kind_activities import DeletionCounter, KindActivities, TemplateUse
+from activities.live_objects import LiveObjects
 from activities.openshift.actions import DeleteMachine, MarkMachine
 from activities.openshift.target import machine_of, read_machine
 from health.kinds.openshift.remediation_request import new_request
 from health.model.references import Action
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.resource import Object
 
 
-async def request_for_machine(client: Client, discovery: Discovery, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities
+async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities
     """The request for a Machine, from what was read already."""
     asked, confirmed, template = use
     machine = machine_of(confirmed).machine

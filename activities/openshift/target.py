@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed
 from health.kinds.openshift.machine import MACHINES as KIND
 from health.kinds.openshift.machine import Machine, MachineTarget
@@ -19,8 +20,9 @@ def machine_of(confirmed: Confirmed) -> MachineTarget:
     return cast("MachineTarget", confirmed.target)
 
 
-async def read_machine(client: Client, reference: TargetReference) -> MachineTarget:
+async def read_machine(live: LiveObjects, reference: TargetReference) -> MachineTarget:
     """The Machine of that name, whatever individual it is."""
+    client = live.client
     machine = Machine.model_validate(await client.get(MACHINES, reference.name, reference.namespace))
     return MachineTarget(machine, await _node_of(client, machine))
 

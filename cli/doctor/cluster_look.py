@@ -14,25 +14,25 @@ from itertools import chain
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_checks import STORED_CHECKS, check_findings, read
 from cli.doctor.of_clocks import (
-    OF_REFERENCES,
     detector_clock_findings,
     leader_findings,
     other_leader_findings,
     own_clock_findings,
     reference_findings,
 )
-from cli.doctor.rights import Need, Rights, needs, needs_for_requests
+from cli.doctor.rights import Rights, needs, needs_for_requests
 from cli.doctor.status_watch import StatusWatch
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
 from health.kinds.check_kind import CheckKind
+from health.kinds.right import Right
 from health.model.references import TemplateReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
-from kube.resource import LEASES, MACHINES, NAMESPACES, Object, resource_of
+from kube.resource import LEASES, NAMESPACES, Object
 from kube.transport import Transport
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
@@ -101,10 +101,9 @@ class ClusterLook:
 
     async def _look_at_kind(self, kind: CheckKind) -> list[Finding]:
         try:
-            path = resource_of(kind).path()
+            path = (await self._discovery.first_served(kind)).path()
             listed = await list_all(self._transport, path, STORED_CHECKS, "", Paging())
-            if kind.targets.kind == MACHINES.kind:
-                await self._discovery.resource(MACHINES.api_version, MACHINES.kind)
+            await self._discovery.find(kind.targets)
         except KindUnknown:
             what = (
                 f"{kind.resource_name} is handled, and the API server does not serve it, or not its targets"
@@ -123,7 +122,7 @@ class ClusterLook:
         return [*missed, *watch.findings()]
 
     async def _look_for_reference(self, kind: CheckKind) -> list[Finding]:
-        leases = await self._leases_named(OF_REFERENCES[kind.group_kind])
+        leases = await self._leases_named(kind.reference_lease)
         return list(reference_findings(kind, leases, self._now))
 
     async def _look_for_stop(self) -> list[Finding]:
@@ -157,8 +156,8 @@ class ClusterLook:
         wanted = [*needs(self._settings), *await self._needs_of_checks()]
         return await Rights(self._client, self._settings.namespace).findings(wanted)
 
-    async def _needs_of_checks(self) -> list[Need]:
-        wanted: list[Need] = []
+    async def _needs_of_checks(self) -> list[Right]:
+        wanted: list[Right] = []
         for template in {(one.api_version, one.kind): one for one in self._templates()}.values():
             try:
                 templates = await self._discovery.resource(template.api_version, template.kind)

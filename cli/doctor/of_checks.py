@@ -4,7 +4,6 @@ It cannot be read, or says itself that it does not work, or somebody else writes
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -14,12 +13,7 @@ from cli.ages import short
 from cli.doctor.finding import Finding, problem, warning
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.check_kind import CheckKind
-from health.kinds.openshift.conditions import (
-    INVALID_SPEC,
-    REMEDIATION_ALLOWED,
-    REQUEST_AVAILABLE,
-    TEMPLATE_AVAILABLE,
-)
+from health.kinds.failing_condition import UNREADABLE, FailingCondition
 from health.model.references import CheckReference
 from health.model.status_writers import ManagedFields, StatusWriter
 from kube.decoding import Decoder
@@ -60,35 +54,6 @@ def name_of(kind: CheckKind, namespace: str, name: str) -> str:
     return str(reference).replace("/", " ", 1)
 
 
-@dataclass(frozen=True)
-class _Sign:
-    """A condition by which a check says that it does not work."""
-
-    type: str
-    status: str
-    finding: str
-    """The reason of the finding."""
-    words: str
-    only_for: str = ""
-    """The reason that the condition must have; "" is any."""
-
-    def is_shown_by(self, condition: Mapping[str, str]) -> bool:
-        """Whether this condition is it."""
-        if (condition.get("type"), condition.get("status")) != (self.type, self.status):
-            return False
-        return self.only_for in ("", condition.get("reason"))
-
-
-_UNREADABLE = "CheckUnreadable"
-_SIGNS = (
-    _Sign("Disabled", "True", "CheckDisabled", "is disabled"),
-    _Sign(REMEDIATION_ALLOWED, "False", _UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC),
-    _Sign(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
-    _Sign(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
-)
-"""Of all kinds of check."""
-
-
 def read(kind: CheckKind, stored: Mapping[str, Any]) -> HealthCheck | InvalidCheckError:
     """The check that is stored, or what is wrong with it."""
     try:
@@ -101,23 +66,28 @@ def check_findings(kind: CheckKind, stored: Mapping[str, Any]) -> list[Finding]:
     """What is wrong with the check, whoever writes its status."""
     metadata = stored["metadata"]
     name = name_of(kind, metadata.get("namespace", ""), metadata["name"])
-    return _unreadable(kind, name, stored) or _ailing(name, stored)
+    return _unreadable(kind, name, stored) or _ailing(kind, name, stored)
 
 
 def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:
     check = read(kind, stored)
     if not isinstance(check, InvalidCheckError):
         return []
-    return [problem(_UNREADABLE, f"{name} cannot be read: {check}", "mend it; until then it does nothing")]
+    return [problem(UNREADABLE, f"{name} cannot be read: {check}", "mend it; until then it does nothing")]
 
 
-def _ailing(name: str, stored: Mapping[str, Any]) -> list[Finding]:
+def _ailing(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:
     """What its status says; of a check that cannot be read that is the same again, or out of date."""
     conditions = (stored.get("status") or {}).get("conditions") or ()
-    return [_shown(name, sign, one) for one in conditions for sign in _SIGNS if sign.is_shown_by(one)]
+    return [
+        _shown(name, sign, one)
+        for one in conditions
+        for sign in kind.failing_conditions
+        if sign.is_shown_by(one)
+    ]
 
 
-def _shown(name: str, sign: _Sign, condition: Mapping[str, str]) -> Finding:
+def _shown(name: str, sign: FailingCondition, condition: Mapping[str, str]) -> Finding:
     why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
     return problem(sign.finding, f"{name} {sign.words}: {why}", "mend what it names; it is noticed by itself")
 

@@ -12,8 +12,6 @@ from pydantic import ValidationError
 from cli.doctor.finding import Finding, problem, warning
 from health.gate.clock_skew import HELD, WARNED, skew_in_words
 from health.kinds.check_kind import CheckKind
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.status_writers import ManagedFields
 from kube.lease import LeaseRecord, LeaseSpec, holder_is_valid
 from kube.resource import Object
@@ -73,13 +71,6 @@ def _skew_of_holder(lease: Object) -> timedelta | None:
         return None
     apart = renewed - written
     return max(apart - _RENEWAL, min(apart + _RENEWAL, timedelta(0)))
-
-
-OF_REFERENCES = {
-    NODE_HEALTH_CHECK.group_kind: "e1f13584.medik8s.io",
-    MACHINE_HEALTH_CHECK.group_kind: "cluster-api-provider-healthcheck-leader",
-}
-"""The leader Lease of the operator of each kind that we replace."""
 
 
 def leader_findings(name: str, lease: LeaseRecord | None, now: datetime) -> list[Finding]:

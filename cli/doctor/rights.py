@@ -8,112 +8,61 @@ and says so.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 from cli.doctor.finding import Finding, problem, warning
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.right import Process, Right
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Object, Resource
 from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings
 
-
-class Process(StrEnum):
-    """One of our two processes."""
-
-    DETECTOR = "detector"
-    WORKER = "worker"
-
-    @property
-    def service_account(self) -> str:
-        """The ServiceAccount that `deploy/` makes for it."""
-        return {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}[self]
-
-
-@dataclass(frozen=True)
-class Need:
-    """Verbs on one resource; "" for namespace or name means all."""
-
-    process: Process
-    group: str
-    resource: str
-    """With its subresource, if it is about one."""
-    verbs: tuple[str, ...]
-    namespace: str = ""
-    name: str = ""
-    granted_by: str = "deploy/rbac"
-    """What is to be applied to get it."""
-
-    def __str__(self) -> str:
-        what = f"{self.resource}.{self.group}" if self.group else self.resource
-        named = f" {self.name}" if self.name else ""
-        return f"{what}{named}{f' in {self.namespace}' if self.namespace else ''}"
-
-
-OPENSHIFT = "deploy/openshift/machine-health-checks.yaml"
-_LEASES, _MACHINES, _NODE_CHECKS = "coordination.k8s.io", "machine.openshift.io", "remediation.medik8s.io"
+_LEASES, _MACHINES = "coordination.k8s.io", "machine.openshift.io"
 _WATCH = ("list", "watch")
 
 
-def needs(settings: Settings) -> Iterator[Need]:
+def service_account(process: Process) -> str:
+    """The ServiceAccount that `deploy/` makes for a process."""
+    return {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}[process]
+
+
+def needs(settings: Settings) -> Iterator[Right]:
     """All rights that our processes need with these settings."""
     yield from _of_detector(settings)
     yield from _of_worker(settings)
-    if NODE_HEALTH_CHECK in settings.check_kinds:
-        yield from _FOR_NODES
-    if MACHINE_HEALTH_CHECK in settings.check_kinds:
-        yield from _FOR_MACHINES
+    for kind in settings.check_kinds:
+        yield from kind.rights
 
 
-def _of_detector(settings: Settings) -> Iterator[Need]:
+def _of_detector(settings: Settings) -> Iterator[Right]:
     one, ours = Process.DETECTOR, settings.namespace
-    yield Need(one, "", "nodes", _WATCH)
-    yield Need(one, "", "namespaces", ("get",), name="kube-system")
-    yield Need(one, "", "namespaces", _WATCH)
-    yield Need(one, "config.openshift.io", "clusterversions", _WATCH)
-    yield Need(one, _MACHINES, "machinehealthchecks", _WATCH)
-    yield Need(one, _LEASES, "leases", _WATCH, settings.lease_namespace)
-    yield Need(one, _LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours)
+    yield Right(one, "", "nodes", _WATCH)
+    yield Right(one, "", "namespaces", ("get",), name="kube-system")
+    yield Right(one, "", "namespaces", _WATCH)
+    yield Right(one, "config.openshift.io", "clusterversions", _WATCH)
+    yield Right(one, _MACHINES, "machinehealthchecks", _WATCH)
+    yield Right(one, _LEASES, "leases", _WATCH, settings.lease_namespace)
+    yield Right(one, _LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours)
 
 
-def _of_worker(settings: Settings) -> Iterator[Need]:
+def _of_worker(settings: Settings) -> Iterator[Right]:
     one, shared = Process.WORKER, settings.lease_namespace
-    yield Need(one, "", "nodes", ("get", "patch"))
-    yield Need(one, "", "namespaces", ("get",), name="kube-system")
-    yield Need(one, "", "namespaces", ("get",), name=shared)
-    yield Need(one, "", "namespaces", ("create",))
-    yield Need(one, _MACHINES, "machines", ("get",))
-    yield Need(one, _LEASES, "leases", ("create", "get", "patch", "delete"), shared)
+    yield Right(one, "", "nodes", ("get", "patch"))
+    yield Right(one, "", "namespaces", ("get",), name="kube-system")
+    yield Right(one, "", "namespaces", ("get",), name=shared)
+    yield Right(one, "", "namespaces", ("create",))
+    yield Right(one, _MACHINES, "machines", ("get",))
+    yield Right(one, _LEASES, "leases", ("create", "get", "patch", "delete"), shared)
 
 
-_FOR_NODES = (
-    Need(Process.DETECTOR, _NODE_CHECKS, "nodehealthchecks", _WATCH),
-    Need(Process.DETECTOR, _NODE_CHECKS, "nodehealthchecks/status", ("patch",)),
-    Need(Process.DETECTOR, "", "events", ("create",), "default"),
-    Need(Process.WORKER, _NODE_CHECKS, "nodehealthchecks", ("get", "list")),
-    Need(Process.WORKER, "", "events", ("create",), "default"),
-)
-_FOR_MACHINES = (
-    Need(Process.DETECTOR, _MACHINES, "machines", _WATCH, granted_by=OPENSHIFT),
-    Need(Process.DETECTOR, _MACHINES, "machinehealthchecks/status", ("patch",), granted_by=OPENSHIFT),
-    Need(Process.DETECTOR, "", "events", ("create",), granted_by=OPENSHIFT),
-    Need(Process.WORKER, _MACHINES, "machines", ("delete", "patch"), granted_by=OPENSHIFT),
-    Need(Process.WORKER, _MACHINES, "machinehealthchecks", ("get", "list"), granted_by=OPENSHIFT),
-    Need(Process.WORKER, "", "events", ("create",), granted_by=OPENSHIFT),
-)
-
-
-def needs_for_requests(group: str, templates: str, requests: str) -> tuple[Need, ...]:
+def needs_for_requests(group: str, templates: str, requests: str) -> tuple[Right, ...]:
     """The rights on the templates and requests of one remediator, by their plurals."""
     by = "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation"
     verbs = ("get", "create", "patch", "delete")
     return (
-        Need(Process.DETECTOR, group, requests, _WATCH, granted_by=by),
-        Need(Process.WORKER, group, requests, verbs, granted_by=by),
-        Need(Process.WORKER, group, templates, ("get",), granted_by=by),
+        Right(Process.DETECTOR, group, requests, _WATCH, granted_by=by),
+        Right(Process.WORKER, group, requests, verbs, granted_by=by),
+        Right(Process.WORKER, group, templates, ("get",), granted_by=by),
     )
 
 
@@ -133,7 +82,7 @@ class Rights:
         self._client = client
         self._namespace = namespace
 
-    async def findings(self, needs: Iterable[Need]) -> list[Finding]:
+    async def findings(self, needs: Iterable[Right]) -> list[Finding]:
         """What is not allowed, or cannot be reviewed.
 
         Raises:
@@ -148,20 +97,20 @@ class Rights:
         except Forbidden:
             return await self._of_ourselves(wanted)
 
-    async def _of_ourselves(self, needs: Sequence[Need]) -> list[Finding]:
+    async def _of_ourselves(self, needs: Sequence[Right]) -> list[Finding]:
         user = await self._who_am_i()
         unknown = [process for process in Process if self._account(process) != user]
         own = [need for need in needs if need.process not in unknown]
         return [*await self._missing(own, _SELF_REVIEWS), *(_unreviewed(one, user) for one in unknown)]
 
-    async def _missing(self, needs: Sequence[Need], reviews: Resource) -> list[Finding]:
+    async def _missing(self, needs: Sequence[Right], reviews: Resource) -> list[Finding]:
         refused = await asyncio.gather(*(self._refused(need, reviews) for need in needs))
         return [_may_not(need, verbs) for need, verbs in zip(needs, refused, strict=True) if verbs]
 
-    async def _refused(self, need: Need, reviews: Resource) -> list[str]:
+    async def _refused(self, need: Right, reviews: Resource) -> list[str]:
         return [verb for verb in need.verbs if not await self._may(need, verb, reviews)]
 
-    async def _may(self, need: Need, verb: str, reviews: Resource) -> bool:
+    async def _may(self, need: Right, verb: str, reviews: Resource) -> bool:
         resource, _, subresource = need.resource.partition("/")
         asked = {"group": need.group, "resource": resource, "subresource": subresource, "verb": verb}
         spec: Object = {"resourceAttributes": asked | {"namespace": need.namespace, "name": need.name}}
@@ -177,7 +126,7 @@ class Rights:
         return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))
 
     def _account(self, process: Process) -> str:
-        return f"system:serviceaccount:{self._namespace}:{process.service_account}"
+        return f"system:serviceaccount:{self._namespace}:{service_account(process)}"
 
     @property
     def _groups(self) -> list[str]:
@@ -185,7 +134,7 @@ class Rights:
         return [accounts, f"{accounts}:{self._namespace}", "system:authenticated"]
 
 
-def _may_not(need: Need, verbs: Sequence[str]) -> Finding:
+def _may_not(need: Right, verbs: Sequence[str]) -> Finding:
     what = f"the {need.process} may not {', '.join(verbs)} {need}"
     return problem("RightMissing", what, f"apply {need.granted_by}")
 
@@ -194,5 +143,5 @@ def _unreviewed(process: Process, user: str) -> Finding:
     return warning(
         "RightsUnknown",
         f"{user!r} cannot review the rights of the {process}",
-        f"run it as an administrator, or as the ServiceAccount {process.service_account}",
+        f"run it as an administrator, or as the ServiceAccount {service_account(process)}",
     )

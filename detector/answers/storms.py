@@ -17,7 +17,6 @@ from detector.state.cluster_state import ClusterState
 from health.gate.admission import STALE_ASK_AGAIN_SECONDS
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.storm import Storm, after, storm_hold
-from health.kinds.nodehealthcheck.storm import stored_storm
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.verdict import Health
@@ -82,7 +81,7 @@ class Storms:
         if cluster_state is None:
             return None
         if memory is None or memory.uid != cluster_state.record.metadata.uid:
-            return stored_storm(cluster_state.record.status, self._now())
+            return cluster_state.kind.stored_storm(cluster_state.record.status, self._now())
         return memory.storm
 
     def hold(self, check: CheckReference) -> Hold | None:
@@ -111,7 +110,7 @@ class Storms:
     def _memory(self, check: CheckReference, cluster_state: CheckState) -> _Memory:
         uid, memory = cluster_state.record.metadata.uid, self._memories.get(check)
         if memory is None or memory.uid != uid:
-            memory = _Memory(uid, stored_storm(cluster_state.record.status, self._now()))
+            memory = _Memory(uid, cluster_state.kind.stored_storm(cluster_state.record.status, self._now()))
             self._memories[check] = memory
         return memory
 

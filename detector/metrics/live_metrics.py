@@ -13,7 +13,6 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.dispatching.dispatch import OpenIncident
-from detector.metrics.node_series import is_of_a_node
 from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
 from detector.state.cluster_state import ClusterState
 
@@ -42,7 +41,6 @@ class LiveMetrics(Collector):
         yield _sight_ages(self._ages())
         if is_leader:
             incidents = tuple(self._open_incidents())
-            yield _ongoing_remediations(self._cluster_state)
             yield _checks(self._cluster_state)
             yield _incidents(self._cluster_state, incidents)
             yield _holds(incidents)
@@ -53,22 +51,6 @@ def _sight_ages(ages: Ages) -> GaugeMetricFamily:
     family = GaugeMetricFamily("paramedic_sight_age_seconds", text, labels=("source",))
     for source, age in ages.items():
         family.add_metric((source,), inf if age is None else age.total_seconds())
-    return family
-
-
-def _ongoing_remediations(cluster_state: ClusterState) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(
-        "nodehealthcheck_ongoing_remediation",
-        "1 while a remediation request of a check exists for the node.",
-        labels=("name", "namespace", "remediation"),
-    )
-    found = {
-        (entry.request.target_name, entry.reference.namespace, entry.reference.kind)
-        for entry in cluster_state.requests.all()
-        if is_of_a_node(entry)
-    }
-    for labels in sorted(found):
-        family.add_metric(labels, 1)
     return family
 
 

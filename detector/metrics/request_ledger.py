@@ -4,12 +4,12 @@ Only the leader counts, so that the sum over all detectors is right; and it coun
 since it leads, because the first list of a kind shows what another detector has counted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from detector.metrics.failure_to_request import FailureToRequest
-from detector.metrics.node_series import NodeSeries
 from detector.state.request_index import SeenRequest
+from detector.watched_kind import RequestSeries
 
 
 class RequestLedger:
@@ -17,7 +17,7 @@ class RequestLedger:
 
     def __init__(
         self,
-        series: NodeSeries,
+        series: Sequence[RequestSeries],
         failure_to_request: FailureToRequest,
         leads_since: Callable[[], datetime | None],
         now: Callable[[], datetime],
@@ -33,9 +33,11 @@ class RequestLedger:
         if since is None or request is None or request.owner is None:
             return
         if after is None:
-            self._series.request_ended(request, self._now())
+            for series in self._series:
+                series.request_ended(request, self._now())
         elif before is not None:
             if after.request.is_marked_as_old and not before.request.is_marked_as_old:
-                self._series.request_grew_old(after)
+                for series in self._series:
+                    series.request_grew_old(after)
         elif after.request.metadata.creation_timestamp >= since.replace(microsecond=0):
             self._failure_to_request.request_appeared(after, request.owner, self._now())

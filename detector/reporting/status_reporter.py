@@ -18,6 +18,7 @@ from detector.reporting.event_recorder import EventRecorder
 from detector.reporting.rate_limiter import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.cluster_state import ClusterState
+from detector.state.records import CheckRecord
 from detector.watching.sources import Sources
 from health.gate.check_snapshot import CheckSnapshot
 from health.kinds.registry import CHECK_KINDS
@@ -26,7 +27,7 @@ from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, told_wait
-from kube.resource import resource_of
+from kube.resource import Resource
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
@@ -123,7 +124,7 @@ class StatusReporter:
         try:
             patch = self._kind.status_patch(snapshot, stored.status, now)
             if patch:
-                await self._write(patch, stored.metadata.resource_version)
+                await self._write(patch, stored)
             self._back_off = self._told_wait = timedelta()
         except NotFound:
             return
@@ -136,11 +137,12 @@ class StatusReporter:
             self._told_wait = told_wait(error)
             self.changed.set()
 
-    async def _write(self, status: dict[str, object], resource_version: str) -> None:
+    async def _write(self, status: dict[str, object], stored: CheckRecord) -> None:
         kind = self._kind
-        resource = resource_of(kind)
+        api_version = stored.api_version or kind.api_version
+        resource = Resource(api_version, kind.kind, kind.plural, kind.is_namespaced)
         # The version makes it conditional: what it was computed from must be what is there.
-        body = {"metadata": {"resourceVersion": resource_version}, "status": status}
+        body = {"metadata": {"resourceVersion": stored.metadata.resource_version}, "status": status}
         await self._dependencies.client.merge_patch(
             resource, self._reference.name, body, self._reference.namespace, subresource="status"
         )

@@ -9,6 +9,7 @@ from detector.state.records import CheckRecord
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance
+from health.kinds.check_kind import CheckKind
 from health.model.target import Target
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -16,7 +17,8 @@ from objects.clusters import MANAGEMENT_CLUSTER
 class CheckState:
     """One check and its targets."""
 
-    def __init__(self, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> None:
+    def __init__(self, kind: CheckKind, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> None:
+        self.kind = kind
         self.record = record
         self.check = check
         self.selected: set[str] = set()
@@ -30,6 +32,15 @@ class CheckState:
         """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
         self._elsewhere: dict[str, str] = {}
         """The clusters of the Nodes of those whose Nodes are in another one."""
+        self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
+
+    @property
+    def listed_request_kinds(self) -> frozenset[tuple[str, str]]:
+        """Kinds, with their apiVersion, of the requests that its status lists."""
+        # It is asked for each question of a thousand incidents, over a thousand entries.
+        if self._listed is None or self._listed[0] is not self.record:
+            self._listed = self.record, self.kind.stored_requests(self.record.status)
+        return self._listed[1]
 
     def see(self, name: str, target: Target | None, around: Surroundings) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""

@@ -15,7 +15,7 @@ from detector.state.records import CheckRecord
 from detector.state.request_index import RequestIndex, SeenRequest, seen
 from detector.state.target_leases import concerned
 from detector.state.target_store import TargetStore, place_of
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import InvalidCheckError
 from health.gate.surroundings import Surroundings
 from health.gate.template_validity import TemplateKind, TemplateKinds
 from health.gate.threshold import Allowance
@@ -102,9 +102,9 @@ class ClusterState:
         """Take in what is around all checks now."""
         if around == self.surroundings:
             return
-        before, others = set(self.all_wanted()), self.surroundings.machine_health_checks
+        before, others = set(self.all_wanted()), self.surroundings.other_checks
         self.surroundings = around
-        if around.machine_health_checks is not others:
+        if around.other_checks is not others:
             for reference, check in self.checks.items():
                 self._see_all(reference, check)
         for incident in before - set(self.all_wanted()):
@@ -130,7 +130,7 @@ class ClusterState:
             self._tell(reference, None)
             return
         else:
-            self.checks[reference] = self._picture_of(reference, record, record.parse(kind))
+            self.checks[reference] = self._picture_of(kind, reference, record)
         self._adopt(self.requests.unowned())
         targets = set(self.requests.targets_of(reference))
         for check in (known, self.checks.get(reference)):
@@ -139,10 +139,8 @@ class ClusterState:
             self._tell(reference, target)
         self._tell(reference, None)
 
-    def _picture_of(
-        self, reference: CheckReference, record: CheckRecord, check: HealthCheck | InvalidCheckError
-    ) -> CheckState:
-        cluster_state = CheckState(record, check)
+    def _picture_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
+        cluster_state = CheckState(kind, record, record.parse(kind))
         self._see_all(reference, cluster_state)
         return cluster_state
 

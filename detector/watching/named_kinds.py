@@ -167,7 +167,7 @@ class NamedKinds:
 
     def _kinds_of_status(self, check: CheckReference) -> frozenset[Kind]:
         entry = self._cluster_state.checks.get(check)
-        return entry.record.listed_request_kinds if entry else frozenset()
+        return entry.listed_request_kinds if entry else frozenset()
 
 
 def _listed(watch: KindWatch[Template], resource: Resource) -> TemplateKind | None:

@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from detector.answers.observation_builder import CheckFreshness
+from detector.registry import WATCHED_KINDS
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
+from detector.watched_kind import TargetJoin, WatchedTargets
 from detector.watching.kind_watch import Kind
-from detector.watching.machine_join import MachineJoin
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source, all_tried, by_name
@@ -24,10 +25,8 @@ from health.gate.surroundings import Surroundings
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
-from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.openshift.machine import KIND as MACHINE
-from health.kinds.openshift.machine import Machine
-from health.kinds.registry import CHECK_KINDS
+from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
+from health.model.kind_names import kind_name
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.target import TargetName
@@ -36,7 +35,8 @@ from kube.lease import LeaseRecord
 from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
-from kube.resource import LEASES, MACHINES, resource_of
+from kube.resource import LEASES
+from objects.group_kind import ServedKind
 from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
@@ -53,7 +53,7 @@ class Scope:
 
     lease_namespace: str
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
-    kinds: Sequence[CheckKind] = (NODE_HEALTH_CHECK,)
+    kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
     reflectors: CurrentSettings = patient
     workload_clusters: Sequence[ClusterConnection] = ()
     """Other clusters that have Nodes of targets."""
@@ -80,26 +80,28 @@ class Sources:
         self._around = SurroundingsWatch(
             connection, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
         )
-        self._join = MachineJoin(cluster_state)
+        self._joins: list[TargetJoin] = []
         self._workloads = {one.cluster: self._nodes_of(one) for one in scope.workload_clusters}
         self._common = (self._nodes_of(connection).source, self._leases(scope.lease_namespace))
         self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
-        has_machines = any(kind.targets.kind == MACHINE for kind in scope.kinds)
-        self._of_targets = {MACHINE: self._machines()} if has_machines else {}
+        watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in scope.kinds}
+        self._of_targets = {
+            kind.group_kind: self._targets(kind, targets) for kind, targets in watched.items() if targets
+        }
 
     def _nodes_of(self, connection: ClusterConnection) -> NodeWatch:
         undecodable = self._cluster_state.targets.put_undecodable
         return NodeWatch(connection, self._node, undecodable, self._reflectors)
 
-    def _machines(self) -> Source:
-        notify = self._guarded("machines", self._machine)
-        undecodable = partial(self._undecodable, MACHINE)
+    def _targets(self, kind: ServedKind, watched: WatchedTargets) -> Source:
+        join = watched.join(self._cluster_state)
+        self._joins.append(join)
         return Reflector(
             self._transport,
-            MACHINES,
-            Machine,
-            notify=notify,
-            on_broken=undecodable,
+            kind,
+            watched.record,
+            notify=self._guarded(kind.plural, lambda change: join.target_changed(change.key, change.new)),
+            on_broken=partial(self._undecodable, kind_name(kind.group_kind)),
             settings=self._reflectors,
         )
 
@@ -181,7 +183,7 @@ class Sources:
     def _sources_of(self, check: CheckReference) -> list[Source]:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
         kind = CHECK_KINDS[check.group_kind]
-        own = (self._of_checks.get(check.group_kind), self._of_targets.get(kind.targets.kind))
+        own = (self._of_checks.get(check.group_kind), self._of_targets.get(kind.targets.group_kind))
         workloads = self._clusters_of(check) & self._workloads.keys()
         nodes = [self._workloads[cluster].source for cluster in sorted(workloads)]
         return [*self._common, *(source for source in own if source is not None), *nodes]
@@ -207,9 +209,8 @@ class Sources:
         return self._kinds.watched_templates(kind, self._policy().sight_limit)
 
     def _checks_of(self, kind: CheckKind) -> Source:
-        resource = resource_of(kind)
         notify = self._guarded(kind.plural, partial(self._check, kind))
-        return Reflector(self._transport, resource, CheckRecord, notify=notify, settings=self._reflectors)
+        return Reflector(self._transport, kind, CheckRecord, notify=notify, settings=self._reflectors)
 
     def _guarded(
         self, part: str, handle: Callable[[Change[RecordT]], None]
@@ -220,10 +221,8 @@ class Sources:
     def _node(self, name: TargetName, node: Node | None) -> None:
         with self._cluster_state.guard.item("nodes", name.name):
             self._cluster_state.target_changed(name, node)
-            self._join.node_changed(name, node)
-
-    def _machine(self, change: Change[Machine]) -> None:
-        self._join.machine_changed(change.key, change.new)
+            for join in self._joins:
+                join.node_changed(name, node)
 
     def _undecodable(self, kind: str, key: Key, problem: str) -> None:
         self._cluster_state.targets.put_undecodable(TargetName(kind, key.namespace, key.name), problem)

@@ -13,9 +13,10 @@ it grows old, and from the moment that the kind is found it counts no more.
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from detector.registry import WATCHED_KINDS
 from detector.watching.source import Source, all_tried, by_name
 from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.machine_health_checks import MachineHealthCheck, machine_health_checks
+from health.gate.other_checks import OtherChecks
 from health.gate.surroundings import Surroundings
 from health.gate.upgrade import (
     NEVER_UPGRADED,
@@ -30,11 +31,7 @@ from kube.connection import ClusterConnection
 from kube.discovery import KindName
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
-from kube.resource import NAMESPACES, Resource
-
-MACHINE_HEALTH_CHECKS = Resource(
-    "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
-)
+from kube.resource import NAMESPACES
 
 NOT_YET = "not read completely yet"
 
@@ -52,13 +49,20 @@ class SurroundingsWatch:
     ) -> None:
         self._signals = signals
         transport = connection.transport
-        self._machine_health_checks = Reflector(
-            transport,
-            MACHINE_HEALTH_CHECKS,
-            MachineHealthCheck,
-            notify=lambda _: changed(),
-            settings=reflectors,
-        )
+        self._others = [
+            (
+                others,
+                Reflector(
+                    transport,
+                    others.resource,
+                    others.record,
+                    notify=lambda _: changed(),
+                    settings=reflectors,
+                ),
+            )
+            for others in (kind.others for kind in WATCHED_KINDS.values())
+            if others is not None
+        ]
         self._signalling = {
             kind: Reflector(
                 transport, kind, SignallingObject, notify=lambda _: changed(), settings=reflectors
@@ -73,7 +77,9 @@ class SurroundingsWatch:
             notify=lambda _: changed(),
             settings=reflectors,
         )
-        self.sources = by_name(self._lease_namespace, self._machine_health_checks, *self._signalling.values())
+        self.sources = by_name(
+            self._lease_namespace, *(source for _, source in self._others), *self._signalling.values()
+        )
 
     @property
     def served(self) -> dict[str, Source]:
@@ -96,12 +102,17 @@ class SurroundingsWatch:
 
     def now(self) -> Surroundings:
         """What is around all checks now."""
-        others = self._machine_health_checks
         return Surroundings(
-            machine_health_checks(tuple(others.store.values()), unreadable=len(others.broken)),
+            self._other_checks(),
             gravest(map(self._upgrade, self._signals)),
             self._stop(),
         )
+
+    def _other_checks(self) -> OtherChecks:
+        found = (
+            others.judge(tuple(source.store.values()), len(source.broken)) for others, source in self._others
+        )
+        return max(found, key=list(OtherChecks).index, default=OtherChecks.NONE)
 
     def _upgrade(self, signal: UpgradeSignal) -> Upgrade:
         source = self._signalling[_kind(signal)]

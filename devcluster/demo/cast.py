@@ -7,11 +7,11 @@ Machines; each begins by removing those of the other. What talks to the API serv
 from contextlib import suppress
 from typing import Any
 
-from devcluster.simulation.resources import MACHINE_SETS, TEMPLATES
+from devcluster.simulation.resources import MACHINE_SETS, NODE_HEALTH_CHECKS, TEMPLATES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
-from kube.resource import NODE_HEALTH_CHECKS, Object, Resource, resource_of
+from kube.resource import Object, Resource, resource_of
 
 
 async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:

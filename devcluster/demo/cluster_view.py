@@ -10,10 +10,10 @@ from devcluster.demo.cast import ensure, remove
 from devcluster.demo.facts import ConditionSeen, MachineSeen, NodeSeen, RequestSeen
 from devcluster.simulation.openshift_machine import RUNNING, OpenShiftMachine
 from devcluster.simulation.remediation import NODE_NAME
-from devcluster.simulation.resources import MACHINE_SETS, MACHINES, REQUESTS, TEMPLATES
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES, NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import NODE_HEALTH_CHECKS, NODES, Object
+from kube.resource import NODES, Object
 
 
 class ClusterView:

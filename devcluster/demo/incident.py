@@ -20,10 +20,11 @@ from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.simulation.errors import ControlUnavailableError
+from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.model.incident_result import IncidentResult
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import KubernetesError
-from kube.resource import MACHINES, NODE_HEALTH_CHECKS, NODES
+from kube.resource import NODES
 from workflows.messages import State
 
 T = TypeVar("T")

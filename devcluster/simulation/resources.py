@@ -1,6 +1,10 @@
-"""The kinds of the demo remediator and of the machine API, as devcluster/crds declares them."""
+"""Kinds as devcluster/crds and deploy/crds declare them: of the demo remediator, the machine API, checks."""
 
 from kube.resource import Resource
+
+NODE_HEALTH_CHECKS = Resource(
+    "remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "nodehealthchecks", namespaced=False
+)
 
 API_VERSION = "demo.paramedic.dev/v1"
 TEMPLATES = Resource(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from health.gate.global_stop import Stop
-from health.gate.machine_health_checks import MachineHealthChecks
+from health.gate.other_checks import OtherChecks
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade
 from health.model.observation import Hold, HoldReason
 
@@ -18,7 +18,7 @@ from health.model.observation import Hold, HoldReason
 class Surroundings:
     """One value for the whole cluster; the default is a cluster in which nothing is the matter."""
 
-    machine_health_checks: MachineHealthChecks = MachineHealthChecks.NONE
+    other_checks: OtherChecks = OtherChecks.NONE
     upgrade: Upgrade = NEVER_UPGRADED
     stop: Stop | None = None
     reconnected: Mapping[str, datetime] = field(default_factory=dict)

@@ -8,6 +8,9 @@ from typing import Any
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import HealthCheck
+from health.gate.storm import Storm
+from health.kinds.failing_condition import FailingCondition
+from health.kinds.right import Right
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
@@ -30,6 +33,15 @@ class CheckKind(ServedKind):
     """What is told where somebody deleted the request of a target; without a subject it is of the target."""
     component: str
     """Who the Events are from."""
+    stored_requests: Callable[[Mapping[str, Any]], frozenset[tuple[str, str]]]
+    """Kinds, with their apiVersion, of the requests that a stored status lists."""
+    stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None]
+    """The storm that a stored status tells of."""
+    failing_conditions: tuple[FailingCondition, ...]
+    rights: tuple[Right, ...]
+    """What our processes may have to do for checks of this kind, and need not without them."""
+    reference_lease: str
+    """The name of the leader Lease of the controller whose place we take."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]

@@ -4,3 +4,5 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 
 CHECK_KINDS = {kind.group_kind: kind for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)}
+HANDLED_BY_DEFAULT = (NODE_HEALTH_CHECK,)
+"""Those that a process handles unless it is told which."""

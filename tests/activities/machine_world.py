@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from devcluster.simulation.resources import MACHINES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import (
     Action,
@@ -19,7 +20,7 @@ from health.model.references import (
 )
 from health.model.verdict import Fact
 from kube.errors import NotFound
-from kube.resource import EVENTS, LEASES, MACHINES, NODES, Object, Resource, resource_of
+from kube.resource import EVENTS, LEASES, NODES, Object, Resource, resource_of
 from tests.activities.world import (
     DEMO,
     FINALIZER,

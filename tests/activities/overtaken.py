@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from devcluster.simulation.resources import MACHINES
 from kube.client import Client
 from kube.errors import Forbidden, KindUnknown, KubernetesError
-from kube.resource import EVENTS, MACHINES, NODES, Object, Resource
+from kube.resource import EVENTS, NODES, Object, Resource
 from kube.transport import Transport
 
 Change = Callable[[], Awaitable[None]]

@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.model.remediation_request import TEMPLATE_NAME
-from kube.resource import EVENTS, NODE_HEALTH_CHECKS
+from kube.resource import EVENTS
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, World
 

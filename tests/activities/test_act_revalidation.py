@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.observation import HoldReason
 from health.model.references import TargetReference
-from kube.resource import NODE_HEALTH_CHECKS, NODES
+from kube.resource import NODES
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import SINCE, World
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
-from kube.resource import NODE_HEALTH_CHECKS
 from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
 from tests.kube.api_server import ApiServer, refused, said

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from devcluster.simulation.resources import MACHINES
 from health.model.observation import HoldReason
 from kube.client import Client
-from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
 from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, WithoutNodes

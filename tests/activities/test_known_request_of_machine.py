@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from devcluster.simulation.resources import MACHINES
 from health.model.references import Step
-from kube.resource import MACHINES
 from tests.activities.machine_world import DELETE, MARK, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS

@@ -2,8 +2,8 @@
 
 import pytest
 
+from devcluster.simulation.resources import MACHINES
 from health.model.observation import HoldReason
-from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.activities.machine_world import MARK, STRATEGY, MachineWorld
 from tests.activities.overtaken import Overtaken, Refused

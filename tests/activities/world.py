@@ -4,6 +4,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.kinds.lease_holder import holder_of
 from health.model.references import (
     CheckReference,
@@ -17,7 +18,7 @@ from health.model.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import CONTROL_PLANE_TURN, new_lease
-from kube.resource import LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
+from kube.resource import LEASES, NODES, Object, Resource
 from kube.timestamps import timestamp
 from workflows.contracts import ActInput
 

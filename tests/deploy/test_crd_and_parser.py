@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.health_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.errors import Invalid
-from kube.resource import NODE_HEALTH_CHECKS, Object
+from kube.resource import Object
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, DURATIONS, READY, single_changes, specs
 from tests.health.samples import check_object, escalation

@@ -13,11 +13,12 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.health_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.client import Client
 from kube.errors import Invalid, NotFound
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NODE_HEALTH_CHECKS, Object, Resource
+from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, READY
 from tests.devcluster.kubectl import kubectl

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.client import Client
-from kube.resource import NODE_HEALTH_CHECKS
 from kube.transport import Transport
 from tests.devcluster.kubectl import kubectl
 from tests.health.samples import check_object

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devcluster.manifests import OF_OPENSHIFT, ROOT
+from devcluster.manifests import OF_KINDS, ROOT
 
 MACHINES = "machine.openshift.io"
 
@@ -31,5 +31,6 @@ def test_machines_are_read_at_most_without_the_roles_of_openshift(name: str, exp
 
 
 def test_only_the_worker_touches_machines() -> None:
-    assert verbs(OF_OPENSHIFT, "paramedic-worker-machines", "machines") == {"get", "delete", "patch"}
-    assert verbs(OF_OPENSHIFT, "paramedic-detector-machines", "machines") == {"list", "watch"}
+    (roles,) = OF_KINDS
+    assert verbs(roles, "paramedic-worker-machines", "machines") == {"get", "delete", "patch"}
+    assert verbs(roles, "paramedic-detector-machines", "machines") == {"list", "watch"}

@@ -16,10 +16,11 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.errors import Forbidden, NotFound, ServerFault
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODE_HEALTH_CHECKS, Object, Resource
+from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, Object, Resource
 from kube.transport import Transport
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
 from tests.devcluster.kubectl import kubectl

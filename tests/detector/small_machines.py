@@ -7,9 +7,9 @@ from detector.answers.observation_builder import CheckFreshness, ObservationBuil
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions
 from detector.attempts.marked_targets import MarkedTargets
+from detector.openshift.machine_join import MachineJoin
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
-from detector.watching.machine_join import MachineJoin
 from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
@@ -95,7 +95,7 @@ class SmallMachines:
         if node:
             status["nodeRef"] = {"name": node}
         machine = Machine.model_validate({"metadata": metadata, "status": status})
-        self._join.machine_changed(Key(namespace, name), machine)
+        self._join.target_changed(Key(namespace, name), machine)
 
     def break_node(self, name: str, problem: str) -> None:
         """Turns it into what cannot be read, which is told as its end."""
@@ -108,7 +108,7 @@ class SmallMachines:
         self.delete_machine(name)
 
     def delete_machine(self, name: str, namespace: str = NAMESPACE) -> None:
-        self._join.machine_changed(Key(namespace, name), None)
+        self._join.target_changed(Key(namespace, name), None)
 
     def unsigned_request(self, machine: str) -> None:
         """A request as the machine-api-operator makes it: nothing but its Machine owns it."""

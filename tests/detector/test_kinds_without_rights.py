@@ -9,12 +9,13 @@ import pytest
 
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
+from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
 from kube.connection import ClusterConnection
-from kube.resource import LEASES, MACHINES, NAMESPACES, NODE_HEALTH_CHECKS, NODES, Resource, resource_of
+from kube.resource import LEASES, NAMESPACES, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.kube.api_server import Answer, ApiServer, lines, refused, said

@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.metrics.live_metrics import LiveMetrics
+from detector.nodehealthcheck.node_series import OngoingRemediations
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from tests.detector.small_cluster import SmallCluster
 from tests.samples_of_metrics import Series, named, scrape, series
@@ -33,6 +34,7 @@ class Detector:
         self.ages: dict[str, timedelta | None] = {"nodes": timedelta(seconds=2.5)}
         self.is_leader = True
         self._registry = CollectorRegistry()
+        self._registry.register(OngoingRemediations(self.cluster.cluster_state, lambda: self.is_leader))
         self._registry.register(
             LiveMetrics(
                 self.cluster.cluster_state, lambda: self.ages, self.cluster.open.all, lambda: self.is_leader

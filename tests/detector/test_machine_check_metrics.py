@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.metrics.machine_check_metrics import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
+from detector.openshift.machine_check_metrics import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
 from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
 from tests.detector.small_machines import CHECK, SmallMachines
 from tests.health.openshift.samples import PAUSED

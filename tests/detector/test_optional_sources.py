@@ -8,14 +8,16 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness
+from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
-from detector.watching.surroundings_watch import MACHINE_HEALTH_CHECKS, SurroundingsWatch
+from detector.watching.surroundings_watch import SurroundingsWatch
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
 from health.model.references import CheckReference
 from kube.connection import ClusterConnection
-from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
+from kube.resource import LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.health.samples import condition

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.metrics.failure_to_request import FailureToRequest
-from detector.metrics.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from detector.metrics.request_ledger import RequestLedger
+from detector.nodehealthcheck.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from runtime.exposition import in_text
 from tests.detector.small_cluster import SmallCluster
 from tests.health.samples import NOW
@@ -36,7 +36,7 @@ class Leader:
         self.registry.register(nodes)
         latency = FailureToRequest(self.cluster.cluster_state)
         self.registry.register(latency.seconds)
-        ledger = RequestLedger(nodes, latency, lambda: self.leads_since, lambda: self.cluster.now)
+        ledger = RequestLedger([nodes], latency, lambda: self.leads_since, lambda: self.cluster.now)
         self.cluster.cluster_state.add_request_handler(ledger.request_changed)
 
     def scrape(self) -> dict[Series, float]:

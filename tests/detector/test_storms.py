@@ -11,7 +11,7 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.state.records import CheckRecord
-from health.gate.machine_health_checks import MachineHealthChecks
+from health.gate.other_checks import OtherChecks
 from health.gate.storm import Storm
 from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance
@@ -185,7 +185,7 @@ async def test_no_storm_begins_while_the_check_holds_all_its_nodes_by_itself(
     if held == "paused":
         leader.storm_check(pauseRequests=["update"])
     else:
-        leader.cluster_state.surround(Surroundings(machine_health_checks=MachineHealthChecks.OTHERS))
+        leader.cluster_state.surround(Surroundings(other_checks=OtherChecks.OTHERS))
     leader.fail(0, 1, 2)
     assert leader.storm is None
 

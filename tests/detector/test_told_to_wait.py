@@ -17,12 +17,13 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.resource import EVENTS, LEASES, NAMESPACES, NODE_HEALTH_CHECKS, NODES
+from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.health.samples import check_object

@@ -12,6 +12,7 @@ import pytest
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
+from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -23,7 +24,7 @@ from health.model.target import Target, TargetName, node_name
 from kube.backoff import Waits
 from kube.connection import ClusterConnection
 from kube.reflector_settings import ReflectorSettings
-from kube.resource import LEASES, MACHINES, NAMESPACES, NODE_HEALTH_CHECKS, NODES, resource_of
+from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
 from kube.watching import Watching
 from runtime.problems import Problems

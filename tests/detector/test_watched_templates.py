@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from detector.nodehealthcheck.admission_facts import AdmissionFacts
 from detector.state.cluster_state import ClusterState
 from detector.state.records import CheckRecord
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
-from detector.webhook.admission_facts import AdmissionFacts
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kube.resource import NODE_HEALTH_CHECKS, Object
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from kube.resource import Object
 from kube.timestamps import timestamp
 from tests.end_to_end.leases import put_lease
 from tests.end_to_end.remediator import report

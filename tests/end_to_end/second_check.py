@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.errors import NotFound
-from kube.resource import EVENTS, NODE_HEALTH_CHECKS, Object
+from kube.resource import EVENTS, Object
 from tests.end_to_end.world import TEMPLATES, World
 
 

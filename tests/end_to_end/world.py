@@ -10,12 +10,13 @@ from temporalio.client import Client as TemporalClient
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.polling import until
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Object, Resource
+from kube.resource import EVENTS, LEASES, NODES, Object, Resource
 from tests.end_to_end.nodes import Nodes
 from tests.end_to_end.request_log import RequestLog
 from tests.outcome import outcome_of

@@ -14,8 +14,6 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.gate.global_stop import LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
-from health.gate.machine_health_checks import MachineHealthCheck as AnyMachineHealthCheck
-from health.gate.machine_health_checks import machine_health_checks
 from health.gate.storm import storm_hold
 from health.gate.surroundings import CALM, Surroundings
 from health.gate.template_validity import Template
@@ -23,6 +21,8 @@ from health.gate.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgr
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation, refusals
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.machine_health_checks import MachineHealthCheck as AnyMachineHealthCheck
+from health.kinds.nodehealthcheck.machine_health_checks import machine_health_checks
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
@@ -147,7 +147,7 @@ def read(model: type[BaseModel], body: dict[str, Any]) -> Any:
 def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     """All that the detector asks a check of one target, and that status and Events are made from."""
     parsed = record.parse(kind)
-    assert record.listed_request_kinds is not None
+    assert kind.stored_requests(record.status) is not None
     if isinstance(parsed, InvalidCheckError):
         assert str(parsed)
         told(kind, record, CheckSnapshot(parsed, "uid", None))

@@ -1,6 +1,7 @@
 import pytest
 
-from kube.resource import EVENTS, LEASES, NODE_HEALTH_CHECKS, NODES, Resource
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from kube.resource import EVENTS, LEASES, NODES, Resource
 
 
 @pytest.mark.parametrize(

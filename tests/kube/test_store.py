@@ -38,6 +38,13 @@ def test_heartbeat_changes_the_stored_version_and_tells_nobody() -> None:
     assert store.records[Key("", "a")].metadata.resource_version == "2"
 
 
+def test_object_that_says_something_else_in_another_version_of_its_api_is_told() -> None:
+    store: Store[Widget] = Store()
+    store.put(_record("a", 1, size=1))
+
+    assert _told(store.put(_record("a", 1, size=2))) == [("MODIFIED", "a")]
+
+
 def test_change_of_metadata_is_told() -> None:
     store: Store[Widget] = Store()
     store.put(_record("a", 1))

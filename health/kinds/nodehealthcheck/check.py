@@ -108,7 +108,7 @@ class NodeHealthCheck(FrozenObject):
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """MachineHealthChecks that conflict, else the first template that cannot be used."""
-        return conflict(around.machine_health_checks) or template_problem(self._templates_as_listed, kinds)
+        return conflict(around.other_checks) or template_problem(self._templates_as_listed, kinds)
 
     @property
     def counts_requests(self) -> bool:
@@ -135,12 +135,12 @@ class NodeHealthCheck(FrozenObject):
 
     def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
         """Whether a condition matches, expired or not."""
-        is_left = is_left_to_others(node, around.machine_health_checks)
+        is_left = is_left_to_others(node, around.other_checks)
         return has_match(node, self.rules) and not is_left
 
     def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
         """What it says of `node` at `now`."""
-        if is_left_to_others(node, around.machine_health_checks):
+        if is_left_to_others(node, around.other_checks):
             return HEALTHY
         return verdict(node, self.rules, now, around.blind_until(node.node_cluster))
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
-from health.gate.machine_health_checks import TERMINATING, MachineHealthChecks
+from health.gate.other_checks import OtherChecks
 from health.gate.surroundings import CheckProblem
+from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING
 from health.model.node import Node
 
 
@@ -52,13 +53,13 @@ CONFLICT = CheckProblem(
 )
 
 
-def conflict(found: MachineHealthChecks) -> CheckProblem | None:
+def conflict(found: OtherChecks) -> CheckProblem | None:
     """What disables every NodeHealthCheck."""
-    return CONFLICT if found is MachineHealthChecks.OTHERS else None
+    return CONFLICT if found is OtherChecks.OTHERS else None
 
 
-def is_left_to_others(node: Node, found: MachineHealthChecks) -> bool:
+def is_left_to_others(node: Node, found: OtherChecks) -> bool:
     """Whether `node` counts as healthy because a MachineHealthCheck looks after it."""
-    if found is not MachineHealthChecks.TERMINATING_ONLY:
+    if found is not OtherChecks.TERMINATING_ONLY:
         return False
     return any(condition.type == TERMINATING for condition in node.status.conditions)

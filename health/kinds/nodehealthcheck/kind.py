@@ -6,9 +6,12 @@ somebody deleted has reason and words of a Node that waits without such a loss.
 
 from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind
+from health.kinds.failing_condition import FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, events
-from health.kinds.nodehealthcheck.status import status_patch
+from health.kinds.nodehealthcheck.rights import RIGHTS
+from health.kinds.nodehealthcheck.status import status_patch, stored_requests
+from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
 from health.model.event import Event, Severity, Subject
 from health.model.node import NODES
@@ -47,6 +50,11 @@ NODE_HEALTH_CHECK = CheckKind(
     events=events,
     request_lost=request_lost,
     component="NodeHealthCheck",
+    stored_requests=stored_requests,
+    stored_storm=stored_storm,
+    failing_conditions=(FailingCondition("Disabled", "True", "CheckDisabled", "is disabled"),),
+    rights=RIGHTS,
+    reference_lease="e1f13584.medik8s.io",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
 )

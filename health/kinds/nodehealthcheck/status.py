@@ -38,6 +38,17 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
     return patch | {_LAST_UPDATE: stamp(now)} if patch.keys() - {_COUNT} else {}
 
 
+def stored_requests(stored: Status) -> frozenset[tuple[str, str]]:
+    """Kinds, with their apiVersion, of the requests that a stored status lists."""
+    found = set()
+    for node in entries(stored, "unhealthyNodes"):
+        for remediation in entries(node, "remediations"):
+            resource = remediation.get("resource")
+            if isinstance(resource, Mapping):
+                found.add((word(resource, "apiVersion"), word(resource, "kind")))
+    return frozenset(kind for kind in found if all(kind))
+
+
 def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     why = disabled(snapshot)
     conditions = [_condition(why, stored, now), *storm_conditions(snapshot.storm)]

@@ -21,6 +21,7 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.surroundings import CheckProblem
 from health.gate.threshold import Allowance, IntOrPercent
+from health.kinds.failing_condition import UNREADABLE, FailingCondition
 from health.kinds.openshift.check import NOT_CREATED, MachineHealthCheck
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
@@ -28,6 +29,14 @@ TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
 REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
 TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
 INVALID_SPEC = "InvalidSpec"
+
+FAILING = (
+    FailingCondition(
+        REMEDIATION_ALLOWED, "False", UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC
+    ),
+    FailingCondition(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
+    FailingCondition(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
+)
 
 SAID = ("status", "severity", "reason", "message")
 """What a condition says, beside its type."""

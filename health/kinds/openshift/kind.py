@@ -2,9 +2,11 @@
 
 from health.kinds.check_kind import CheckKind
 from health.kinds.openshift.check import KIND, MachineHealthCheck
+from health.kinds.openshift.conditions import FAILING
 from health.kinds.openshift.events import events
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
+from health.kinds.openshift.rights import RIGHTS
 from health.kinds.openshift.status import status_patch
 from health.kinds.openshift.target_events import request_lost
 
@@ -20,6 +22,11 @@ MACHINE_HEALTH_CHECK = CheckKind(
     events=events,
     request_lost=request_lost,
     component="machinehealthcheck-controller",
+    stored_requests=lambda _: frozenset(),
+    stored_storm=lambda *_: None,
+    failing_conditions=FAILING,
+    rights=RIGHTS,
+    reference_lease="cluster-api-provider-healthcheck-leader",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
 )

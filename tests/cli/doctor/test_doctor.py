@@ -9,11 +9,12 @@ from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease
-from kube.resource import LEASES, NAMESPACES, NODE_HEALTH_CHECKS, Object
+from kube.resource import LEASES, NAMESPACES, Object
 from kube.transport import Transport
 from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser

@@ -6,20 +6,21 @@ from typing import Any
 
 import yaml
 
-from cli.doctor.rights import Need, Process, needs
+from cli.doctor.rights import needs, service_account
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
+from health.kinds.right import Process, Right
 from runtime.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 FILES = ("rbac/detector.yaml", "rbac/worker.yaml", "openshift/machine-health-checks.yaml")
-Right = tuple[str, str, str, str, str, str]
+Granted = tuple[str, str, str, str, str, str]
 """Process, group, resource, verb, namespace, name."""
 
 EVERYTHING = Settings(cluster="c", check_kinds=tuple(CHECK_KINDS.values()))
 
 
-def granted(file: str) -> Iterator[Right]:
+def granted(file: str) -> Iterator[Granted]:
     for document in yaml.safe_load_all((DEPLOY / file).read_text()):
         if document["kind"] not in ("ClusterRole", "Role"):
             continue
@@ -29,7 +30,7 @@ def granted(file: str) -> Iterator[Right]:
             yield from granted_by(rule, process, namespace)
 
 
-def granted_by(rule: dict[str, Any], process: str, namespace: str) -> Iterator[Right]:
+def granted_by(rule: dict[str, Any], process: str, namespace: str) -> Iterator[Granted]:
     for group in rule["apiGroups"]:
         for resource in rule["resources"]:
             for verb in rule["verbs"]:
@@ -37,11 +38,11 @@ def granted_by(rule: dict[str, Any], process: str, namespace: str) -> Iterator[R
                     yield (process, group, resource, verb, namespace, name)
 
 
-def needed(settings: Settings) -> set[Right]:
+def needed(settings: Settings) -> set[Granted]:
     return {right for need in needs(settings) for right in rights_of(need)}
 
 
-def rights_of(need: Need) -> Iterator[Right]:
+def rights_of(need: Right) -> Iterator[Granted]:
     for verb in need.verbs:
         yield (need.process, need.group, need.resource, verb, need.namespace, need.name)
 
@@ -64,4 +65,4 @@ def test_each_need_says_which_file_grants_it() -> None:
 def test_account_of_a_process_is_the_one_that_deploy_makes() -> None:
     text = "".join((DEPLOY / file).read_text() for file in FILES)
     for process in Process:
-        assert f"name: {process.service_account}\n" in text
+        assert f"name: {service_account(process)}\n" in text

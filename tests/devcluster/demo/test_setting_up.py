@@ -9,10 +9,10 @@ from devcluster.demo import cast
 from devcluster.demo.cast import remove
 from devcluster.demo.cluster_view import ClusterView, MachineView
 from devcluster.demo.incident import seen
-from devcluster.simulation.resources import MACHINE_SETS, TEMPLATES
+from devcluster.simulation.resources import MACHINE_SETS, NODE_HEALTH_CHECKS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import NODE_HEALTH_CHECKS, Object
+from kube.resource import Object
 from kube.transport import Transport
 
 pytestmark = pytest.mark.cluster

@@ -13,10 +13,10 @@ from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
+from devcluster.simulation.resources import MACHINES
 from health.kinds.registry import CHECK_KINDS
 from kube.client import Client
 from kube.errors import TooManyRequests
-from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.end_to_end import shared_processes
 from tests.end_to_end.conftest import Paramedic, watched_world

@@ -8,10 +8,10 @@ from typing import Any
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from devcluster.errors import NotReadyError
-from devcluster.simulation.resources import MACHINE_SETS
+from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import NotFound
-from kube.resource import EVENTS, MACHINES, NAMESPACES, Object, Resource
+from kube.resource import EVENTS, NAMESPACES, Object, Resource
 from kube.timestamps import timestamp
 from tests.end_to_end.machines.check import CHECKS, Check
 from tests.end_to_end.world import TEMPLATES, World

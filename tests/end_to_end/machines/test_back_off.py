@@ -15,9 +15,9 @@ from devcluster.simulation.control_socket import ask
 from devcluster.simulation.kubelets import RateLimiter, simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
+from devcluster.simulation.resources import MACHINES
 from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION
-from kube.resource import MACHINES
 from kube.transport import Transport
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.machines import FINALIZER, Machines

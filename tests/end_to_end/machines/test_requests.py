@@ -6,8 +6,9 @@ from contextlib import suppress
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import MACHINES
 from kube.errors import NotFound
-from kube.resource import MACHINES, Object
+from kube.resource import Object
 from tests.end_to_end.machines.audit import deletions
 from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
 from tests.end_to_end.other_kind import OtherKind

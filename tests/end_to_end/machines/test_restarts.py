@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from kube.resource import MACHINES
+from devcluster.simulation.resources import MACHINES
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.audit import deletions
 from tests.end_to_end.machines.machines import FINALIZER, Machines

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kube.resource import NODE_HEALTH_CHECKS, Object
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from kube.resource import Object
 from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.errors import NotFound
-from kube.resource import NODE_HEALTH_CHECKS
 from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.phases import add_phases
 from tests.end_to_end.remediator import report

@@ -2,8 +2,9 @@
 
 import pytest
 
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.remediation_request import INCIDENT
-from kube.resource import EVENTS, NODE_HEALTH_CHECKS, Object
+from kube.resource import EVENTS, Object
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import KIND, REQUESTS, World
 from tests.samples_of_metrics import series

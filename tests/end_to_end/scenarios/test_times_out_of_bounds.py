@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kube.resource import LEASES, NODE_HEALTH_CHECKS, Object
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from kube.resource import LEASES, Object
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.leases import put_lease
 from tests.end_to_end.world import LEASE_NAMESPACE, REQUESTS, World

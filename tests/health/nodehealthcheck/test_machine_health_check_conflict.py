@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from health.gate.machine_health_checks import (
+from health.gate.other_checks import OtherChecks
+from health.gate.surroundings import CALM, Surroundings
+from health.kinds.nodehealthcheck.machine_health_checks import (
     MachineHealthCheck,
-    MachineHealthChecks,
     machine_health_checks,
 )
-from health.gate.surroundings import CALM, Surroundings
 from health.model.verdict import Health
 from tests.health.samples import NOW, check, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/4")
 
-NONE, OTHERS = MachineHealthChecks.NONE, MachineHealthChecks.OTHERS
-TERMINATING_ONLY = MachineHealthChecks.TERMINATING_ONLY
+NONE, OTHERS = OtherChecks.NONE, OtherChecks.OTHERS
+TERMINATING_ONLY = OtherChecks.TERMINATING_ONLY
 
 
 def other(*types: str, spec: dict[str, Any] | None = None) -> MachineHealthCheck:
@@ -47,7 +47,7 @@ TERMINATING = other("Terminating")
     ],
 )
 def test_only_a_single_one_for_terminating_is_no_conflict(
-    found: list[MachineHealthCheck], unreadable: int, expected: MachineHealthChecks
+    found: list[MachineHealthCheck], unreadable: int, expected: OtherChecks
 ) -> None:
     assert machine_health_checks(found, unreadable=unreadable) is expected
 

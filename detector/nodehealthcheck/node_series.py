@@ -4,15 +4,15 @@ A series ends with its object (rule 16): when the node, the object of that uid, 
 request for it are gone. A node that is made anew under the name begins at nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from prometheus_client import Metric
-from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from detector.metrics.buckets import Buckets
+from detector.nodehealthcheck.buckets import Buckets
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
@@ -109,3 +109,29 @@ def _old_requests(nodes: Mapping[str, _Node]) -> Metric:
             # As in the NodeHealthCheck operator: the namespace of the node, which has none.
             family.add({"name": name, "namespace": ""}, node.old_requests)
     return family
+
+
+class OngoingRemediations(Collector):
+    """Which Nodes have requests now; only the leader speaks of the cluster."""
+
+    def __init__(self, cluster_state: ClusterState, is_leader: Callable[[], bool]) -> None:
+        self._cluster_state = cluster_state
+        self._is_leader = is_leader
+
+    def collect(self) -> Iterator[Metric]:
+        """A series for each Node and kind of request."""
+        if not self._is_leader():
+            return
+        family = GaugeMetricFamily(
+            "nodehealthcheck_ongoing_remediation",
+            "1 while a remediation request of a check exists for the node.",
+            labels=("name", "namespace", "remediation"),
+        )
+        found = {
+            (entry.request.target_name, entry.reference.namespace, entry.reference.kind)
+            for entry in self._cluster_state.requests.all()
+            if is_of_a_node(entry)
+        }
+        for labels in sorted(found):
+            family.add_metric(labels, 1)
+        yield family

@@ -31,7 +31,7 @@ class MachineJoin:
         for key in tuple(self._linked.get(name, ())):
             self._put(key)
 
-    def machine_changed(self, key: Key, machine: Machine | None) -> None:
+    def target_changed(self, key: Key, machine: Machine | None) -> None:
         """A Machine came, changed or (None) went."""
         before = self._machines.pop(key, None)
         if before is not None:

@@ -4,22 +4,14 @@ A single one that looks at the condition Terminating alone, as OpenShift install
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from pydantic import Field
 
+from health.gate.other_checks import OtherChecks
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
 TERMINATING = "Terminating"
-
-
-class MachineHealthChecks(StrEnum):
-    """Those of a cluster, taken together."""
-
-    NONE = "None"
-    TERMINATING_ONLY = "TerminatingOnly"
-    OTHERS = "Others"
 
 
 class _Condition(FrozenObject):
@@ -42,10 +34,10 @@ class MachineHealthCheck(FrozenObject):
         return [condition.type for condition in self.spec.unhealthy_conditions] == [TERMINATING]
 
 
-def machine_health_checks(found: Sequence[MachineHealthCheck], *, unreadable: int = 0) -> MachineHealthChecks:
+def machine_health_checks(found: Sequence[MachineHealthCheck], *, unreadable: int = 0) -> OtherChecks:
     """What these are, with as many others that exist but cannot be read."""
     if not found and not unreadable:
-        return MachineHealthChecks.NONE
+        return OtherChecks.NONE
     if len(found) == 1 and not unreadable and found[0].is_terminating_only:
-        return MachineHealthChecks.TERMINATING_ONLY
-    return MachineHealthChecks.OTHERS
+        return OtherChecks.TERMINATING_ONLY
+    return OtherChecks.OTHERS

@@ -12,8 +12,8 @@ from pathlib import Path
 from aiohttp import web
 from pydantic import ValidationError
 
-from detector.webhook.admission_facts import AdmissionFacts, WatchedTemplates
-from detector.webhook.admission_review import AdmissionReview, answer
+from detector.nodehealthcheck.admission_facts import AdmissionFacts, WatchedTemplates
+from detector.nodehealthcheck.admission_review import AdmissionReview, answer
 from health.kinds.nodehealthcheck.admission_review import refusals
 from kube.errors import KubernetesError
 from runtime.connections import Connections

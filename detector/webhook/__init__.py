@@ -1,1 +1,0 @@
-"""The validating webhook, which is optional."""
