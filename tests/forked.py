@@ -87,11 +87,21 @@ class Forked:
         return self._process.exitcode
 
 
-def fork(
-    program: str, arguments: Sequence[str], environment: Mapping[str, str], *, out: int, err: int
+def fork(  # noqa: PLR0913  it is told as much
+    program: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    out: int,
+    err: int,
+    entry: Callable[[], NoReturn] | None = None,
 ) -> Forked:
-    """Run a program of ours with these arguments, just this environment, and descriptors to write to."""
-    told = (program, tuple(arguments), dict(environment), _Descriptor(out), _Descriptor(err))
+    """Run a program of ours with these arguments, just this environment, and descriptors to write to.
+
+    `entry` is how it begins, where not as usual: a function of a module.
+    """
+    begins = entry or PROGRAMS[program]
+    told = (program, begins, tuple(arguments), dict(environment), _Descriptor(out), _Descriptor(err))
     process = _fork_server().Process(target=_become, args=told)
     process.start()
     return Forked(process)
@@ -135,8 +145,13 @@ def _arrived(descriptor: Inherited) -> int:
     return descriptor.detach()
 
 
-def _become(
-    program: str, arguments: Sequence[str], environment: Mapping[str, str], out: int, err: int
+def _become(  # noqa: PLR0913, PLR0917  as fork
+    program: str,
+    begin: Callable[[], NoReturn],
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    out: int,
+    err: int,
 ) -> None:
     """The copy becomes the process."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -149,4 +164,4 @@ def _become(
     sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.argv = [program, *arguments]
-    PROGRAMS[program]()
+    begin()

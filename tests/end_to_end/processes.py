@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import aiohttp
 
@@ -21,8 +23,11 @@ PATIENCE = timedelta(seconds=30)
 class OurProcess:
     """`python -m detector` or `python -m worker`, of one cluster name."""
 
-    def __init__(self, name: str, environment: dict[str, str], log: Path) -> None:
+    def __init__(
+        self, name: str, environment: dict[str, str], log: Path, entry: Callable[[], NoReturn] | None = None
+    ) -> None:
         self.name = name
+        self._entry = entry
         self.environment = environment
         self.log = log
         self._process: Forked | None = None
@@ -33,7 +38,9 @@ class OurProcess:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("TEMPORAL_")}
         environment = inherited | self.environment
         with self.log.open("ab") as log:
-            self._process = fork(self.name, (), environment, out=log.fileno(), err=log.fileno())
+            self._process = fork(
+                self.name, (), environment, entry=self._entry, out=log.fileno(), err=log.fileno()
+            )
 
     async def start_ready(self) -> None:
         """Start it and wait until it is ready."""
@@ -117,10 +124,11 @@ def our_process(  # noqa: PLR0913  it is told as much
     directory: Path,
     *,
     alias: str = "",
+    entry: Callable[[], NoReturn] | None = None,
 ) -> OurProcess:
     """The process `name` with the RBAC of deploy/, for a cluster of that configured name.
 
-    `alias` tells a second one of that name from the first.
+    `alias` tells a second one of that name from the first; `entry` is how it begins, where not as usual.
     """
     kubeconfigs = {
         "detector": control_plane.detector_kubeconfig,
@@ -136,4 +144,4 @@ def our_process(  # noqa: PLR0913  it is told as much
         # Nodes of a test fail again at once; back-off has a test of its own.
         "PARAMEDIC_BACK_OFF_LIMIT_SECONDS": "0",
     }
-    return OurProcess(name, environment, directory / f"{alias or name}.log")
+    return OurProcess(name, environment, directory / f"{alias or name}.log", entry)

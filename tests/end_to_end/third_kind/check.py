@@ -1,0 +1,177 @@
+"""A kind of check that was made up: MachineHealthCheck of fleet.test, in two versions of different words.
+
+Its targets are Machines of that group, which say themselves since when they have failed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from health.gate.back_off import LostRequest
+from health.gate.check_snapshot import CheckSnapshot
+from health.gate.health_check import InvalidCheckError
+from health.gate.surroundings import CheckProblem, Surroundings
+from health.gate.template_validity import TemplateKinds
+from health.gate.threshold import Allowance
+from health.kinds.check_kind import CheckKind
+from health.model.event import Event, Severity
+from health.model.observation import Hold
+from health.model.references import (
+    CheckReference,
+    Step,
+    TargetReference,
+    TemplateReference,
+    check_of,
+)
+from health.model.remediation_request import INCIDENT, RemediationRequest
+from health.model.verdict import HEALTHY, Fact, Match, Verdict, judged
+from objects.bounds import Time
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.frozen import FrozenObject
+from objects.group_kind import GroupKind, ServedKind
+from objects.metadata import ObjectMetadata
+
+GROUP, KIND = "fleet.test", "MachineHealthCheck"
+MACHINES = ServedKind(group=GROUP, kind="Machine", plural="machines", versions=("v1",), is_namespaced=True)
+
+
+class MachineStatus(FrozenObject):
+    failed_since: Time | None = None
+
+
+class Machine(FrozenObject):
+    """A Machine; satisfies Target."""
+
+    metadata: ObjectMetadata
+    status: MachineStatus = MachineStatus()
+
+    node_name: str = ""
+    node_cluster: str = MANAGEMENT_CLUSTER
+    replaced_by: str = ""
+    is_control_plane: bool = False
+    is_excluded: bool = False
+    has_empty_exclusion: bool = False
+    is_confirmed_healthy: bool = False
+    is_marked: bool = False
+    configuration_to_come: str = ""
+
+    @property
+    def fact(self) -> Fact | None:
+        since = self.status.failed_since
+        return None if since is None else Fact(condition="Failed", status="True", since=since)
+
+
+@dataclass(frozen=True)
+class MachineHealthCheck:
+    """A check of either version; satisfies HealthCheckOf[Machine]."""
+
+    metadata: ObjectMetadata
+    template: TemplateReference
+    patience: timedelta
+
+    counts_requests = False
+    hold: Hold | None = None
+    is_fully_paused = False
+    storm_cooldown: timedelta | None = None
+    healthy_delay = timedelta()
+
+    @property
+    def reference(self) -> CheckReference:
+        where = self.metadata
+        return CheckReference(kind=KIND, group=GROUP, namespace=where.namespace, name=where.name)
+
+    @property
+    def generation(self) -> int:
+        return self.metadata.generation
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (Step(template=self.template),)
+
+    def selects(self, target: Machine) -> bool:  # noqa: ARG002  all of its namespace
+        return True
+
+    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
+        return None
+
+    def counts_as_healthy(self, target: Machine, around: Surroundings) -> bool:  # noqa: ARG002
+        return target.fact is None
+
+    def steps_for(self, target: Machine) -> tuple[Step, ...]:  # noqa: ARG002
+        return self.steps
+
+    def under_way(self, target: Machine) -> str:  # noqa: ARG002
+        return ""
+
+    def is_unhealthy(self, target: Machine, around: Surroundings) -> bool:  # noqa: ARG002
+        return target.fact is not None
+
+    def verdict(self, target: Machine, now: datetime, around: Surroundings) -> Verdict:  # noqa: ARG002
+        return HEALTHY if target.fact is None else judged([Match(target.fact, self.patience)], now)
+
+    def still_states(self, fact: Fact, target: Machine) -> bool:
+        return target.fact == fact
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        return Allowance(allowed=True, total=total, healthy=healthy, required=0)
+
+
+def parse(raw: Mapping[str, Any]) -> MachineHealthCheck:
+    """v1 says `failedForSeconds`, v2 says it in a block of its own."""
+    spec, metadata = raw["spec"], ObjectMetadata.model_validate(raw["metadata"])
+    try:
+        is_old = raw["apiVersion"] == f"{GROUP}/v1"
+        seconds = spec["failedForSeconds"] if is_old else spec["failed"]["forSeconds"]
+    except KeyError as error:
+        raise InvalidCheckError("spec", None, f"{error} is missing in {raw['apiVersion']}") from error
+    template = spec["template"]
+    reference = TemplateReference(
+        api_version=template["apiVersion"],
+        kind=template["kind"],
+        namespace=metadata.namespace,
+        name=template["name"],
+    )
+    return MachineHealthCheck(metadata, reference, timedelta(seconds=seconds))
+
+
+def status_patch(snapshot: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:  # noqa: ARG001
+    if snapshot.allowance is None:
+        return {}
+    wanted = {"total": snapshot.allowance.total, "healthy": snapshot.allowance.healthy}
+    return {key: value for key, value in wanted.items() if stored.get(key) != value}
+
+
+def owner_of(request: RemediationRequest) -> CheckReference | None:
+    check = check_of(request.metadata.annotations.get(INCIDENT, ""))
+    return check if check is not None and check.group_kind == GroupKind(GROUP, KIND) else None
+
+
+def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001
+    return False
+
+
+def request_lost(lost: LostRequest) -> Event:
+    return Event(lost.seed, Severity.NORMAL, "RequestLost", lost.words)
+
+
+MACHINE_HEALTH_CHECK = CheckKind(
+    group=GROUP,
+    kind=KIND,
+    plural="machinehealthchecks",
+    versions=("v2", "v1"),
+    is_namespaced=True,
+    targets=MACHINES,
+    parse=parse,
+    status_patch=status_patch,
+    events=lambda *_: [],
+    request_lost=request_lost,
+    component="fleet-controller",
+    owner_of=owner_of,
+    is_unsigned_for=is_unsigned_for,
+    stored_requests=lambda _: frozenset(),
+    stored_storm=lambda *_: None,
+    failing_conditions=(),
+    rights=(),
+    reference_lease="fleet-controller",
+)

@@ -1,0 +1,75 @@
+"""Detector and worker that know the made-up kind: an entry in each registry, and nothing else."""
+
+from typing import NoReturn
+
+from activities.attempt import attempt_of
+from activities.kind_activities import KindActivities, TemplateUse
+from activities.live_objects import LiveObjects
+from activities.registry import KIND_ACTIVITIES
+from detector import detector
+from detector.registry import WATCHED_KINDS
+from detector.state.cluster_state import ClusterState
+from detector.watched_kind import WatchedKind, WatchedTargets
+from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
+from health.model.node import Node
+from health.model.references import TargetReference
+from health.model.remediation_request import INCIDENT, TARGET_UID, template_contents
+from health.model.target import TargetName
+from kube.record import Key
+from kube.resource import Object, resource_of
+from runtime.process import run_process
+from tests.end_to_end.third_kind.check import MACHINE_HEALTH_CHECK, MACHINES, Machine
+from worker import worker
+
+
+async def read_machine(live: LiveObjects, reference: TargetReference) -> Machine:
+    found = await live.client.get(resource_of(MACHINES), reference.name, reference.namespace)
+    return Machine.model_validate(found)
+
+
+async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001
+    asked, confirmed, template = use
+    attempt, step = attempt_of(asked), asked.step
+    annotations = {INCIDENT: attempt.incident.workflow_id, TARGET_UID: attempt.incident.target.uid}
+    return {
+        "apiVersion": step.template.api_version,
+        "kind": step.template.request_kind,
+        "metadata": {
+            "name": confirmed.target.metadata.name,
+            "namespace": step.template.namespace,
+            "annotations": annotations,
+        },
+        "spec": template_contents(template, step),
+    }
+
+
+class Machines:
+    """Machines as they are: their Nodes do not matter."""
+
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
+
+    def node_changed(self, name: TargetName, node: Node | None) -> None:
+        """Nothing."""
+
+    def target_changed(self, key: Key, record: Machine | None) -> None:
+        name = TargetName(kind_name(MACHINES.group_kind), key.namespace, key.name)
+        self._cluster_state.target_changed(name, record)
+
+
+def register() -> None:
+    kind = MACHINE_HEALTH_CHECK.group_kind
+    CHECK_KINDS[kind] = MACHINE_HEALTH_CHECK
+    KIND_ACTIVITIES[kind] = KindActivities(read_target=read_machine, new_request=request_for_machine)
+    WATCHED_KINDS[kind] = WatchedKind(targets=WatchedTargets(Machine, Machines))
+
+
+def run_detector() -> NoReturn:
+    register()
+    run_process(detector.run)
+
+
+def run_worker() -> NoReturn:
+    register()
+    run_process(worker.run)
