@@ -104,7 +104,7 @@ def references(cluster: str) -> list[IncidentReference]:
 
 async def states(handles: Sequence[WorkflowHandle[object, object]]) -> list[State]:
     found: list[State] = await asyncio.gather(
-        *(handle.query("state", result_type=State) for handle in handles)
+        *(handle.query("state", result_type=State, rpc_timeout=MINUTE) for handle in handles)
     )
     return found
 
