@@ -14,7 +14,7 @@ from health.model.remediation_request import RemediationRequest
 from kube.record import Change, ChangeKind, RecordT
 from kube.reflector import Reflector
 from kube.resource import NODES, Object, Resource
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 
 GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"
 REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
@@ -35,7 +35,7 @@ class Fleet:
         """When the request of a node came, by the monotonic clock."""
         self.went: dict[str, float] = {}
         self._limit = asyncio.Semaphore(AT_ONCE)
-        self._since = timestamp(datetime.now(UTC) - LONG_AGO)
+        self._since = stamp(datetime.now(UTC) - LONG_AGO)
         """The transition time of every condition: a heartbeat must not move it."""
 
     async def add(self, count: int, padding: int = 0) -> None:
@@ -72,7 +72,7 @@ class Fleet:
             "type": "Ready",
             "status": status,
             "lastTransitionTime": self._since,
-            "lastHeartbeatTime": timestamp(datetime.now(UTC)),
+            "lastHeartbeatTime": stamp(datetime.now(UTC)),
         }
         async with self._limit:
             await self.cluster.client.merge_patch(

@@ -15,7 +15,7 @@ from health.kinds.openshift.machine import Machine
 from kube.record import Change
 from kube.reflector import Reflector
 from kube.resource import Object, Resource, resource_of
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 NAMESPACE = "default"
@@ -71,7 +71,7 @@ class MachineFleet:
     async def _add(self, name: str) -> None:
         metadata = {"name": name, "finalizers": [FINALIZER], "ownerReferences": [self._owner]}
         body = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind, "metadata": metadata}
-        now = timestamp(datetime.now(UTC))
+        now = stamp(datetime.now(UTC))
         status = {"phase": "Running", "nodeRef": {"kind": "Node", "name": name}, "lastUpdated": now}
         client = self.cluster.client
         async with self._limit:

@@ -19,7 +19,7 @@ from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
 from cli.naming import object_name
 from cli.terminal import console, print_trimmed
-from cli.watching import ClusterState, watch
+from cli.watching import Page, watch
 from health.model.moves import Phase
 from objects.frozen import Frozen
 
@@ -140,10 +140,10 @@ async def look(client: Client, wanted: Wanted) -> Listed:
 
 async def _watch(context: typer.Context, wanted: Wanted) -> None:
     async with temporal(context) as client:
-        await watch(lambda: _cluster_state(client, wanted))
+        await watch(lambda: _page(client, wanted))
 
 
-async def _cluster_state(client: Client, wanted: Wanted) -> ClusterState:
+async def _page(client: Client, wanted: Wanted) -> Page:
     listed = await look(client, wanted)
     table = incident_table(listed.summaries, listed.now, width=console().width, is_wide=False)
     return _headline(listed), table

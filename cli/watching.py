@@ -26,13 +26,13 @@ HEADLINES = 1
 class Fitting:
     """A page below a headline."""
 
-    def __init__(self, cluster_state: RenderableType) -> None:
-        """`picture` is drawn as it is where it fits."""
-        self._cluster_state = cluster_state
+    def __init__(self, body: RenderableType) -> None:
+        """`body` is drawn as it is where it fits."""
+        self._body = body
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Its lines; the last one that fits says how many do not."""
-        lines = console.render_lines(self._cluster_state, options.update(height=None), pad=False)
+        lines = console.render_lines(self._body, options.update(height=None), pad=False)
         room = console.height - HEADLINES
         shown = lines if len(lines) <= room else lines[: max(room - 1, 0)]
         for line in shown:
@@ -45,11 +45,11 @@ class Fitting:
 EVERY_SECONDS = 2.0
 TERMINATED = 128 + signal.SIGTERM
 
-ClusterState = tuple[str, RenderableType]
+Page = tuple[str, RenderableType]
 """A headline and what stands under it."""
 
 
-async def watch(look: Callable[[], Awaitable[ClusterState]]) -> None:
+async def watch(look: Callable[[], Awaitable[Page]]) -> None:
     """Draw what `look` sees for ever; the first look alone may raise RPCError."""
     end_unheard()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sys.exit, TERMINATED)

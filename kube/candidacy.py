@@ -16,7 +16,7 @@ from kube.errors import KubernetesError, NotFound
 from kube.lease import new_lease
 from kube.resource import LEASES, Object
 from kube.server_clock import monotonic_clock
-from kube.timestamps import micro_time
+from objects.timestamps import micro_time
 
 _logger = logging.getLogger(__name__)
 

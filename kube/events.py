@@ -11,7 +11,7 @@ from typing import Literal
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import EVENTS, Object
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 
 _LONGEST_NAME = 253
 _LONGEST_MESSAGE = 1024  # the limit of client-go's recorder; readers cut there
@@ -83,8 +83,8 @@ class Events:
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
-            "firstTimestamp": timestamp(now),
-            "lastTimestamp": timestamp(now),
+            "firstTimestamp": stamp(now),
+            "lastTimestamp": stamp(now),
             "count": 1,
         }
 

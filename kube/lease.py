@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from kube.errors import Malformed
 from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.resource import Object
-from kube.timestamps import micro_time
+from objects.timestamps import micro_time
 
 _LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions are of 32 bits
 _Int32 = Annotated[int, AfterValidator(lambda number: max(-_LARGEST, min(number, _LARGEST)))]

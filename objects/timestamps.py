@@ -1,4 +1,4 @@
-"""Times as annotations and statuses of Kubernetes say them: RFC 3339 in UTC, whole seconds."""
+"""Times as Kubernetes writes them: RFC 3339 in UTC, whole seconds (Time) or microseconds (MicroTime)."""
 
 from datetime import UTC, datetime
 
@@ -8,6 +8,11 @@ from objects.bounds import bounded_time
 def stamp(time: datetime) -> str:
     """`time` as Kubernetes and its operators write it: "2026-03-01T12:00:00Z"."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_time(moment: datetime) -> str:
+    """Return an aware datetime as `MicroTime`: "2025-01-02T03:04:05.000006Z"."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def as_time(text: object) -> datetime | None:

@@ -39,7 +39,7 @@ from kube.errors import NotFound
 from kube.metadata import Metadata
 from kube.record import Key
 from kube.resource import NODES, Object
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 
 
 def new_machine(machine_set: OpenShiftMachineSet, suffix: str) -> Object:
@@ -87,7 +87,7 @@ def with_provider_id(machine: OpenShiftMachine) -> Object:
 
 def machine_status(machine: OpenShiftMachine, report: Report, now: datetime) -> Object:
     """Say how far a Machine is."""
-    status: Object = {"phase": report.phase, "lastUpdated": timestamp(now)}
+    status: Object = {"phase": report.phase, "lastUpdated": stamp(now)}
     if report.node is not None:
         status["nodeRef"] = {"kind": "Node", "name": report.node.name, "uid": report.node.uid}
     return {**_of_version(machine.metadata), "status": status}

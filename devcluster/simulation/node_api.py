@@ -15,8 +15,8 @@ from devcluster.simulation.machine import Machine, provider_id
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import LEASES, NAMESPACES, NODES, Object
-from kube.timestamps import micro_time, timestamp
 from kube.transport import Transport
+from objects.timestamps import micro_time, stamp
 
 NAMESPACE = "kube-node-lease"
 DURATION = timedelta(seconds=40)
@@ -146,8 +146,8 @@ def _condition(opinion: Opinion, before: Mapping[str, Any] | None, now: datetime
         "status": opinion.status,
         "reason": opinion.reason,
         "message": opinion.message,
-        "lastHeartbeatTime": timestamp(now),
-        "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else timestamp(now),
+        "lastHeartbeatTime": stamp(now),
+        "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else stamp(now),
     }
 
 

@@ -20,7 +20,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.record import Key
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 
 NODE_NAME = "remediation.medik8s.io/node-name"
 TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
@@ -180,7 +180,7 @@ def _condition(type_: str, status: ConditionStatus, said: _Said, now: datetime) 
         status=status,
         reason=said.reason,
         message=said.message,
-        last_transition_time=timestamp(now),
+        last_transition_time=stamp(now),
     )
 
 

@@ -19,7 +19,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import CONTROL_PLANE_TURN, new_lease
 from kube.resource import LEASES, NODES, Object, Resource
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 from workflows.contracts import ActInput
 
 DEMO = "demo.paramedic.dev/v1"
@@ -74,8 +74,8 @@ class World:
         condition = {
             "type": "Ready",
             "status": status,
-            "lastTransitionTime": timestamp(since),
-            "lastHeartbeatTime": timestamp(since),
+            "lastTransitionTime": stamp(since),
+            "lastHeartbeatTime": stamp(since),
             "reason": "Tested",
             "message": "",
         }

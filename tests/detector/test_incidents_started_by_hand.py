@@ -227,12 +227,10 @@ async def test_people_are_shown_them_by_their_ids(person: Person) -> None:
     await person.start("nameless", id_=f"nameless-{person.cluster}")
     await person.until_listed(3)
 
-    freshnesses = await open_incidents(person.client, Filter(cluster=person.cluster))
+    summaries = await open_incidents(person.client, Filter(cluster=person.cluster))
 
-    assert sorted(str(freshness.incident.target) for freshness in freshnesses) == [
+    assert sorted(str(summary.incident.target) for summary in summaries) == [
         "Node/strange",
         "Node/without-memo",
     ]
-    assert {freshness.incident.workflow_id for freshness in freshnesses} == {
-        one.id for one in person.started[:2]
-    }
+    assert {summary.incident.workflow_id for summary in summaries} == {one.id for one in person.started[:2]}

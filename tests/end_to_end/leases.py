@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from kube.resource import LEASES, NODES, Object
-from kube.timestamps import micro_time
+from objects.timestamps import micro_time
 from tests.end_to_end.world import LEASE_NAMESPACE, World
 
 

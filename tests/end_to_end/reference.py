@@ -5,7 +5,7 @@ from typing import Any
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.resource import Object
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 from tests.end_to_end.leases import put_lease
 from tests.end_to_end.remediator import report
 from tests.end_to_end.world import REQUESTS, World
@@ -34,7 +34,7 @@ class Reference:
     ) -> Object:
         """It made a request for a node, from the template of that step, and listed it."""
         template = self._world.template(step)["name"]
-        now = timestamp(datetime.now(UTC))
+        now = stamp(datetime.now(UTC))
         made = await self._world.client.create(
             REQUESTS, await self._request(f"{node}{suffix}", node, template, labels or {}), "default"
         )
@@ -59,7 +59,7 @@ class Reference:
 
     async def stops(self, *, observed: int) -> None:
         """It writes its last status; an older version of it left its old field, too."""
-        now = timestamp(datetime.now(UTC))
+        now = stamp(datetime.now(UTC))
         nodes = [
             {"name": node, "remediations": entries} if entries else {"name": node}
             for node, entries in self._unhealthy.items()

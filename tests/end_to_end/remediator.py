@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 from tests.end_to_end.world import REQUESTS, World
 
 
 async def report(world: World, request: str, **conditions: str) -> None:
     """Let the request of that name have these conditions, each with that status, and no others."""
-    now = timestamp(datetime.now(UTC))
+    now = stamp(datetime.now(UTC))
     listed = [
         {"type": type_, "status": status, "lastTransitionTime": now, "reason": "Test", "message": ""}
         for type_, status in conditions.items()

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kube.lease import LeaseRecord
-from kube.timestamps import micro_time
+from objects.timestamps import micro_time
 
 NOW = datetime(2025, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 

@@ -42,8 +42,8 @@ SOME = 20
 """How many of them go on when all were asked; each event of a history costs time here."""
 AT_ONCE = 25
 """Calls of this test; more than that a development server on a busy machine does not answer in time."""
-MINUTE = timedelta(minutes=1)
-_FAILED = (EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT)
+PATIENCE = timedelta(minutes=5)
+"""Longer than all of it takes on a machine that is busy with other things."""
 
 
 class SlowCluster:
@@ -92,6 +92,8 @@ async def workers_without_a_cache(client: Client, name: str, cluster: SlowCluste
         workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         max_concurrent_activities=INCIDENTS,
+        # A busy machine may keep a thread waiting for longer than the two seconds of the deadlock detector.
+        debug_mode=True,
     )
     async with worker, Worker(client, task_queue=detector_queue(name), activities=[cluster.observe]):
         yield
@@ -109,22 +111,25 @@ async def states(handles: Sequence[WorkflowHandle[object, object]]) -> list[Stat
 
     async def state(handle: WorkflowHandle[object, object]) -> State:
         async with free:
-            found: State = await handle.query("state", result_type=State, rpc_timeout=MINUTE)
+            found: State = await handle.query("state", result_type=State, rpc_timeout=PATIENCE)
             return found
 
     return await asyncio.gather(*map(state, handles))
 
 
-async def failed_tasks(handle: WorkflowHandle[object, object]) -> list[int]:
+async def failed_tasks(handle: WorkflowHandle[object, object]) -> list[str]:
+    """What its workflow tasks failed of; one that only came late is tried again and says nothing here."""
     history = await handle.fetch_history()
-    return [event.event_id for event in history.events if event.event_type in _FAILED]
+    failed = (one for one in history.events if one.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED)
+    return [event.workflow_task_failed_event_attributes.failure.message for event in failed]
 
 
+@pytest.mark.timeout(PATIENCE.total_seconds())
 async def test_two_hundred_uncached_incidents_answer_in_the_middle_of_their_acts_and_act_once(
     time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine the queries take longer than an act may.
-    patient = dataclasses.replace(ACT, start_to_close=MINUTE, schedule_to_close=MINUTE)
+    patient = dataclasses.replace(ACT, start_to_close=PATIENCE, schedule_to_close=PATIENCE)
     monkeypatch.setattr("workflows.admitted_step.ACT", patient)
     client, name, cluster = time_skipping.client, f"test-{uuid4().hex[:8]}", SlowCluster()
     calls = IncidentCalls(lambda: client, name)
@@ -137,7 +142,7 @@ async def test_two_hundred_uncached_incidents_answer_in_the_middle_of_their_acts
         async with free:
             await calls.start(incident, expired().model_copy(update={"seen_at": datetime.now(UTC)}))
 
-    async with asyncio.timeout(100), workers_without_a_cache(client, name, cluster):
+    async with asyncio.timeout(PATIENCE.total_seconds()), workers_without_a_cache(client, name, cluster):
         await asyncio.gather(*map(start, incidents))
         await cluster.all_act.wait()
         assert {state.phase for state in await states(handles)} == {Phase.ACTING}

@@ -12,7 +12,7 @@ from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import NotFound
 from kube.resource import EVENTS, NAMESPACES, Object, Resource
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 from tests.end_to_end.machines.check import CHECKS, Check
 from tests.end_to_end.world import TEMPLATES, World
 from tests.outcome import outcome_of
@@ -64,7 +64,7 @@ class Machines:
         made = await self.client.create(MACHINES, _typed(MACHINES, {"metadata": body}), self.namespace)
         self._uids[name] = made["metadata"]["uid"]
         status = {"phase": "Running", "nodeRef": {"name": node}} if node else NEVER_STARTED
-        await self.set_status(name, **status, lastUpdated=timestamp(datetime.now(UTC)))
+        await self.set_status(name, **status, lastUpdated=stamp(datetime.now(UTC)))
 
     async def set_status(self, machine: str, **fields: Any) -> None:
         """As the machine controller does."""

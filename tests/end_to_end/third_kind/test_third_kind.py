@@ -19,7 +19,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from kube.errors import KubernetesError, NotFound
 from kube.lease import name_for
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, Object, Resource, resource_of
-from kube.timestamps import timestamp
+from objects.timestamps import stamp
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import CLUSTER_ROLES
 from tests.end_to_end.processes import our_process
@@ -105,7 +105,7 @@ class Fleet:
         self._uid = made["metadata"]["uid"]
 
     async def set_failed(self, since: datetime | None) -> None:
-        status = {"failedSince": timestamp(since) if since else None}
+        status = {"failedSince": stamp(since) if since else None}
         await self.client.merge_patch(MACHINE, self.machine, {"status": status}, NAMESPACE, "status")
 
     async def add_check(self) -> None:
