@@ -59,7 +59,7 @@ class Asking:
             return dataclasses.replace(summary, problem=await self._task_failure(summary) or NO_WORKER)
         handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
         try:
-            state = await self._insist(handle, cluster)
+            state = await self._retry(handle, cluster)
         except WorkflowQueryFailedError as error:
             return dataclasses.replace(summary, problem=one_sentence(error))
         except ValidationError:
@@ -90,7 +90,7 @@ class Asking:
     def _is_deserted(self, cluster: str) -> bool:
         return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
 
-    async def _insist(self, handle: WorkflowHandle[Any, Any], cluster: str) -> State:
+    async def _retry(self, handle: WorkflowHandle[Any, Any], cluster: str) -> State:
         """Its answer; that Temporal knows of no worker is no answer before the time is up.
 
         Raises:

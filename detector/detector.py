@@ -15,27 +15,22 @@ from prometheus_client import CollectorRegistry
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from detector.answers.answering import Answering
-from detector.answers.failed_answer import never_failing
+from detector.answers.answering import Answering, never_failing
 from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions
-from detector.attempts.marked_targets import MarkedTargets
+from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.handover import Handover, HandoverTimes
-from detector.metrics.clock_metrics import ClockMetrics
 from detector.metrics.failing_incidents import FailingIncidents
-from detector.metrics.failure_to_request import FailureToRequest
-from detector.metrics.live_metrics import LiveMetrics
-from detector.metrics.request_ledger import RequestLedger
+from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
+from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
-from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.event_recorder import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.status_reporter import ReporterDependencies
-from detector.reporting.status_reporters import StatusReporters
+from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import KindMetrics
 from detector.watching.clock_watch import ClockWatch
@@ -109,7 +104,7 @@ class Detector:
         self._answering = Answering(
             self._observe, self._dispatch, self._cluster_state, lambda: self._election.is_leader
         )
-        self._reporters = StatusReporters(self._made_desk())
+        self._reporters = StatusReporters(self._reporter_dependencies())
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
         self._ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
@@ -161,7 +156,7 @@ class Detector:
             problems=self._connections.problems,
         )
 
-    def _made_desk(self) -> ReporterDependencies:
+    def _reporter_dependencies(self) -> ReporterDependencies:
         return ReporterDependencies(
             client=self._connections.management.client,
             cluster_state=self._cluster_state,

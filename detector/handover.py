@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from kube.candidacy import Candidacy
-from kube.candidates import Candidates, CandidateTimes
+from kube.candidates import Candidacy, Candidates, CandidateTimes
 from kube.client import Client
 from kube.errors import KubernetesError
 

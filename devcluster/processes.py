@@ -34,10 +34,10 @@ def ours(
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
     """`count` simulated kubelets, told what to do through a socket."""
-    rate_limiter = f"{renewal(count).total_seconds():g}"
+    interval = f"{renewal(count).total_seconds():g}"
     arguments = ("--count", str(count), "--control", str(layout.kubelets_socket))
-    paces = ("--renew-every", rate_limiter, "--look-every", rate_limiter)
-    return _module("kubelets", (*arguments, *paces), layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
+    every = ("--renew-every", interval, "--look-every", interval)
+    return _module("kubelets", (*arguments, *every), layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 
 def remediator(layout: Layout, control_plane: ControlPlane) -> Program:

@@ -16,7 +16,6 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from kube.configuration import Load, configure, loader
 from kube.errors import NotConfigured, Silent, Unauthorized, Unreachable
-from kube.lines import complete_lines
 from kube.server_clock import ServerClock
 from kube.session import open_session
 from kube.status import classify
@@ -182,3 +181,24 @@ async def _pieces(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIte
         raise Silent(f"{asked} was silent for too long.", path=asked.path) from error
     except _BROKEN as error:
         raise asked.unreachable(error) from error
+
+
+async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) -> AsyncIterator[bytes]:
+    """Yield the non-empty lines, without their newlines, whatever the sizes of the pieces.
+
+    A line is complete when its newline has arrived. What is left over at the end was cut by a fault, and is
+    never delivered: half an object could be a valid, different one.
+
+    Raises Unreachable: the stream ended in the middle of a line.
+    """
+    begun: list[bytes] = []  # a line of several MB comes in many pieces: join once, at its end
+    async for piece in pieces:
+        first, *rest = piece.split(b"\n")
+        begun.append(first)
+        for start_of_next in rest:
+            line = b"".join(begun)
+            begun = [start_of_next]
+            if line:
+                yield line
+    if any(begun):
+        raise Unreachable(f"{asked} ended in the middle of a line.", path=path)

@@ -17,9 +17,8 @@ from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
 from runtime.exposition import metrics_route
 from runtime.problems import Problems
-from runtime.readiness import readiness_routes
 from runtime.retrying import retry_forever
-from runtime.serving import serve
+from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
 from runtime.temporal_core import temporal_core
 from runtime.temporal_link import TemporalLink

@@ -67,29 +67,29 @@ class Storms:
 
     def advance(self, check: CheckReference) -> None:
         """Take in what numbers and time did to the storm of a check; who does not lead remembers nothing."""
-        cluster_state = self._cluster_state.checks.get(check)
-        if cluster_state is None:
+        check_state = self._cluster_state.checks.get(check)
+        if check_state is None:
             self._memories.pop(check, None)
         elif self._is_leading:
-            memory = self._memory(check, cluster_state)
-            if not isinstance(cluster_state.check, InvalidCheckError):
-                self._advance_one(check, cluster_state.check, memory)
+            memory = self._memory(check, check_state)
+            if not isinstance(check_state.check, InvalidCheckError):
+                self._advance_one(check, check_state.check, memory)
 
     def of(self, check: CheckReference) -> Storm | None:
         """The storm of a check, as it was when it was advanced last; else as it is stored."""
-        cluster_state, memory = self._cluster_state.checks.get(check), self._memories.get(check)
-        if cluster_state is None:
+        check_state, memory = self._cluster_state.checks.get(check), self._memories.get(check)
+        if check_state is None:
             return None
-        if memory is None or memory.uid != cluster_state.record.metadata.uid:
-            return cluster_state.kind.stored_storm(cluster_state.record.status, self._now())
+        if memory is None or memory.uid != check_state.record.metadata.uid:
+            return check_state.kind.stored_storm(check_state.record.status, self._now())
         return memory.storm
 
     def hold(self, check: CheckReference) -> Hold | None:
         """Why the storm of a check allows nothing, as it was when it was advanced last."""
-        storm, cluster_state = self.of(check), self._cluster_state.checks.get(check)
-        if cluster_state is None or isinstance(cluster_state.check, InvalidCheckError):
+        storm, check_state = self.of(check), self._cluster_state.checks.get(check)
+        if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None
-        return storm_hold(storm, cluster_state.check.storm_cooldown, self._now())
+        return storm_hold(storm, check_state.check.storm_cooldown, self._now())
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """A change of the cluster may have changed the numbers of a check, or a deadline."""
@@ -107,10 +107,10 @@ class Storms:
             if caught.error is not None and check in self._memories:
                 self._schedule(self._memories[check], self._now() + _BLIND)
 
-    def _memory(self, check: CheckReference, cluster_state: CheckState) -> _Memory:
-        uid, memory = cluster_state.record.metadata.uid, self._memories.get(check)
+    def _memory(self, check: CheckReference, check_state: CheckState) -> _Memory:
+        uid, memory = check_state.record.metadata.uid, self._memories.get(check)
         if memory is None or memory.uid != uid:
-            memory = _Memory(uid, cluster_state.kind.stored_storm(cluster_state.record.status, self._now()))
+            memory = _Memory(uid, check_state.kind.stored_storm(check_state.record.status, self._now()))
             self._memories[check] = memory
         return memory
 
@@ -123,10 +123,10 @@ class Storms:
         if not self._sees(check):
             self._schedule(memory, now + _BLIND)
             return
-        cluster_state, before = self._cluster_state.checks[check], memory.storm
-        allowance = cluster_state.allowance(parsed, self._cluster_state.requests.targets_of(check))
+        check_state, before = self._cluster_state.checks[check], memory.storm
+        allowance = check_state.allowance(parsed, self._cluster_state.requests.targets_of(check))
         may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, parsed, now))
-        holds_back = may_begin and self._has_expired(cluster_state, parsed, memory, now)
+        holds_back = may_begin and self._has_expired(check_state, parsed, memory, now)
         memory.storm = after(before, allowance, cooldown, holds_back=holds_back, now=now)
         self._schedule(memory, _next_turn(memory, cooldown, may_begin=may_begin))
         if memory.storm != before:
@@ -138,26 +138,26 @@ class Storms:
         return parsed.hold is not None or check_surroundings(self._cluster_state, check, now).holds
 
     def _has_expired(
-        self, cluster_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
+        self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
     ) -> bool:
         """Whether the deadline of a target is over; all are looked at only when one may be."""
         if memory.first_deadline is not None and now <= memory.first_deadline:
             return False
         targets, around = self._cluster_state.targets.of(parsed.reference), self._cluster_state.surroundings
-        verdicts = [parsed.verdict(targets[name], now, around) for name in cluster_state.unhealthy]
+        verdicts = [parsed.verdict(targets[name], now, around) for name in check_state.unhealthy]
         deadlines = [verdict.deadline for verdict in verdicts if verdict.deadline is not None]
         memory.first_deadline = min(deadlines, default=None)
         return any(verdict.health is Health.EXPIRED for verdict in verdicts)
 
     def _note_deadline(self, check: CheckReference, target: str) -> None:
         """Keep the first deadline no later than that of a target that changed."""
-        memory, cluster_state = self._memories.get(check), self._cluster_state.checks.get(check)
-        if memory is None or memory.first_deadline is None or cluster_state is None:
+        memory, check_state = self._memories.get(check), self._cluster_state.checks.get(check)
+        if memory is None or memory.first_deadline is None or check_state is None:
             return
         seen = self._cluster_state.targets.get(check, target)
-        if seen is None or isinstance(cluster_state.check, InvalidCheckError):
+        if seen is None or isinstance(check_state.check, InvalidCheckError):
             return
-        deadline = cluster_state.check.verdict(seen, self._now(), self._cluster_state.surroundings).deadline
+        deadline = check_state.check.verdict(seen, self._now(), self._cluster_state.surroundings).deadline
         if deadline is not None:
             memory.first_deadline = min(memory.first_deadline, deadline)
 

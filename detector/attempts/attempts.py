@@ -42,7 +42,7 @@ class Deletion:
     failed: datetime
     """Since when it was unhealthy."""
     ended: datetime
-    is_witnessed: bool
+    is_observed: bool
     """Whether it was seen to be deleted, before what is seen after it."""
 
 
@@ -107,7 +107,7 @@ class Attempts:
         """Note that an unhealthy target was deleted, which its owner replaces."""
         target, place = deletion.target, deletion.place
         number = self.before(place.named(target.metadata.name), target).earlier(deletion.failed) + 1
-        beside = self._beside(deletion) if deletion.is_witnessed else frozenset()
+        beside = self._beside(deletion) if deletion.is_observed else frozenset()
         attempt = EndedAttempt(number, deletion.ended, beside=beside)
         self.note(owner_name(place.namespace, target.replaced_by), attempt)
 

@@ -1,9 +1,13 @@
-"""Deletions: a target that is deleted when its time is over was remediated, and its owner's next ones follow.
+"""Deletions and marks: ends of remediations that no request tells of (rule 14).
 
-Whoever deleted it: a person who does so between two of ours is part of the row (rule 14). But one that
-was healthy until then, or not unhealthy for long enough, was no remediation, whatever its end makes of it: it
-must have been seen unhealthy before, or say itself that it was. Without a finalizer it goes in an instant,
-and is never seen going.
+A target that is deleted when its time is over was remediated, and its owner's next ones follow, whoever
+deleted it: a person who does so between two of ours is part of the row. But one that was healthy until then,
+or not unhealthy for long enough, was no remediation, whatever its end makes of it: it must have been seen
+unhealthy before, or say itself that it was. Without a finalizer it goes in an instant, and is never seen
+going.
+
+A mark is taken off by the controller that obeyed it when that is done, or gave up: whoever marks the target
+next waits.
 """
 
 from collections.abc import Callable
@@ -13,9 +17,10 @@ from datetime import datetime
 from detector.attempts.attempts import SECOND, Attempts, Deletion
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
+from health.gate.back_off import EndedAttempt
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.model.references import CheckReference
-from health.model.target import Target
+from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Verdict
 
 Sees = Callable[[CheckReference], bool]
@@ -30,7 +35,7 @@ class _Failing:
     seen: Target
     since: datetime
     deadline: datetime
-    is_witnessed: bool = True
+    is_observed: bool = True
     """Whether it was seen before somebody deleted it."""
 
 
@@ -101,7 +106,7 @@ class Deletions:
         # Deletions are told in whole seconds.
         if failing.deadline <= deleted + SECOND and self._sees(name[0]):
             place = place_of(name[0])
-            deletion = Deletion(failing.seen, place, failing.since, deleted, failing.is_witnessed)
+            deletion = Deletion(failing.seen, place, failing.since, deleted, failing.is_observed)
             self._attempts.deleted(deletion)
 
 
@@ -110,4 +115,40 @@ def _before_its_end(seen: Target, verdict: Verdict, deleted: datetime) -> _Faili
     fact, deadline = verdict.fact, verdict.deadline
     if fact is None or deadline is None or fact.is_moving or fact.since >= deleted:
         return None
-    return _Failing(seen, fact.since, deadline, is_witnessed=False)
+    return _Failing(seen, fact.since, deadline, is_observed=False)
+
+
+class MarkedTargets:
+    """Tells the attempts of one detector what the cluster state shows."""
+
+    def __init__(
+        self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
+    ) -> None:
+        self._cluster_state = cluster_state
+        self._attempts = attempts
+        self._sees = sees
+        self._now = now
+        self._marked: dict[TargetName, tuple[str, datetime]] = {}
+        """The uids that are marked, and since when they were seen to be."""
+
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """See what became of a target."""
+        if target is None:
+            return
+        name, seen = place_of(check).named(target), self._cluster_state.targets.get(check, target)
+        if seen is None:
+            self._marked.pop(name, None)
+        elif seen.is_marked:
+            self._marked.setdefault(name, (seen.metadata.uid, self._now()))
+        elif name in self._marked:
+            self._see_unmarked(check, name, seen)
+
+    def _see_unmarked(self, check: CheckReference, name: TargetName, seen: Target) -> None:
+        uid, marked = self._marked.pop(name)
+        judge = self._cluster_state.checks.get(check)
+        if uid != seen.metadata.uid or judge is None or not self._sees(check):
+            return
+        number, now = self._attempts.before(name, seen).earlier(marked) + 1, self._now()
+        # In vain: then it is part of the incident, which waits by itself.
+        requested = now if name.name in judge.unhealthy else None
+        self._attempts.note(name, EndedAttempt(number, now, requested))

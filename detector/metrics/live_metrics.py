@@ -1,4 +1,4 @@
-"""LiveMetrics: what the cluster state shows at the moment of a scrape; nothing is kept for it in between.
+"""What is true at the moment of a scrape: the cluster state, and the clock. Nothing is kept in between.
 
 So a series ends with its object, and a heartbeat costs nothing. Only the leader speaks of the cluster: the
 sum over all detectors is the truth. A standby says that it is one, and how old its state is.
@@ -88,3 +88,19 @@ def _holds(incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)
     return family
+
+
+class ClockMetrics(Collector):
+    """The gauge of one detector, leading or not."""
+
+    def __init__(self, skew: Callable[[], timedelta | None]) -> None:
+        self._skew = skew
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """No sample where the API server did not tell its time."""
+        text = "By how much the detector's clock is ahead of the API server's, as far as whole seconds tell."
+        family = GaugeMetricFamily("paramedic_clock_skew_seconds", text, labels=())
+        skew = self._skew()
+        if skew is not None:
+            family.add_metric((), skew.total_seconds())
+        yield family

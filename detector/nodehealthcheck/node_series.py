@@ -1,23 +1,45 @@
-"""NodeSeries: the NodeHealthCheck operator's counter and histogram of each node (NHC 1.6).
+"""The NodeHealthCheck operator's counter and histogram of each node (NHC 1.6).
 
 A series ends with its object (rule 16): when the node, the object of that uid, and the last
-request for it are gone. A node that is made anew under the name begins at nothing.
+request for it are gone. A node that is made anew under the name begins at nothing. Bounds are written as the
+Go client writes them: le="30", not le="30.0".
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from detector.nodehealthcheck.buckets import Buckets
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from health.model.target import Target, TargetPlace
 from runtime.exposition import CounterWithoutSuffix
+
+
+class Buckets:
+    """Counts of what was observed, up to each bound."""
+
+    def __init__(self, bounds: Sequence[int]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count `value` in the first bucket that holds it; a bound is inclusive."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.sum += value
+
+    @property
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Each bound, and how many values were not above it."""
+        return list(zip((*map(str, self._bounds), "+Inf"), accumulate(self._counts), strict=True))
+
 
 DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds"
 OLD_REQUESTS = "nodehealthcheck_old_remediation_cr"

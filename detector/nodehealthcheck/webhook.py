@@ -1,25 +1,57 @@
 """The validating webhook for NodeHealthChecks: optional, and served by every detector, leading or not.
 
-It refuses what the schema cannot: what needs the cluster or the former state. Without it such a check is
-flagged, and nothing wrong is done.
+It is asked an AdmissionReview of admission.k8s.io/v1, and refuses what the schema cannot: what needs the
+cluster or the former state. Without it such a check is flagged, and nothing wrong is done.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 from pydantic import ValidationError
 
 from detector.nodehealthcheck.admission_facts import AdmissionFacts, WatchedTemplates
-from detector.nodehealthcheck.admission_review import AdmissionReview, answer
-from health.kinds.nodehealthcheck.admission_review import refusals
+from health.kinds.nodehealthcheck.admission_review import Change, Operation, refusals
 from kube.errors import KubernetesError
+from objects.frozen import FrozenObject
 from runtime.connections import Connections
-from runtime.serving import serve
-from runtime.serving_certificate import ServingCertificate
+from runtime.serving import ServingCertificate, serve
 from runtime.settings import Settings
+
+FORBIDDEN = 403
+
+
+class AdmissionRequest(FrozenObject):
+    """What somebody wants to do with an object."""
+
+    uid: str
+    operation: Operation
+    object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = None
+
+    @property
+    def change(self) -> Change:
+        """The same as a value of ours."""
+        return Change(self.operation, new=self.object or {}, old=self.old_object or {})
+
+
+class AdmissionReview(FrozenObject):
+    """The question."""
+
+    request: AdmissionRequest
+
+
+def answer(request: AdmissionRequest, refusals: tuple[str, ...]) -> dict[str, Any]:
+    """The answer: allowed, or all refusals as one message, in the form of the NodeHealthCheck operator."""
+    response: dict[str, Any] = {"uid": request.uid, "allowed": not refusals}
+    if refusals:
+        message = refusals[0] if len(refusals) == 1 else f"[{', '.join(refusals)}]"
+        response["status"] = {"code": FORBIDDEN, "reason": "Forbidden", "message": message}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
 
 PATH = "/validate-remediation-medik8s-io-v1alpha1-nodehealthcheck"
 

@@ -3,7 +3,7 @@
 A write carries all that changed since the last one. What is published changes by changes of the cluster state
 and by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
 remediation: whatever fails here is tried again and holds nobody up, and a status that takes long, with a
-thousand nodes in it, is written more rarely.
+thousand nodes in it, is written more rarely. Each check has a reporter while this detector holds the lead.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from detector.answers.storms import Storms
-from detector.reporting.event_recorder import EventRecorder
-from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.event_recorder import EventRecorder, RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.records import CheckRecord
+from detector.state.request_index import SeenRequest
 from detector.watching.sources import Sources
 from health.gate.check_snapshot import CheckSnapshot
 from health.kinds.registry import CHECK_KINDS
@@ -82,9 +82,9 @@ class StatusReporter:
     async def run(self) -> None:
         """Report until the check is gone."""
         async with asyncio.TaskGroup() as tasks:
-            announcing = tasks.create_task(self._event_recorder.run())
+            recording = tasks.create_task(self._event_recorder.run())
             await self._report_until_gone()
-            announcing.cancel()
+            recording.cancel()
 
     async def _report_until_gone(self) -> None:
         while True:
@@ -169,3 +169,61 @@ def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:
     waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
     steps = [target.step_ends for target in targets]
     return min((deadline for deadline in (*waiting, *steps) if deadline is not None), default=None)
+
+
+class StatusReporters:
+    """Starts a reporter when a check comes; each ends by itself when its check goes."""
+
+    def __init__(self, dependencies: ReporterDependencies) -> None:
+        self._dependencies = dependencies
+        self._reporters: dict[CheckReference, StatusReporter] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def lead(self) -> None:
+        """Report until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._accept_changes(tasks)
+        finally:
+            self._reporters.clear()
+
+    async def _accept_changes(self, tasks: asyncio.TaskGroup) -> None:
+        self._tasks = tasks
+        try:
+            for check in list(self._dependencies.cluster_state.checks):
+                self.changed(check, None)
+            await asyncio.Event().wait()
+        finally:
+            # Before the group ends its reporters: it would raise at a change, and end the watches with it.
+            self._tasks = None
+
+    def changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
+        """Have the check reported on, while we lead."""
+        if self._tasks is None:
+            return
+        if check not in self._reporters and check in self._dependencies.cluster_state.checks:
+            self._reporters[check] = StatusReporter(self._dependencies, check)
+            self._tasks.create_task(self._run(check))
+        if check in self._reporters:
+            self._reporters[check].changed.set()
+
+    def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        """Have reported what became of a request of the check."""
+        seen = after or before
+        if seen is None or seen.owner is None or (before is not None and before.owner != seen.owner):
+            return  # who takes a request over did not make it, and who loses one did not delete it
+        if seen.owner in self._reporters:
+            change = RequestChange(
+                seen.request.target_name,
+                before.snapshot if before else None,
+                after.snapshot if after else None,
+            )
+            self._reporters[seen.owner].request_changed(change)
+
+    async def _run(self, check: CheckReference) -> None:
+        """Report on one check; if that fails, its next change begins it anew."""
+        try:
+            with self._dependencies.cluster_state.guard.item("status", check):
+                await self._reporters[check].run()
+        finally:
+            self._reporters.pop(check, None)

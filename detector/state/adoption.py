@@ -21,21 +21,21 @@ def adopted(
     """The same, owned by the first check that could have made it, where nobody signed it."""
     if entry.owner is not None:
         return entry
-    for check, cluster_state in checks.items():
-        if entry.request.target_name in cluster_state.selected and _could_own(
-            check, cluster_state, entry, targets
+    for check, check_state in checks.items():
+        if entry.request.target_name in check_state.selected and _could_own(
+            check, check_state, entry, targets
         ):
             return replace(entry, owner=check)
     return entry
 
 
 def _could_own(
-    check: CheckReference, cluster_state: CheckState, entry: SeenRequest, targets: TargetStore
+    check: CheckReference, check_state: CheckState, entry: SeenRequest, targets: TargetStore
 ) -> bool:
     target = targets.get(check, entry.request.target_name)
-    if target is None or isinstance(cluster_state.check, InvalidCheckError):
+    if target is None or isinstance(check_state.check, InvalidCheckError):
         return False
-    if Plan(cluster_state.check.steps).step_of(entry.reference) is None:
+    if Plan(check_state.check.steps).step_of(entry.reference) is None:
         return False
     place, who = place_of(check), target.metadata
     return CHECK_KINDS[check.group_kind].is_unsigned_for(entry.request, place.reference(who.name, who.uid))

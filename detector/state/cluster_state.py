@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from detector.state.act_findings import ActFindings
 from detector.state.adoption import adopted
-from detector.state.check_state import CheckState
+from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import ChangeHandler, RequestHandler
-from detector.state.records import CheckRecord
 from detector.state.request_index import RequestIndex, SeenRequest, seen
-from detector.state.target_leases import concerned
-from detector.state.target_store import TargetStore, place_of
+from detector.state.target_store import TargetStore, concerned, place_of
 from health.gate.health_check import InvalidCheckError
 from health.gate.surroundings import Surroundings
 from health.gate.template_validity import TemplateKind, TemplateKinds
@@ -73,8 +71,8 @@ class ClusterState:
 
     def tell_of(self, check: CheckReference) -> None:
         """Every answer of one check may be another now."""
-        cluster_state = self.checks.get(check)
-        for target in self.requests.targets_of(check) | (cluster_state.concerned if cluster_state else set()):
+        check_state = self.checks.get(check)
+        for target in self.requests.targets_of(check) | (check_state.concerned if check_state else set()):
             self._tell(check, target)
         self._tell(check, None)
 
@@ -113,8 +111,8 @@ class ClusterState:
 
     def templates_changed(self, api_version: str, kind: str) -> None:
         """What is known of the templates of this kind is something else now."""
-        for reference, cluster_state in self.checks.items():
-            steps = () if isinstance(cluster_state.check, InvalidCheckError) else cluster_state.check.steps
+        for reference, check_state in self.checks.items():
+            steps = () if isinstance(check_state.check, InvalidCheckError) else check_state.check.steps
             named = {(step.template.api_version, step.template.kind) for step in steps}
             if (api_version, kind) in named:
                 self.tell_of(reference)
@@ -130,7 +128,7 @@ class ClusterState:
             self._tell(reference, None)
             return
         else:
-            self.checks[reference] = self._picture_of(kind, reference, record)
+            self.checks[reference] = self._check_state_of(kind, reference, record)
         self._adopt(self.requests.unowned())
         targets = set(self.requests.targets_of(reference))
         for check in (known, self.checks.get(reference)):
@@ -139,10 +137,10 @@ class ClusterState:
             self._tell(reference, target)
         self._tell(reference, None)
 
-    def _picture_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
-        cluster_state = CheckState(kind, record, record.parse(kind))
-        self._see_all(reference, cluster_state)
-        return cluster_state
+    def _check_state_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
+        check_state = CheckState(kind, record, record.parse(kind))
+        self._see_all(reference, check_state)
+        return check_state
 
     def _see_all(self, reference: CheckReference, check: CheckState) -> None:
         for name, target in self.targets.of(reference).items():
@@ -207,10 +205,10 @@ class ClusterState:
     def found(self, incident: IncidentReference, hold: Hold | None) -> None:
         """What held the latest act of an incident, as only the act could see; None if nothing did."""
         check, target = incident.check, incident.target
-        seen, cluster_state = self.targets.get(check, target.name), self.checks.get(check)
+        seen, check_state = self.targets.get(check, target.name), self.checks.get(check)
         if seen is None or seen.metadata.uid != target.uid:
             return
-        if cluster_state is None or target.name not in cluster_state.unhealthy:
+        if check_state is None or target.name not in check_state.unhealthy:
             return
         if self.act_findings.note(check, target.name, target.uid, hold):
             self._tell(check, None)
@@ -241,9 +239,9 @@ class ClusterState:
         One for an unhealthy target; and one for each request that the check owns, whoever made it: nothing
         of ours stays without an incident that removes it in the end.
         """
-        seen, cluster_state = self.targets.get(check, target), self.checks.get(check)
+        seen, check_state = self.targets.get(check, target), self.checks.get(check)
         uids = set()
-        if seen is not None and cluster_state is not None and target in cluster_state.concerned:
+        if seen is not None and check_state is not None and target in check_state.concerned:
             uids.add(seen.metadata.uid)
         for entry in self.requests.of(check, target):
             uids.add(entry.request.target_uid or (seen.metadata.uid if seen else UNKNOWN_UID))
@@ -252,18 +250,16 @@ class ClusterState:
     def all_wanted(self) -> Iterator[IncidentReference]:
         """The incidents that there should be."""
         for check in {*self.checks, *self.requests.owners()}:
-            cluster_state = self.checks.get(check)
-            for target in self.requests.targets_of(check) | (
-                cluster_state.concerned if cluster_state else set()
-            ):
+            check_state = self.checks.get(check)
+            for target in self.requests.targets_of(check) | (check_state.concerned if check_state else set()):
                 yield from self.wanted(check, target)
 
     def allowance(self, check: CheckReference) -> Allowance | None:
         """What the threshold of a check says now; None for one that does not parse or is not there."""
-        cluster_state = self.checks.get(check)
-        if cluster_state is None or isinstance(cluster_state.check, InvalidCheckError):
+        check_state = self.checks.get(check)
+        if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None
-        return cluster_state.allowance(cluster_state.check, self.requests.targets_of(check))
+        return check_state.allowance(check_state.check, self.requests.targets_of(check))
 
     def own_requests(self, incident: IncidentReference) -> list[SeenRequest]:
         """The requests that belong to `incident`; one that does not say whom it is for belongs to all."""

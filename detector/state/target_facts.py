@@ -4,8 +4,7 @@ from datetime import datetime
 
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from detector.state.target_leases import lease_of_its_node, own_lease
-from detector.state.target_store import place_of
+from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.health_check import InvalidCheckError
 from health.kinds.lease_holder import holder_of, turn_holder_of

@@ -1,12 +1,17 @@
-"""TargetStore: all that could be targets of checks, by kind and namespace, as they were last seen."""
+"""TargetStore: all that could be targets of checks, by kind and namespace, as they were last seen.
+
+Two Leases matter to a target: its own, and of a Machine also that of its Node, which others maintain.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from detector.state.check_state import CheckState
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.references import CheckReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, node_name
+from kube.lease import name_for, name_for_node, node_of
 
 
 def place_of(check: CheckReference) -> TargetPlace:
@@ -67,3 +72,33 @@ class TargetStore:
             return None
         of_node = self._undecodable.get(node_name(seen.node_name, seen.node_cluster))
         return None if of_node is None else f"Node {seen.node_name} of {target} cannot be read: {of_node}"
+
+
+def own_lease(check: CheckReference, target: Target) -> str:
+    """The name of the Lease that an incident of `check` takes of its target."""
+    place = place_of(check)
+    return name_for(place.kind, place.namespace, target.metadata.name)
+
+
+def lease_of_its_node(target: Target) -> str:
+    """The name of the Lease of the Node that the target is, or is linked to; "" without one."""
+    return name_for_node(target.node_name) if target.node_name else ""
+
+
+def concerned(
+    lease: str, check: CheckReference, check_state: CheckState, targets: TargetStore
+) -> Iterator[str]:
+    """The unhealthy targets of `check` to which the Lease of this name matters."""
+    if not check.namespace:
+        if node_of(lease) in check_state.unhealthy:
+            yield node_of(lease)
+        return
+    is_of_node = bool(node_of(lease))
+    if not is_of_node and not lease.startswith(f"{place_of(check).kind.lower()}-"):
+        return
+    for name in check_state.unhealthy:
+        target = targets.get(check, name)
+        if target is not None and lease == (
+            lease_of_its_node(target) if is_of_node else own_lease(check, target)
+        ):
+            yield name

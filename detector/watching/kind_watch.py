@@ -56,7 +56,7 @@ class Subject(Generic[RecordT]):
     """What is known of the kind as a whole is something else now."""
     problems: Problems
     """Of kinds, and not of the process: what is wrong with one concerns the checks that name it, no other."""
-    stand_in: Fallback | None = None
+    fallback: Fallback | None = None
     reflectors: CurrentSettings = patient
 
     def eager(self) -> ReflectorSettings:
@@ -108,8 +108,8 @@ class KindWatch(Generic[RecordT]):
 
     def age(self) -> timedelta | None:
         """How old what is known of it is; None if it was never complete."""
-        if self.is_forbidden and self._subject.stand_in is not None:
-            return self._subject.stand_in.age(self._kind)
+        if self.is_forbidden and self._subject.fallback is not None:
+            return self._subject.fallback.age(self._kind)
         return self.source.age() if self.source is not None and self.source.synced else None
 
     def problem(self, limit: timedelta) -> str:
@@ -162,7 +162,7 @@ class KindWatch(Generic[RecordT]):
                 self._subject.problems.report(self._subject.part(self._kind), "")
                 continue
             try:
-                await self._stand_in(resource, Forbidden(source.problem))
+                await self._fall_back(resource, Forbidden(source.problem))
             except KubernetesError as error:
                 self._subject.problems.report(self._subject.part(self._kind), error.message)
                 self._refused(error)
@@ -186,19 +186,19 @@ class KindWatch(Generic[RecordT]):
             await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
         except Forbidden as error:
             self._is_forbidden = True
-            await self._stand_in(resource, error)
+            await self._fall_back(resource, error)
             return False
         return True
 
-    async def _stand_in(self, resource: Resource, error: Forbidden) -> None:
+    async def _fall_back(self, resource: Resource, error: Forbidden) -> None:
         """Read what stands in for the list, and wait; raises KubernetesError where nothing does."""
-        stand_in = self._subject.stand_in
-        if stand_in is None:
+        fallback = self._subject.fallback
+        if fallback is None:
             raise error
-        await stand_in.read(self._kind, resource)
+        await fallback.read(self._kind, resource)
         self._subject.problems.report(self._subject.part(self._kind), "")
         self.was_tried.set()
-        await stand_in.wait_due(self._kind)
+        await fallback.wait_due(self._kind)
 
     def _refused(self, error: KubernetesError) -> None:
         self.was_tried.set()

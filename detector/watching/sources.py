@@ -12,8 +12,8 @@ from functools import partial
 
 from detector.answers.observation_builder import CheckFreshness
 from detector.registry import WATCHED_KINDS
+from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.records import CheckRecord
 from detector.watched_kind import TargetJoin, WatchedTargets
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds

@@ -34,7 +34,7 @@ from kube.transport import Transport
 
 
 @dataclass(frozen=True)
-class RateLimiter:
+class Intervals:
     """How often a kubelet does what; the defaults are those of a real one."""
 
     renewal: timedelta = timedelta(seconds=10)
@@ -48,17 +48,17 @@ class RateLimiter:
 class Kubelet:
     """The kubelet of one machine, from one start to its cancellation."""
 
-    def __init__(self, machine: Machine, api: NodeApi, rate_limiter: RateLimiter) -> None:
+    def __init__(self, machine: Machine, api: NodeApi, intervals: Intervals) -> None:
         self._machine = machine
         self._api = api
-        self._rate_limiter = rate_limiter
+        self._intervals = intervals
 
     async def run(self) -> None:
         """Keep the Node Ready until cancelled."""
-        await self._insist(self._register)
+        await self._retry(self._register)
         await asyncio.gather(
-            self._every(self._rate_limiter.renewal, self._renew),
-            self._every(self._rate_limiter.look, self._look),
+            self._every(self._intervals.renewal, self._renew),
+            self._every(self._intervals.look, self._look),
         )
 
     async def _register(self) -> None:
@@ -74,19 +74,17 @@ class Kubelet:
 
     async def _look(self) -> None:
         node = await self._api.find_node(self._machine.name)
-        if node is not None and node_api.is_due(node, self._machine, _now(), self._rate_limiter.report):
+        if node is not None and node_api.is_due(node, self._machine, _now(), self._intervals.report):
             await self._api.report(node, self._machine, _now())
 
     async def _every(self, period: timedelta, work: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(random.uniform(0, period.total_seconds()))  # noqa: S311  spreads load
         while True:
-            await self._insist(work)
+            await self._retry(work)
             await asyncio.sleep(period.total_seconds())
 
-    async def _insist(self, work: Callable[[], Awaitable[None]]) -> None:
-        longest = min(
-            self._rate_limiter.renewal, LONGEST_DELAY
-        )  # a fast pace comes with a short grace period
+    async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
+        longest = min(self._intervals.renewal, LONGEST_DELAY)  # a fast pace comes with a short grace period
         await retry_forever(self._machine.name, work, KubernetesError, longest=longest)
 
 
@@ -100,13 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
         room = MachineRoom(options.control.with_suffix(".machines.json"), options.count)
-        rate_limiter = RateLimiter(options.renew_every, options.look_every)
-        asyncio.run(run_until_told_to_end(_run(room, options.control, rate_limiter)))
+        intervals = Intervals(options.renew_every, options.look_every)
+        asyncio.run(run_until_told_to_end(_run(room, options.control, intervals)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"kubelets: {error}")
 
 
-async def simulate(transport: Transport, room: MachineRoom, control: Path, rate_limiter: RateLimiter) -> None:
+async def simulate(transport: Transport, room: MachineRoom, control: Path, intervals: Intervals) -> None:
     """Run the kubelets of all machines, and answer at the control socket, until cancelled."""
     fleet: asyncio.Future[Fleet] = asyncio.get_running_loop().create_future()
 
@@ -115,19 +113,19 @@ async def simulate(transport: Transport, room: MachineRoom, control: Path, rate_
 
     async with serve(control, handle), asyncio.TaskGroup() as tasks:
         api = NodeApi(transport)
-        fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, rate_limiter).run(), tasks))
+        fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, intervals).run(), tasks))
         await retry_forever("kubelets", api.ensure_lease_namespace, KubernetesError)
         fleet.result().start_all()
         await asyncio.Event().wait()
 
 
-async def _run(room: MachineRoom, control: Path, rate_limiter: RateLimiter) -> None:
+async def _run(room: MachineRoom, control: Path, intervals: Intervals) -> None:
     async with await Transport.connect(user_agent="kubelet/simulated") as transport:
-        await simulate(transport, room, control, rate_limiter)
+        await simulate(transport, room, control, intervals)
 
 
 def _parser() -> argparse.ArgumentParser:
-    default = RateLimiter()
+    default = Intervals()
     parser = argparse.ArgumentParser(prog="kubelets", description="Simulated kubelets.")
     parser.add_argument("--count", type=count, required=True, help="how many nodes, node-1 and up")
     parser.add_argument("--control", type=Path, required=True, help="unix socket to be opened for requests")

@@ -11,12 +11,12 @@ from cli.watching import Fitting
 def drawn(rows: int, height: int) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=40, height=height, force_terminal=True, color_system=None)
-    cluster_state = Group(*(Text(f"row {row}") for row in range(rows)))
-    console.print(Group(Text("headline"), Fitting(cluster_state)))
+    page = Group(*(Text(f"row {row}") for row in range(rows)))
+    console.print(Group(Text("headline"), Fitting(page)))
     return out.getvalue().splitlines()
 
 
-def test_picture_that_fits_is_drawn_whole() -> None:
+def test_page_that_fits_is_drawn_whole() -> None:
     assert drawn(rows=4, height=5) == ["headline", "row 0", "row 1", "row 2", "row 3"]
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions
-from detector.attempts.marked_targets import MarkedTargets
+from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.openshift.machine_join import MachineJoin
+from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.records import CheckRecord
 from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine

@@ -12,12 +12,11 @@ from pydantic import BaseModel, ValidationError
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions
-from detector.attempts.marked_targets import MarkedTargets
+from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.dispatching.incident_workflows import urgency
 from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.records import CheckRecord
 from health.gate.back_off import BackOff
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
-from detector.metrics.clock_metrics import ClockMetrics
+from detector.metrics.live_metrics import ClockMetrics
 from detector.watching.clock_watch import ClockWatch
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.reporting.event_recorder import EventRecorder
-from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.event_recorder import EventRecorder, RateLimiter
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.model.event import Event, Severity
@@ -30,7 +29,7 @@ SOON = timedelta(seconds=10)
 @pytest.fixture
 async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        yield Client(transport, "announcer-test")
+        yield Client(transport, "recorder-test")
 
 
 async def told_after(client: Client, note: Event) -> int:

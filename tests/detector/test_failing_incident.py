@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from detector.answers.failed_answer import ASK_AGAIN_SECONDS, never_failing
+from detector.answers.answering import ASK_AGAIN_SECONDS, never_failing
 from detector.state.request_index import SeenRequest
 from health.gate.surroundings import Surroundings
 from health.kinds.nodehealthcheck.check import NodeHealthCheck

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.metrics.failure_to_request import FailureToRequest
-from detector.metrics.request_ledger import RequestLedger
+from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.nodehealthcheck.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from runtime.exposition import in_text
 from tests.detector.small_cluster import SmallCluster

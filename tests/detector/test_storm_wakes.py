@@ -12,7 +12,7 @@ from detector.answers.observation_builder import CheckFreshness, ObservationBuil
 from detector.answers.storms import Storms
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.state.records import CheckRecord
+from detector.state.check_state import CheckRecord
 from health.gate.storm import Storm
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.storm import storm_conditions

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from detector.answers.storms import Storms
-from detector.state.records import CheckRecord
+from detector.state.check_state import CheckRecord
 from health.gate.other_checks import OtherChecks
 from health.gate.storm import Storm
 from health.gate.surroundings import Surroundings

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.check_state import CheckRecord
 from detector.state.check_surroundings import check_surroundings
 from detector.state.cluster_state import ClusterState
-from detector.state.records import CheckRecord
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.global_stop import Stop
 from health.gate.other_checks import OtherChecks

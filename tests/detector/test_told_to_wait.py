@@ -11,8 +11,7 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.reporting.event_recorder import EventRecorder
-from detector.reporting.rate_limiter import RateLimiter
+from detector.reporting.event_recorder import EventRecorder, RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
@@ -108,9 +107,9 @@ async def test_event_is_sent_again_no_earlier_than_told(
     server.answer("POST", EVENTS.path("default"), slept.noting(BUSY))
     event_recorder = EventRecorder(client, "tests", CHECK, RateLimiter(100, 10.0, time.monotonic), now)
     event_recorder.tell([NOTE], "check-uid")
-    announcing = asyncio.create_task(event_recorder.run())
+    recording = asyncio.create_task(event_recorder.run())
     await eventually(lambda: len(slept.gaps) > 2)
-    announcing.cancel()
+    recording.cancel()
     assert min(slept.gaps) > TOLD_SECONDS
 
 

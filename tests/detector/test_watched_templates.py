@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from detector.nodehealthcheck.admission_facts import AdmissionFacts
+from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.records import CheckRecord
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
 from devcluster.control_plane import ControlPlane

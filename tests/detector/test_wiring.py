@@ -9,8 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.attempts.deletions import Deletions
-from detector.attempts.marked_targets import MarkedTargets
+from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
 from detector.state.event_handlers import ChangeHandler

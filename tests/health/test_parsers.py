@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from detector.state.records import CheckRecord
+from detector.state.check_state import CheckRecord
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.gate.global_stop import LeaseNamespace, Stop

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from kube.errors import Unreachable
-from kube.lines import complete_lines
+from kube.transport import complete_lines
 
 
 async def _pieces(*pieces: bytes) -> AsyncIterator[bytes]:

@@ -1,8 +1,8 @@
 import json
 from typing import Any
 
+from kube.object_store import Store
 from kube.record import Change, ChangeKind, Key
-from kube.store import Store
 from tests.kube.objects import Widget, widget
 
 

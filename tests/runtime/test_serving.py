@@ -5,8 +5,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from runtime.exposition import CounterWithoutSuffix, in_text, metrics_route
 from runtime.problems import Problems
-from runtime.readiness import readiness_routes
-from runtime.serving import serve
+from runtime.serving import readiness_routes, serve
 from tests.ports import free_port
 
 

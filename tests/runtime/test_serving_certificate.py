@@ -12,8 +12,7 @@ from aiohttp import web
 
 from devcluster.polling import until
 from runtime.problems import Problems
-from runtime.serving import CannotListen, serve
-from runtime.serving_certificate import CERTIFICATE, ServingCertificate
+from runtime.serving import CERTIFICATE, CannotListen, ServingCertificate, serve
 from tests.ports import free_port
 from tests.tls import write_pair
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devcluster.polling import until
-from devcluster.simulation.kubelets import Kubelet, RateLimiter
+from devcluster.simulation.kubelets import Intervals, Kubelet
 from devcluster.simulation.machine import Machine
 from devcluster.simulation.node_api import NAMESPACE, NodeApi
 from kube.client import Client
@@ -17,7 +17,7 @@ from kube.transport import Transport
 
 pytestmark = pytest.mark.cluster
 
-FAST = RateLimiter(renewal=timedelta(seconds=0.2), look=timedelta(seconds=0.2))
+FAST = Intervals(renewal=timedelta(seconds=0.2), look=timedelta(seconds=0.2))
 MACHINE = Machine("simulated", 1, "boot-1")
 
 

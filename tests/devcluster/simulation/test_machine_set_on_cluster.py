@@ -15,7 +15,7 @@ import pytest
 from devcluster.bound import bind
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.control_socket import ask
-from devcluster.simulation.kubelets import RateLimiter, simulate
+from devcluster.simulation.kubelets import Intervals, simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
 from devcluster.simulation.resources import MACHINES
@@ -26,7 +26,7 @@ from tests.devcluster.simulation.machine_world import NAMESPACE, MachineWorld
 
 pytestmark = pytest.mark.cluster
 
-PACE = RateLimiter(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
+PACE = Intervals(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
 AT_ONCE, NEVER = timedelta(milliseconds=1), timedelta(hours=1)
 
 

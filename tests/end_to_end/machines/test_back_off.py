@@ -12,7 +12,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.control_socket import ask
-from devcluster.simulation.kubelets import RateLimiter, simulate
+from devcluster.simulation.kubelets import Intervals, simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
 from devcluster.simulation.resources import MACHINES
@@ -24,7 +24,7 @@ from tests.end_to_end.machines.machines import FINALIZER, Machines
 
 pytestmark = pytest.mark.cluster
 
-PACE = RateLimiter(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
+PACE = Intervals(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
 AT_ONCE = timedelta(milliseconds=1)
 BAREMETAL = {STRATEGY: EXTERNAL_BAREMETAL}
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)

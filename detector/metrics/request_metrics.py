@@ -1,0 +1,84 @@
+"""What counts of the life of a request: that it came, and how late, that it grew old, that it went.
+
+Only the leader counts, so that the sum over all detectors is right; and it counts as new only what was made
+since it leads, because the first list of a kind shows what another detector has counted.
+
+Late is the time from the moment that a remediation was due until its request existed. Due is a target when
+its duration is over. What held it back since, threshold or Lease, is part of the time. Both ends are times of
+the API server, in whole seconds. The later steps of an escalation are not counted: they wait for the timeout
+of the one before.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from prometheus_client import Histogram
+
+from detector.state.cluster_state import ClusterState
+from detector.state.request_index import SeenRequest
+from detector.watched_kind import RequestSeries
+from health.gate.health_check import InvalidCheckError
+from health.model.references import CheckReference
+from health.model.verdict import HEALTHY, Verdict
+
+BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+class FailureToRequest:
+    """The histogram of one detector, by kind of check."""
+
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
+        self.seconds = Histogram(
+            "paramedic_failure_to_request_seconds",
+            "Time from the deadline of an unhealthy target until its remediation request was created.",
+            ("check_kind",),
+            buckets=BOUNDS,
+            registry=None,
+        )
+
+    def request_appeared(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
+        """Note how late a request of `check` is that is new."""
+        target = request.request.target_name
+        deadline = self._verdict(check, target, now).deadline
+        if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
+            return
+        late = request.request.metadata.creation_timestamp - deadline
+        self.seconds.labels(check.kind_name).observe(max(0.0, late.total_seconds()))
+
+    def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
+        judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)
+        if judge is None or seen is None or isinstance(judge.check, InvalidCheckError):
+            return HEALTHY
+        return judge.check.verdict(seen, now, self._cluster_state.surroundings)
+
+
+class RequestLedger:
+    """Is told of each change of a request."""
+
+    def __init__(
+        self,
+        series: Sequence[RequestSeries],
+        failure_to_request: FailureToRequest,
+        leads_since: Callable[[], datetime | None],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._series = series
+        self._failure_to_request = failure_to_request
+        self._leads_since = leads_since
+        self._now = now
+
+    def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        """Count what became of a request."""
+        since, request = self._leads_since(), after or before
+        if since is None or request is None or request.owner is None:
+            return
+        if after is None:
+            for series in self._series:
+                series.request_ended(request, self._now())
+        elif before is not None:
+            if after.request.is_marked_as_old and not before.request.is_marked_as_old:
+                for series in self._series:
+                    series.request_grew_old(after)
+        elif after.request.metadata.creation_timestamp >= since.replace(microsecond=0):
+            self._failure_to_request.request_appeared(after, request.owner, self._now())
