@@ -17,9 +17,8 @@ import aiohttp
 
 from devcluster.assets import Servers
 from devcluster.credentials import CLUSTER_ADMIN, CONTROLLER_MANAGER, DETECTOR, WORKER
-from devcluster.keeper import COLLECT_RARELY, Program
 from devcluster.layout import Layout, lay_out
-from devcluster.supervisor import Supervisor
+from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 
 AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller")

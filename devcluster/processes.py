@@ -7,8 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from devcluster.control_plane import ControlPlane
-from devcluster.keeper import Program
 from devcluster.layout import Layout
+from devcluster.supervisor import Program
 from devcluster.temporal import TemporalServer
 from health.kinds.registry import CHECK_KINDS
 from runtime.settings import CHECK_KINDS_VARIABLE

@@ -13,9 +13,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from devcluster import programs
-from devcluster.keeper import COLLECT_RARELY, Program
 from devcluster.layout import Layout, lay_out
-from devcluster.supervisor import Supervisor
+from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 
 NAMESPACE = "paramedic"
 RETENTION = timedelta(days=30)

@@ -5,9 +5,9 @@ Every method raises KubernetesError.
 
 from typing import Any
 
-from devcluster.demo import cast
-from devcluster.demo.cast import ensure, remove
+from devcluster.demo import fixtures
 from devcluster.demo.facts import ConditionSeen, MachineSeen, NodeSeen, RequestSeen
+from devcluster.demo.fixtures import ensure, remove
 from devcluster.simulation.openshift_machine import RUNNING, OpenShiftMachine
 from devcluster.simulation.remediation import NODE_NAME
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES, NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
@@ -27,17 +27,17 @@ class ClusterView:
 
         While there is a MachineHealthCheck, every NodeHealthCheck is disabled.
         """
-        await remove(self._client, cast.CHECKS, cast.CHECK, cast.NAMESPACE)
-        await ensure(self._client, TEMPLATES, cast.template(), cast.NAMESPACE)
-        await ensure(self._client, NODE_HEALTH_CHECKS, cast.node_health_check())
+        await remove(self._client, fixtures.CHECKS, fixtures.CHECK, fixtures.NAMESPACE)
+        await ensure(self._client, TEMPLATES, fixtures.template(), fixtures.NAMESPACE)
+        await ensure(self._client, NODE_HEALTH_CHECKS, fixtures.node_health_check())
         return True
 
     async def healthy_fleet(self) -> list[NodeSeen] | None:
         """All nodes, once each is Ready and the check says so too."""
         nodes = await self._client.list(NODES)
-        if len(nodes) < cast.NODES or any(_ready(node).status != "True" for node in nodes):
+        if len(nodes) < fixtures.NODES or any(_ready(node).status != "True" for node in nodes):
             return None
-        check = await self._client.get(NODE_HEALTH_CHECKS, cast.CHECK)
+        check = await self._client.get(NODE_HEALTH_CHECKS, fixtures.CHECK)
         status = check.get("status", {})
         if not status.get("healthyNodes") == status.get("observedNodes") == len(nodes):
             return None
@@ -93,24 +93,24 @@ class MachineView:
 
     async def set_up(self) -> bool:
         """Create MachineSet, template and check, without a template at first; an earlier demo's are kept."""
-        client, namespace = self._client, cast.NAMESPACE
-        await remove(client, NODE_HEALTH_CHECKS, cast.CHECK)
-        await ensure(client, TEMPLATES, cast.template(), namespace)
-        await ensure(client, MACHINE_SETS, cast.machine_set(), namespace)
-        await ensure(client, cast.CHECKS, cast.machine_health_check(), namespace)
+        client, namespace = self._client, fixtures.NAMESPACE
+        await remove(client, NODE_HEALTH_CHECKS, fixtures.CHECK)
+        await ensure(client, TEMPLATES, fixtures.template(), namespace)
+        await ensure(client, MACHINE_SETS, fixtures.machine_set(), namespace)
+        await ensure(client, fixtures.CHECKS, fixtures.machine_health_check(), namespace)
         return await self._name_template(None)
 
     async def name_template(self) -> bool:
         """Let the check ask a remediator from now on."""
-        return await self._name_template(cast.template_reference())
+        return await self._name_template(fixtures.template_reference())
 
     async def healthy_machines(self) -> list[MachineSeen] | None:
         """All Machines, once there are as many as wanted, each runs, and the check says so too."""
         machines = await self._running()
-        check = await self._client.get(cast.CHECKS, cast.CHECK, cast.NAMESPACE)
+        check = await self._client.get(fixtures.CHECKS, fixtures.CHECK, fixtures.NAMESPACE)
         status = check.get("status", {})
         counts = [len(machines), status.get("expectedMachines"), status.get("currentHealthy")]
-        return machines if counts == [cast.MACHINES] * len(counts) else None
+        return machines if counts == [fixtures.MACHINES] * len(counts) else None
 
     async def deletion_of(self, machine: MachineSeen) -> bool | None:
         """True, once that Machine is being deleted, or gone."""
@@ -130,10 +130,10 @@ class MachineView:
     async def request_for(self, machine: MachineSeen) -> RequestSeen | None:
         """The remediation request for that Machine, once there is one."""
         try:
-            await self._client.get(REQUESTS, machine.name, cast.NAMESPACE)
+            await self._client.get(REQUESTS, machine.name, fixtures.NAMESPACE)
         except NotFound:
             return None
-        return RequestSeen(REQUESTS.kind, cast.NAMESPACE, machine.name)
+        return RequestSeen(REQUESTS.kind, fixtures.NAMESPACE, machine.name)
 
     async def no_request_for(self, machine: MachineSeen) -> bool | None:
         """True, once there is no remediation request for that Machine."""
@@ -141,15 +141,15 @@ class MachineView:
 
     async def _name_template(self, reference: dict[str, str] | None) -> bool:
         spec = {"spec": {"remediationTemplate": reference}}
-        await self._client.merge_patch(cast.CHECKS, cast.CHECK, spec, cast.NAMESPACE)
+        await self._client.merge_patch(fixtures.CHECKS, fixtures.CHECK, spec, fixtures.NAMESPACE)
         return True
 
     async def _running(self) -> list[MachineSeen]:
         """The Machines of the set that run on nodes that are Ready."""
         nodes = await self._cluster.ready_nodes()
-        selector = ",".join(f"{key}={value}" for key, value in cast.LABELS.items())
+        selector = ",".join(f"{key}={value}" for key, value in fixtures.LABELS.items())
         running = []
-        for stored in await self._client.list(MACHINES, cast.NAMESPACE, selector):
+        for stored in await self._client.list(MACHINES, fixtures.NAMESPACE, selector):
             machine = OpenShiftMachine.model_validate(stored)
             node = nodes.get(machine.status.node_ref.name) if machine.status.node_ref else None
             if node and machine.status.phase == RUNNING and not machine.is_being_deleted:
@@ -158,7 +158,7 @@ class MachineView:
 
     async def _find(self, machine: MachineSeen) -> OpenShiftMachine | None:
         try:
-            stored = await self._client.get(MACHINES, machine.name, cast.NAMESPACE)
+            stored = await self._client.get(MACHINES, machine.name, fixtures.NAMESPACE)
         except NotFound:
             return None
         found = OpenShiftMachine.model_validate(stored)

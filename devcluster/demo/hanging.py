@@ -3,24 +3,29 @@
 from datetime import UTC, datetime
 
 from devcluster.demo import incident, narration
+from devcluster.demo.environment import Environment
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.demo.incident import seen
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.stage import Stage
 from devcluster.simulation.control_socket import ask
 
 
-async def hang(stage: Stage, narrator: Narrator, node: str, target: NodeSeen | MachineSeen) -> Run:
+async def hang(
+    environment: Environment, narrator: Narrator, node: str, target: NodeSeen | MachineSeen
+) -> Run:
     """Stop the kubelet of `node`; return the run of the incident that `target` has for it."""
     began = datetime.now(UTC)
-    id_ = incident.workflow_id(stage.dev.cluster, target)
-    await narrator.tell(narration.kubelet_stops(node), ask(stage.kubelets, {"stop": node}))
+    id_ = incident.workflow_id(environment.dev.cluster, target)
+    await narrator.tell(narration.kubelet_stops(node), ask(environment.kubelets, {"stop": node}))
     await narrator.tell(
-        narration.node_turns_unknown(node), seen(lambda: stage.cluster.ready_condition(node, "Unknown"))
+        narration.node_turns_unknown(node), seen(lambda: environment.cluster.ready_condition(node, "Unknown"))
     )
     run = await narrator.tell(
-        narration.workflow_starts(target.name), seen(lambda: incident.started(stage.temporal, id_, began))
+        narration.workflow_starts(target.name),
+        seen(lambda: incident.started(environment.temporal, id_, began)),
     )
-    narrator.show(narration.to_look_at("Its page", stays=stage.stays), incident.page(stage.dev, run))
-    await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(stage.temporal, run)))
+    narrator.show(
+        narration.to_look_at("Its page", stays=environment.stays), incident.page(environment.dev, run)
+    )
+    await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(environment.temporal, run)))
     return run

@@ -1,7 +1,7 @@
 """The words of the scenario `machine`, where narration.py has none that fit. No waiting is done here."""
 
-from devcluster.demo.cast import CHECK, MACHINES, PROVISIONING_SECONDS
 from devcluster.demo.facts import MachineSeen
+from devcluster.demo.fixtures import CHECK, MACHINES, PROVISIONING_SECONDS
 from devcluster.demo.line import Line
 from devcluster.demo.narration import LATER, SOON
 from devcluster.simulation.resources import TEMPLATES

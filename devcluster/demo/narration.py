@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from devcluster.demo.cast import CHECK, CONDITION_SECONDS, NODES, POWER_OFF_SECONDS
 from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen, Run
+from devcluster.demo.fixtures import CHECK, CONDITION_SECONDS, NODES, POWER_OFF_SECONDS
 from devcluster.demo.line import Line
 from workflows.messages import State
 

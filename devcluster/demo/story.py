@@ -8,11 +8,11 @@ from typing import Any
 from devcluster import layout
 from devcluster.demo import narration
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
+from devcluster.demo.environment import environment
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.scenarios import TELLINGS
+from devcluster.demo.scenarios import SCENARIOS
 from devcluster.demo.settings import DemoSettings
-from devcluster.demo.stage import stage
 from devcluster.errors import DevclusterError
 from kube.errors import KubernetesError
 
@@ -34,7 +34,7 @@ async def run(settings: DemoSettings) -> int:
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))
     narrator.remark(narration.devcluster_starts(str(settings.directory)))
-    arguments = (*TELLINGS[settings.scenario].dev_arguments, *AT_ONCE_AGAIN)
+    arguments = (*SCENARIOS[settings.scenario].dev_arguments, *AT_ONCE_AGAIN)
     async with dev_process(settings.directory, arguments, narrator.remark) as process:
         try:
             return await _play(process, settings, narrator, ending)
@@ -61,10 +61,10 @@ async def _play(process: DevProcess, settings: DemoSettings, narrator: Narrator,
 
 
 async def _tell(process: DevProcess, settings: DemoSettings, narrator: Narrator) -> None:
-    async with stage(process, settings) as ready:
+    async with environment(process, settings) as ready:
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
-                await TELLINGS[settings.scenario].play(ready, narrator)
+                await SCENARIOS[settings.scenario].play(ready, narrator)
         except TimeoutError as error:
             raise DemoFailedError(f"The story did not end within {LONGEST.total_seconds():.0f} s.") from error
 

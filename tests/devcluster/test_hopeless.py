@@ -12,9 +12,8 @@ import pytest
 from devcluster import control_plane
 from devcluster.assets import Servers
 from devcluster.errors import HopelessError, NotReadyError
-from devcluster.keeper import LastWords, Program
 from devcluster.polling import until
-from devcluster.supervisor import Supervisor
+from devcluster.supervisor import LastWords, Program, Supervisor
 
 LONG = timedelta(seconds=60)
 
@@ -71,8 +70,8 @@ async def test_broken_server_fails_the_start_of_a_control_plane_within_seconds(t
 async def test_deaths_after_a_long_life_are_counted_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("devcluster.keeper.STEADY", timedelta())
-    monkeypatch.setattr("devcluster.keeper.FIRST_DELAY", timedelta(milliseconds=1))
+    monkeypatch.setattr("devcluster.supervisor.STEADY", timedelta())
+    monkeypatch.setattr("devcluster.supervisor.FIRST_DELAY", timedelta(milliseconds=1))
     deaths: list[int] = []
     async with Supervisor(changed=lambda: deaths.append(1)) as supervisor:
         await supervisor.start(program(tmp_path, "import time; time.sleep(600)"))

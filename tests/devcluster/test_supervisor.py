@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import keeper
-from devcluster.keeper import Program
+import devcluster.supervisor
 from devcluster.polling import until
-from devcluster.supervisor import Supervisor
+from devcluster.supervisor import Program, Supervisor
 from tests.devcluster.processes import gone, runs
 
 SECONDS_10 = timedelta(seconds=10)
@@ -75,7 +74,7 @@ async def test_nothing_is_left_when_the_block_is_left(tmp_path: Path) -> None:
 async def test_a_child_that_does_not_listen_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "PATIENCE", timedelta(seconds=0.2))
+    monkeypatch.setattr(devcluster.supervisor, "PATIENCE", timedelta(seconds=0.2))
     deaf = program(tmp_path, DEAF)
     async with Supervisor() as supervisor:
         await supervisor.start(deaf)
@@ -96,7 +95,7 @@ async def test_a_child_that_is_waiting_to_be_started_again_stays_away_when_stopp
 async def test_children_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from devcluster.keeper import Program\n"
+        "from devcluster.supervisor import Program\n"
         "from devcluster.supervisor import Supervisor\n"
         "async def main():\n"
         "    async with Supervisor() as supervisor:\n"

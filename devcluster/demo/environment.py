@@ -20,7 +20,7 @@ from kube.transport import Transport
 
 
 @dataclass(frozen=True)
-class Stage:
+class Environment:
     """A running devcluster, reached."""
 
     process: DevProcess
@@ -63,7 +63,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(process: DevProcess, settings: DemoSettings) -> AsyncIterator[Stage]:
+async def environment(process: DevProcess, settings: DemoSettings) -> AsyncIterator[Environment]:
     """Connect to a devcluster, as soon as it is ready."""
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
@@ -72,7 +72,7 @@ async def stage(process: DevProcess, settings: DemoSettings) -> AsyncIterator[St
         cluster = ClusterView(client)
         machines = MachineView(client, cluster)
         control = settings.directory / CONTROL_SOCKET
-        yield Stage(process, dev, cluster, machines, temporal, control, settings.stay)
+        yield Environment(process, dev, cluster, machines, temporal, control, settings.stay)
 
 
 async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:

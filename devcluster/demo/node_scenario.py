@@ -1,0 +1,56 @@
+"""The story of a node in four parts: what is waited for, in which order; the words are in narration.py."""
+
+import os
+import signal
+import time
+
+from devcluster.demo import incident, narration
+from devcluster.demo.environment import Environment
+from devcluster.demo.facts import NodeSeen, Run
+from devcluster.demo.hanging import hang
+from devcluster.demo.incident import seen
+from devcluster.demo.narrator import Narrator
+
+
+async def play(environment: Environment, narrator: Narrator) -> None:
+    """Tell the whole story; raises DevclusterError with what did not happen."""
+    node = await _everything_is_well(environment, narrator)
+    hung = time.monotonic()
+    run = await hang(environment, narrator, node.name, node)
+    await _worker_is_killed(environment, narrator)
+    await _node_recovers(environment, narrator, node, run)
+    narrator.praise(narration.all_is_well(node.name, time.monotonic() - hung))
+
+
+async def _everything_is_well(environment: Environment, narrator: Narrator) -> NodeSeen:
+    fleet = await narrator.tell(narration.fleet_is_healthy(), _healthy_fleet(environment))
+    heading = narration.to_look_at("Look for yourself", stays=environment.stays)
+    narrator.show(heading, environment.kubectl("get nodes,nodehealthchecks,powercycleremediations -A"))
+    return fleet[len(fleet) // 2]
+
+
+async def _healthy_fleet(environment: Environment) -> list[NodeSeen]:
+    await seen(environment.wake_kubelets)
+    await seen(environment.cluster.set_up)
+    return await seen(environment.cluster.healthy_fleet)
+
+
+async def _worker_is_killed(environment: Environment, narrator: Narrator) -> None:
+    pid = environment.worker()
+    await narrator.tell(narration.worker_is_killed(pid), _kill(pid))
+    await narrator.tell(narration.worker_is_back(pid), seen(lambda: environment.other_worker(pid)))
+
+
+async def _node_recovers(environment: Environment, narrator: Narrator, node: NodeSeen, run: Run) -> None:
+    cluster = environment.cluster
+    await narrator.tell(narration.request_appears(node.name), seen(lambda: cluster.request_for(node.name)))
+    await narrator.tell(narration.node_reboots(node.name, node.boot_id), seen(lambda: cluster.new_boot(node)))
+    await narrator.tell(
+        narration.node_is_ready(node.name), seen(lambda: cluster.ready_condition(node.name, "True"))
+    )
+    await narrator.tell(narration.request_disappears(), seen(lambda: cluster.no_request_for(node.name)))
+    await narrator.tell(narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run)))
+
+
+async def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
