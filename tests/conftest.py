@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
@@ -16,6 +17,13 @@ from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
+
+# A commit is judged by what it changed, on a machine however busy: the same examples each time, and no clock.
+# `--hypothesis-profile default` looks for others.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("same")
 
 TIME_SKIPPING = (
     "frontend.WorkflowTimeSkippingEnabled=true",

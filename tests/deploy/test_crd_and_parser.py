@@ -84,9 +84,8 @@ async def test_api_server_and_parser_agree_on_every_value_in_every_field(transpo
 
 @settings(
     max_examples=30,
-    deadline=None,
     # The transport is only a connection: nothing of one example stays in it.
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(drawn=st.lists(specs(), min_size=10, max_size=10))
 async def test_api_server_and_parser_agree_on_whole_specs(

@@ -189,7 +189,7 @@ SIGHTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(snapshot=SIGHTS, memory=MEMORIES)
 def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_notice_before(
     snapshot: Observation, memory: Memory
