@@ -7,9 +7,9 @@ from activities.kind_activities import KindActivities, TemplateUse
 from activities.live_objects import LiveObjects
 from activities.nodehealthcheck.confirmation import take_off_confirmation
 from activities.nodehealthcheck.node_machine import NodeMachines
+from health.kinds.nodehealthcheck.remediation_request import new_request
 from health.model.node import Node
 from health.model.references import TargetReference
-from health.model.remediation_request import new_request
 from kube.resource import NODES, Object
 
 

@@ -20,8 +20,8 @@ from health.kinds.nodehealthcheck.admission_review import (
     doubtful_kinds,
     templates_of_steps,
 )
+from health.kinds.nodehealthcheck.remediation_request import is_one_of_several
 from health.model.references import TemplateReference
-from health.model.remediation_request import is_one_of_several
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotFound
 from kube.resource import Object, Resource

@@ -1,8 +1,6 @@
-"""Whether the templates of a check can be used (NHC 1.3, NHC 2.1/5, rule 18).
+"""What is known of remediation templates, and whether one of them can be used by itself (NHC 2.1/5).
 
-In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
-of that kind in the cluster says that its remediator can be asked several times for one node; of a kind that
-we may not list, every one that a check names.
+What else a check may not do with its templates is its kind's to say.
 """
 
 import hashlib
@@ -17,8 +15,6 @@ from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_contents
 from objects.frozen import FrozenObject
 
-METAL3 = "Metal3RemediationTemplate"
-METAL3_NAMESPACE = "openshift-machine-api"
 _VERSION_LENGTH = 12
 
 
@@ -94,15 +90,6 @@ class TemplateKinds(Protocol):
         """What is known of this kind; None before anything is."""
 
 
-def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
-    """Why a NodeHealthCheck with these templates, in the order of its spec, cannot work; None if it can."""
-    for template in templates:
-        problem = unusable(template, kinds) or _requestless(template, kinds) or _misplaced_metal3(template)
-        if problem:
-            return problem
-    return _duplicate(templates, kinds)
-
-
 def unusable(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
     """Why a template by itself cannot be used; None if it can, or nobody knows yet."""
     kind = kinds(template.api_version, template.kind)
@@ -148,40 +135,3 @@ def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> 
     if not any(versions):
         return ""
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:_VERSION_LENGTH]
-
-
-def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
-    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (NHC 2.1/5)."""
-    refusal = request_refusal(template, kinds)
-    return not_found(refusal) if refusal else None
-
-
-def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
-    if template.kind != METAL3 or template.namespace == METAL3_NAMESPACE:
-        return None
-    message = (
-        f"{METAL3} must be in the {METAL3_NAMESPACE} namespace. "
-        f"It is configured to be in namespace: {template.namespace}"
-    )
-    return CheckProblem("RemediationTemplateInvalid", message)
-
-
-def duplicate_kind(kind: str) -> str:
-    """What is wrong with two steps of a kind whose remediator takes one request a node (NHC 1.1)."""
-    unsupported = "Using multiple templates of same kind is not supported for this template"
-    return f"{unsupported}: duplicate template kind: {kind}"
-
-
-def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
-    names = [template.kind for template in templates]
-    for template in templates:
-        if names.count(template.kind) == 1:
-            continue
-        kind = kinds(template.api_version, template.kind)
-        if kind is not None and not _supports_multiple(kind):
-            return CheckProblem("RemediationTemplateInvalid", duplicate_kind(template.kind))
-    return None
-
-
-def _supports_multiple(kind: TemplateKind) -> bool:
-    return not kind.unreadable and all(template.supports_multiple for template in kind.templates.values())

@@ -1,8 +1,6 @@
-"""The threshold of a NodeHealthCheck: how many targets must be healthy before anything is done.
+"""What thresholds of all kinds are made of: amounts of targets, and what was decided, with its numbers.
 
-Rounding is that of both operators (NHC 2.2, rules 4, 5 and 44): with T targets, minHealthy p% asks for
-ceil(p*T/100) healthy ones, maxUnhealthy p% for T - ceil(p*T/100); remediation is allowed at the threshold.
-An integer above T allows always. A string of digits is the number.
+Which way a share is rounded, and what an amount is of, is the kind's to say. A string of digits is the number.
 """
 
 import re
@@ -87,24 +85,3 @@ class Allowance(Frozen):
         verb = "allowed" if self.allowed else "held"
         limit = f"at most {most} allowed" if most >= 0 else f"at least {self.required} healthy required"
         return f"{verb}: {unhealthy} of {self.total} unhealthy, {limit}"
-
-
-class Threshold(Frozen):
-    """Exactly one of the two amounts is set."""
-
-    min_healthy: IntOrPercent | None = None
-    max_unhealthy: IntOrPercent | None = None
-
-    def required(self, total: int) -> int:
-        """How many of `total` targets must be healthy."""
-        if self.min_healthy is not None:
-            return self.min_healthy.of(total)
-        if self.max_unhealthy is not None:
-            return max(0, total - self.max_unhealthy.of(total))
-        # Fail closed: a threshold that says nothing allows nothing but remediation of nobody.
-        return total
-
-    def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """Whether remediation is allowed while `healthy` of `total` targets are healthy."""
-        required = self.required(total)
-        return Allowance(allowed=healthy >= required, total=total, healthy=healthy, required=required)

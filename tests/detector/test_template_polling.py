@@ -11,7 +11,8 @@ from detector.watching.kind_watch import Kind, Subject
 from detector.watching.kind_watches import KindWatches
 from detector.watching.template_polling import Naming, TemplatePolling
 from devcluster.control_plane import ControlPlane
-from health.gate.template_validity import Template, TemplateKind, template_problem
+from health.gate.template_validity import Template, TemplateKind
+from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.client import Client

@@ -24,7 +24,6 @@ OF_THE_PLATFORM = {
     ("activities/etcd.py", "_OPENSHIFT"),
     ("activities/etcd.py", "_is_openshift"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
-    ("health/gate/template_validity.py", "openshift-machine-api"),
     ("health/gate/upgrade.py", "config.openshift.io"),
     ("health/gate/upgrade.py", "config.openshift.io/v1"),
     ("health/model/node.py", "machine.openshift.io/machine"),

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from health.gate.health_check import problem_of
-from health.gate.template_validity import duplicate_kind
 from health.kinds.nodehealthcheck.spec import Refused, Spec
+from health.kinds.nodehealthcheck.template_problem import duplicate_kind
 from health.model.references import TemplateReference
 from health.model.stored_status import entries
 

@@ -11,10 +11,12 @@ from pydantic import ValidationError
 
 from health.gate.health_check import problem_of
 from health.gate.surroundings import CheckProblem, Surroundings
-from health.gate.template_validity import TemplateKinds, template_problem
-from health.gate.threshold import Allowance, Threshold
+from health.gate.template_validity import TemplateKinds
+from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
 from health.kinds.nodehealthcheck.spec import Spec
+from health.kinds.nodehealthcheck.template_problem import template_problem
+from health.kinds.nodehealthcheck.threshold import Threshold
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference

@@ -1,0 +1,61 @@
+"""Whether the templates of a NodeHealthCheck can be used (NHC 1.3, NHC 2.1/5, rule 18).
+
+In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
+of that kind in the cluster says that its remediator can be asked several times for one node; of a kind that
+we may not list, every one that a check names.
+"""
+
+from collections.abc import Sequence
+
+from health.gate.surroundings import CheckProblem
+from health.gate.template_validity import TemplateKind, TemplateKinds, not_found, request_refusal, unusable
+from health.model.references import TemplateReference
+
+METAL3 = "Metal3RemediationTemplate"
+METAL3_NAMESPACE = "openshift-machine-api"
+
+
+def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
+    for template in templates:
+        problem = unusable(template, kinds) or _requestless(template, kinds) or _misplaced_metal3(template)
+        if problem:
+            return problem
+    return _duplicate(templates, kinds)
+
+
+def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (NHC 2.1/5)."""
+    refusal = request_refusal(template, kinds)
+    return not_found(refusal) if refusal else None
+
+
+def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
+    if template.kind != METAL3 or template.namespace == METAL3_NAMESPACE:
+        return None
+    message = (
+        f"{METAL3} must be in the {METAL3_NAMESPACE} namespace. "
+        f"It is configured to be in namespace: {template.namespace}"
+    )
+    return CheckProblem("RemediationTemplateInvalid", message)
+
+
+def duplicate_kind(kind: str) -> str:
+    """What is wrong with two steps of a kind whose remediator takes one request a node (NHC 1.1)."""
+    unsupported = "Using multiple templates of same kind is not supported for this template"
+    return f"{unsupported}: duplicate template kind: {kind}"
+
+
+def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
+    names = [template.kind for template in templates]
+    for template in templates:
+        if names.count(template.kind) == 1:
+            continue
+        kind = kinds(template.api_version, template.kind)
+        if kind is not None and not _supports_multiple(kind):
+            return CheckProblem("RemediationTemplateInvalid", duplicate_kind(template.kind))
+    return None
+
+
+def _supports_multiple(kind: TemplateKind) -> bool:
+    return not kind.unreadable and all(template.supports_multiple for template in kind.templates.values())
