@@ -1,6 +1,7 @@
 """What thresholds of all kinds are made of: amounts of targets, and what was decided, with its numbers.
 
-Which way a share is rounded, and what an amount is of, is the kind's to say. A string of digits is the number.
+Which way a share is rounded, and what an amount is of, is the kind's to say. A string of digits is the
+number.
 """
 
 import re
@@ -77,11 +78,18 @@ class Allowance(Frozen):
     healthy: int
     required: int
     """How many must be healthy; less than none where more may be unhealthy than there are."""
+    limit: str
+    """What the threshold asks for, for people: "at most 2 allowed"."""
+
+    @classmethod
+    def of_required(cls, required: int, *, total: int, healthy: int) -> Self:
+        """The decision of a threshold that asks for nothing but `required` healthy ones of `total`."""
+        most = total - required
+        limit = f"at most {most} allowed" if most >= 0 else f"at least {required} healthy required"
+        return cls(allowed=healthy >= required, total=total, healthy=healthy, required=required, limit=limit)
 
     @property
     def words(self) -> str:
         """The decision with its numbers, for people."""
-        unhealthy, most = self.total - self.healthy, self.total - self.required
         verb = "allowed" if self.allowed else "held"
-        limit = f"at most {most} allowed" if most >= 0 else f"at least {self.required} healthy required"
-        return f"{verb}: {unhealthy} of {self.total} unhealthy, {limit}"
+        return f"{verb}: {self.total - self.healthy} of {self.total} unhealthy, {self.limit}"

@@ -1,9 +1,9 @@
 """Remediation requests: the objects that external remediators act on, one per target and step.
 
-What a request contains is its kind's (`health/kinds/<kind>/remediation_request.py`). What remediators write on
-it, and read of it, is the same for all kinds: the medik8s API. Beyond that ours carry the incident that made
-them, so that nothing of ours is ever without an owner: the detector starts the incident of a request that has
-none.
+What one contains is said by the kind of its check (`remediation_request.py` in its folder). What remediators
+and the NodeHealthCheck operator write on requests is read alike on all of them. Beyond that ours carry the
+incident that made them, so that nothing of ours is ever without an owner: the detector starts the incident of
+a request that has none.
 """
 
 import re

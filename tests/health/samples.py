@@ -27,8 +27,8 @@ INCIDENT = IncidentReference(
     check=CheckReference(kind="NodeHealthCheck", name="workers"),
     target=TargetReference(kind="Node", name="node-1", uid="11111111-2222-3333-4444-555555555555"),
 )
-ALLOWED = Allowance(allowed=True, total=10, healthy=9, required=6)
-BLOCKED = Allowance(allowed=False, total=10, healthy=5, required=6)
+ALLOWED = Allowance.of_required(6, total=10, healthy=9)
+BLOCKED = Allowance.of_required(6, total=10, healthy=5)
 
 
 def stamp(time: datetime) -> str:

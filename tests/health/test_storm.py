@@ -19,8 +19,8 @@ BEGUN = NOW - timedelta(minutes=20)
 RAGING = Storm(is_active=True, turned=BEGUN, is_cooling=False, cooldown_turned=BEFORE)
 COOLING = Storm(is_active=True, turned=BEGUN, is_cooling=True, cooldown_turned=NOW - timedelta(minutes=1))
 OVER = Storm(is_active=False, turned=BEGUN, is_cooling=False, cooldown_turned=BEGUN)
-ALL_HEALTHY = Allowance(allowed=True, total=10, healthy=10, required=6)
-ALL_OF_TOO_FEW_HEALTHY = Allowance(allowed=False, total=2, healthy=2, required=6)
+ALL_HEALTHY = Allowance.of_required(6, total=10, healthy=10)
+ALL_OF_TOO_FEW_HEALTHY = Allowance.of_required(6, total=2, healthy=2)
 
 
 def next_storm(
@@ -165,7 +165,7 @@ class Look:
 def looks(draw: st.DrawFn) -> Look:
     total = draw(st.integers(0, 6))
     healthy, required = draw(st.integers(0, total)), draw(st.integers(0, 6))
-    allowance = Allowance(allowed=healthy >= required, total=total, healthy=healthy, required=required)
+    allowance = Allowance.of_required(required, total=total, healthy=healthy)
     expires = draw(st.booleans()) and not allowance.allowed and healthy < total
     wait = draw(st.timedeltas(min_value=timedelta(0), max_value=COOLDOWN * 2))
     return Look(wait, allowance, expires, draw(st.booleans()))

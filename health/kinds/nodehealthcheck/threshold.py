@@ -26,5 +26,4 @@ class Threshold(Frozen):
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         """Whether remediation is allowed while `healthy` of `total` targets are healthy."""
-        required = self.required(total)
-        return Allowance(allowed=healthy >= required, total=total, healthy=healthy, required=required)
+        return Allowance.of_required(self.required(total), total=total, healthy=healthy)

@@ -93,8 +93,7 @@ class Spec(FrozenObject):
 
 def allowance(max_unhealthy: IntOrPercent, *, total: int, healthy: int) -> Allowance:
     """Whether remediation is allowed while `healthy` of `total` Machines are healthy."""
-    required = total - max_unhealthy.floor_of(total)
-    return Allowance(allowed=healthy >= required, total=total, healthy=healthy, required=required)
+    return Allowance.of_required(total - max_unhealthy.floor_of(total), total=total, healthy=healthy)
 
 
 def remediations_allowed(decided: Allowance) -> int:

@@ -114,7 +114,7 @@ class MachineHealthCheck:
         return target.fact == fact
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        return Allowance(allowed=True, total=total, healthy=healthy, required=0)
+        return Allowance.of_required(0, total=total, healthy=healthy)
 
 
 def parse(raw: Mapping[str, Any]) -> MachineHealthCheck:

@@ -134,7 +134,7 @@ def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> N
 def test_thousand_held_nodes_are_one_event() -> None:
     reporter = Reporter()
     names = [f"node-{number:04}" for number in range(1000)]
-    numbers = Allowance(allowed=False, total=1000, healthy=0, required=510)
+    numbers = Allowance.of_required(510, total=1000, healthy=0)
     reporter.sees(snapshot())
     told = [
         note
