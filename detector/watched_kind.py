@@ -13,12 +13,12 @@ from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from health.gate.other_checks import OtherChecks
 from health.gate.template_validity import Template
 from health.model.node import Node
 from health.model.target import TargetName
 from kube.record import Key, Record
 from kube.resource import Resource
+from objects.group_kind import ServedKind
 from runtime.connections import Connections
 from runtime.settings import Settings
 
@@ -40,13 +40,13 @@ class WatchedTargets(NamedTuple):
     join: Callable[[ClusterState], TargetJoin]
 
 
-class WatchedOthers(NamedTuple):
-    """Checks of others that matter to those of this kind."""
+class WatchedSurroundings(NamedTuple):
+    """Objects around all checks of this kind, which matter to no other."""
 
-    resource: Resource
+    resource: Resource | ServedKind
     record: type[Record]
-    judge: Callable[[Sequence[Any], int], OtherChecks]
-    """What they come to, by those that can be read, and how many more there are."""
+    judge: Callable[[Sequence[Any], int], object]
+    """What they come to (`Surroundings.of_kinds`), by those that can be read, and how many more there are."""
 
 
 class RequestSeries(Protocol):
@@ -82,7 +82,7 @@ class WatchedKind:
 
     targets: WatchedTargets | None = None
     """None: its targets are Nodes."""
-    others: WatchedOthers | None = None
+    surroundings: WatchedSurroundings | None = None
     metrics: Callable[[ClusterState, Callable[[], bool]], KindMetrics] = lambda *_: KindMetrics(())
     """Of the state of the cluster, while this detector leads."""
     webhook: Webhook | None = None

@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from detector.nodehealthcheck.node_series import NodeSeries, OngoingRemediations
 from detector.nodehealthcheck.webhook import serve_webhook
 from detector.state.cluster_state import ClusterState
-from detector.watched_kind import KindMetrics, WatchedKind, WatchedOthers
-from health.gate.other_checks import OtherChecks
-from health.kinds.nodehealthcheck.machine_health_checks import MachineHealthCheck, machine_health_checks
+from detector.watched_kind import KindMetrics, WatchedKind, WatchedSurroundings
+from health.kinds.nodehealthcheck.machine_health_checks import (
+    MachineHealthCheck,
+    OtherChecks,
+    machine_health_checks,
+)
 from kube.resource import Resource
 
 MACHINE_HEALTH_CHECKS = Resource(
@@ -25,7 +28,7 @@ def _judge(found: Sequence[MachineHealthCheck], unreadable: int) -> OtherChecks:
 
 
 WATCHED_NODE_HEALTH_CHECK = WatchedKind(
-    others=WatchedOthers(MACHINE_HEALTH_CHECKS, MachineHealthCheck, _judge),
+    surroundings=WatchedSurroundings(MACHINE_HEALTH_CHECKS, MachineHealthCheck, _judge),
     metrics=_metrics,
     webhook=serve_webhook,
 )

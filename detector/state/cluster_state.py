@@ -100,10 +100,10 @@ class ClusterState:
         """Take in what is around all checks now."""
         if around == self.surroundings:
             return
-        before, others = set(self.all_wanted()), self.surroundings.other_checks
+        before, of_kinds = set(self.all_wanted()), self.surroundings.of_kinds
         self.surroundings = around
-        if around.other_checks is not others:
-            for reference, check in self.checks.items():
+        for reference, check in self.checks.items():
+            if around.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_all(reference, check)
         for incident in before - set(self.all_wanted()):
             self._tell(incident.check, incident.target.name)

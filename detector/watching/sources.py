@@ -78,7 +78,12 @@ class Sources:
         self._reflectors = settings = scope.reflectors
         self._kinds = NamedKinds(connection, cluster_state, settings)
         self._around = SurroundingsWatch(
-            connection, scope.lease_namespace, scope.upgrade_signals, self._look_around, settings
+            connection,
+            scope.lease_namespace,
+            scope.upgrade_signals,
+            [kind.group_kind for kind in scope.kinds],
+            self._look_around,
+            settings,
         )
         self._joins: list[TargetJoin] = []
         self._workloads = {one.cluster: self._nodes_of(one) for one in scope.workload_clusters}

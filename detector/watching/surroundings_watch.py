@@ -1,7 +1,8 @@
 """SurroundingsWatch: the cluster context of all checks, watched as long as the process lives.
 
-MachineHealthChecks are OpenShift's, and whose conditions signal an upgrade is a setting (rule 38): where
-these kinds are not served there are none. The global stop is an annotation on the namespace of the Leases.
+What matters to the checks of one kind alone is watched where that kind is handled. Whose conditions signal an
+upgrade is a setting (rule 38). Where such kinds are not served there are none. The global stop is an
+annotation on the namespace of the Leases.
 
 A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.
 Until then an upgrade that it signals holds nothing. What that upgrade does to a target is due no sooner than
@@ -10,13 +11,13 @@ is remediated as if the kind had come a moment later. That a kind is not served 
 it grows old, and from the moment that the kind is found it counts no more.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
+from typing import Any
 
 from detector.registry import WATCHED_KINDS
 from detector.watching.source import Source, all_tried, by_name
 from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.other_checks import OtherChecks
 from health.gate.surroundings import Surroundings
 from health.gate.upgrade import (
     NEVER_UPGRADED,
@@ -32,6 +33,7 @@ from kube.discovery import KindName
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import NAMESPACES
+from objects.group_kind import GroupKind
 
 NOT_YET = "not read completely yet"
 
@@ -39,30 +41,32 @@ NOT_YET = "not read completely yet"
 class SurroundingsWatch:
     """The reflectors, and what follows from them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
         self,
         connection: ClusterConnection,
         lease_namespace: str,
         signals: Sequence[UpgradeSignal],
+        kinds: Collection[GroupKind],
         changed: Callable[[], None],
         reflectors: CurrentSettings = patient,
     ) -> None:
         self._signals = signals
         transport = connection.transport
-        self._others = [
-            (
-                others,
+        watched = {kind: WATCHED_KINDS[kind].surroundings for kind in kinds}
+        self._of_kinds = {
+            kind: (
+                of_kind.judge,
                 Reflector(
                     transport,
-                    others.resource,
-                    others.record,
+                    of_kind.resource,
+                    of_kind.record,
                     notify=lambda _: changed(),
                     settings=reflectors,
                 ),
             )
-            for others in (kind.others for kind in WATCHED_KINDS.values())
-            if others is not None
-        ]
+            for kind, of_kind in watched.items()
+            if of_kind is not None
+        }
         self._signalling = {
             kind: Reflector(
                 transport, kind, SignallingObject, notify=lambda _: changed(), settings=reflectors
@@ -78,7 +82,9 @@ class SurroundingsWatch:
             settings=reflectors,
         )
         self.sources = by_name(
-            self._lease_namespace, *(source for _, source in self._others), *self._signalling.values()
+            self._lease_namespace,
+            *(source for _, source in self._of_kinds.values()),
+            *self._signalling.values(),
         )
 
     @property
@@ -102,17 +108,13 @@ class SurroundingsWatch:
 
     def now(self) -> Surroundings:
         """What is around all checks now."""
-        return Surroundings(
-            self._other_checks(),
-            gravest(map(self._upgrade, self._signals)),
-            self._stop(),
-        )
+        return Surroundings(gravest(map(self._upgrade, self._signals)), self._stop(), of_kinds=self._judged())
 
-    def _other_checks(self) -> OtherChecks:
-        found = (
-            others.judge(tuple(source.store.values()), len(source.broken)) for others, source in self._others
-        )
-        return max(found, key=list(OtherChecks).index, default=OtherChecks.NONE)
+    def _judged(self) -> dict[GroupKind, Any]:
+        return {
+            kind: judge(tuple(source.store.values()), len(source.broken))
+            for kind, (judge, source) in self._of_kinds.items()
+        }
 
     def _upgrade(self, signal: UpgradeSignal) -> Upgrade:
         source = self._signalling[_kind(signal)]

@@ -7,22 +7,25 @@ still counted, and what exists is cleaned up and marked (rules 7 and 17).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from health.gate.global_stop import Stop
-from health.gate.other_checks import OtherChecks
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade
 from health.model.observation import Hold, HoldReason
+from objects.group_kind import GroupKind
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """One value for the whole cluster; the default is a cluster in which nothing is the matter."""
 
-    other_checks: OtherChecks = OtherChecks.NONE
     upgrade: Upgrade = NEVER_UPGRADED
     stop: Stop | None = None
     reconnected: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, the end of the last time in which the connection to it was lost."""
+
+    of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
+    """By kind of check, what matters to its checks alone, as the kind judges it."""
 
     def blind_until(self, cluster: str) -> datetime | None:
         """The end of the last time in which conditions of Nodes in a cluster told nothing."""

@@ -15,6 +15,10 @@ from detector.watching.surroundings_watch import SurroundingsWatch
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
+from health.kinds.check_kind import CheckKind
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
 from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES
@@ -192,12 +196,25 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
         await eventually(lambda: any("ClusterVersion" in one for one in observer.problems.sentences), 5)
 
 
+async def test_what_matters_to_one_kind_of_checks_is_watched_where_that_kind_is_handled(
+    transport: Transport,
+) -> None:
+    def watched(kind: CheckKind) -> bool:
+        connection = ClusterConnection.over(transport)
+        around = SurroundingsWatch(connection, NAMESPACE, (), (kind.group_kind,), lambda: None)
+        return any("machinehealthchecks" in part for part in around.sources)
+
+    assert watched(NODE_HEALTH_CHECK)
+    assert not watched(MACHINE_HEALTH_CHECK)
+
+
 @pytest.mark.rule("rule 3")
 async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
     observer: Observer, transport: Transport
 ) -> None:
     observer.serve()
-    around = SurroundingsWatch(ClusterConnection.over(transport), NAMESPACE, (CLUSTER_VERSION,), lambda: None)
+    connection = ClusterConnection.over(transport)
+    around = SurroundingsWatch(connection, NAMESPACE, (CLUSTER_VERSION,), CHECK_KINDS, lambda: None)
     around.sources = {part: one for part, one in around.sources.items() if "ClusterVersion" in part}
     (source,) = around.sources.values()
     running = asyncio.create_task(source.run())

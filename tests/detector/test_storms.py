@@ -17,6 +17,7 @@ from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
@@ -185,7 +186,9 @@ async def test_no_storm_begins_while_the_check_holds_all_its_nodes_by_itself(
     if held == "paused":
         leader.storm_check(pauseRequests=["update"])
     else:
-        leader.cluster_state.surround(Surroundings(other_checks=OtherChecks.OTHERS))
+        leader.cluster_state.surround(
+            Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS})
+        )
     leader.fail(0, 1, 2)
     assert leader.storm is None
 

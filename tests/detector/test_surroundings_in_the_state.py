@@ -11,12 +11,12 @@ from detector.state.check_surroundings import check_surroundings
 from detector.state.cluster_state import ClusterState
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.global_stop import Stop
-from health.gate.other_checks import OtherChecks
 from health.gate.surroundings import CALM, Surroundings
 from health.gate.template_validity import Template, TemplateKind, TemplateKinds
 from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.model.node import Node
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
@@ -28,7 +28,7 @@ WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
 LATER = NOW + timedelta(hours=1)
 OVER = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
 STOPPED = Surroundings(stop=Stop("power work"))
-TERMINATING_ONLY = Surroundings(OtherChecks.TERMINATING_ONLY)
+TERMINATING_ONLY = Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.TERMINATING_ONLY})
 
 
 def none_before(_name: TargetName, _target: object) -> BackOff:
@@ -105,7 +105,7 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
 
 @pytest.mark.rule("NHC 2.1/4", "rule 17")
 def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None:
-    world.cluster_state.surround(Surroundings(OtherChecks.OTHERS))
+    world.cluster_state.surround(Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS}))
     seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
 
     assert seen is not None

@@ -10,6 +10,7 @@ import pytest
 from detector.watching.surroundings_watch import SurroundingsWatch
 from devcluster.control_plane import ControlPlane
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
+from health.kinds.registry import CHECK_KINDS
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.resource import Object
@@ -35,7 +36,9 @@ async def around(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator
     """With the rights of the detector; the kind that signals upgrades is not served yet."""
     signal = UpgradeSignal.parse(f"{other.api_version}/{other.requests.kind}/RollingOut=True")
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
-        made = SurroundingsWatch(ClusterConnection.over(transport), "medik8s-leases", [signal], lambda: None)
+        made = SurroundingsWatch(
+            ClusterConnection.over(transport), "medik8s-leases", [signal], CHECK_KINDS, lambda: None
+        )
         running = [asyncio.create_task(source.run()) for source in made.sources.values()]
         yield made
         for task in running:

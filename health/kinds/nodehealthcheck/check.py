@@ -14,6 +14,7 @@ from health.gate.surroundings import CheckProblem, Surroundings
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
+from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.spec import Spec
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.kinds.nodehealthcheck.threshold import Threshold
@@ -22,6 +23,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
 from objects.frozen import FrozenObject
+from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
 
 KIND = "NodeHealthCheck"
@@ -110,7 +112,7 @@ class NodeHealthCheck(FrozenObject):
 
     def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
         """MachineHealthChecks that conflict, else the first template that cannot be used."""
-        return conflict(around.other_checks) or template_problem(self._templates_as_listed, kinds)
+        return conflict(_other_checks(around)) or template_problem(self._templates_as_listed, kinds)
 
     @property
     def counts_requests(self) -> bool:
@@ -137,12 +139,12 @@ class NodeHealthCheck(FrozenObject):
 
     def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
         """Whether a condition matches, expired or not."""
-        is_left = is_left_to_others(node, around.other_checks)
+        is_left = is_left_to_others(node, _other_checks(around))
         return has_match(node, self.rules) and not is_left
 
     def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
         """What it says of `node` at `now`."""
-        if is_left_to_others(node, around.other_checks):
+        if is_left_to_others(node, _other_checks(around)):
             return HEALTHY
         return verdict(node, self.rules, now, around.blind_until(node.node_cluster))
 
@@ -155,3 +157,9 @@ class NodeHealthCheck(FrozenObject):
         """What its threshold says of these numbers."""
         threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
         return threshold.allowance(total=total, healthy=healthy)
+
+
+def _other_checks(around: Surroundings) -> OtherChecks:
+    """The MachineHealthChecks around; none before they were judged."""
+    found: OtherChecks = around.of_kinds.get(GroupKind(GROUP, KIND), OtherChecks.NONE)
+    return found

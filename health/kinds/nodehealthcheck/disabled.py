@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
-from health.gate.other_checks import OtherChecks
 from health.gate.surroundings import CheckProblem
-from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING
+from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING, OtherChecks
 from health.model.node import Node
 
 

@@ -1,17 +1,25 @@
-"""MachineHealthChecks of OpenShift, as they matter to checks of other kinds: which there are in the cluster.
+"""MachineHealthChecks of OpenShift, as they matter to NodeHealthChecks: which there are in the cluster.
 
 A single one that looks at the condition Terminating alone, as OpenShift installs it, is told from all others.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from pydantic import Field
 
-from health.gate.other_checks import OtherChecks
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
 TERMINATING = "Terminating"
+
+
+class OtherChecks(StrEnum):
+    """Those of a cluster."""
+
+    NONE = "None"
+    TERMINATING_ONLY = "TerminatingOnly"
+    OTHERS = "Others"
 
 
 class _Condition(FrozenObject):

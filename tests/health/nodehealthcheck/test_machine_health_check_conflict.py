@@ -5,19 +5,27 @@ from typing import Any
 
 import pytest
 
-from health.gate.other_checks import OtherChecks
 from health.gate.surroundings import CALM, Surroundings
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import (
     MachineHealthCheck,
+    OtherChecks,
     machine_health_checks,
 )
 from health.model.verdict import Health
+from objects.group_kind import GroupKind
 from tests.health.samples import NOW, check, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/4")
 
 NONE, OTHERS = OtherChecks.NONE, OtherChecks.OTHERS
 TERMINATING_ONLY = OtherChecks.TERMINATING_ONLY
+ELSEWHERE = Surroundings(of_kinds={GroupKind("example.com", "NodeHealthCheck"): OTHERS})
+"""What matters to another kind of that name."""
+
+
+def around(found: OtherChecks) -> Surroundings:
+    return Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: found})
 
 
 def other(*types: str, spec: dict[str, Any] | None = None) -> MachineHealthCheck:
@@ -54,7 +62,7 @@ def test_only_a_single_one_for_terminating_is_no_conflict(
 
 @pytest.mark.rule("NHC 1.3/Disabled/ConflictingMachineHealthCheckDetected")
 def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
-    found = check().problem(Surroundings(OTHERS), lambda *_: None)
+    found = check().problem(around(OTHERS), lambda *_: None)
 
     assert found is not None
     assert found.reason == "ConflictingMachineHealthCheckDetected"
@@ -63,9 +71,9 @@ def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
     )
 
 
-@pytest.mark.parametrize("around", [CALM, Surroundings(TERMINATING_ONLY)])
-def test_no_conflict_disables_nobody(around: Surroundings) -> None:
-    assert check().problem(around, lambda *_: None) is None
+@pytest.mark.parametrize("surroundings", [CALM, around(TERMINATING_ONLY), ELSEWHERE])
+def test_no_conflict_disables_nobody(surroundings: Surroundings) -> None:
+    assert check().problem(surroundings, lambda *_: None) is None
 
 
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
@@ -75,12 +83,12 @@ def test_node_with_a_condition_terminating_is_left_to_the_single_check_for_it(st
 
     assert judge.verdict(failed, later, CALM).health is Health.EXPIRED
     assert judge.is_unhealthy(failed, CALM)
-    around = Surroundings(TERMINATING_ONLY)
-    assert judge.verdict(failed, later, around).health is Health.HEALTHY
-    assert not judge.is_unhealthy(failed, around)
+    left = around(TERMINATING_ONLY)
+    assert judge.verdict(failed, later, left).health is Health.HEALTHY
+    assert not judge.is_unhealthy(failed, left)
 
 
 def test_other_nodes_are_not_left_to_it() -> None:
     failed = node(condition("Ready", "False"))
 
-    assert check().is_unhealthy(failed, Surroundings(TERMINATING_ONLY))
+    assert check().is_unhealthy(failed, around(TERMINATING_ONLY))
