@@ -11,7 +11,6 @@ lives in another namespace: it runs out by itself.
 from datetime import datetime, timedelta
 
 from activities.held import ASK_AGAIN_SECONDS, Held
-from health.kinds.lease_holder import holder_of, turn_holder_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, TargetReference
@@ -39,7 +38,7 @@ class TargetLeases:
             KubernetesError: as the client does.
 
         """
-        name, holder, owner = _name(incident.target), holder_of(incident.check), _owner(incident)
+        name, holder, owner = _name(incident.target), incident.check.lease_holder, _owner(incident)
         try:
             held = await self._leases.obtain(name, holder, duration, now, owner)
         except LeaseTaken as error:
@@ -55,12 +54,12 @@ class TargetLeases:
         """Renew what is ours; what is missing or foreign is left as it is (NHC 2.5)."""
         if with_turn:
             await self._leases.renew(CONTROL_PLANE_TURN, _sign(incident), duration, now)
-        return await self._leases.renew(_name(incident.target), holder_of(incident.check), duration, now)
+        return await self._leases.renew(_name(incident.target), incident.check.lease_holder, duration, now)
 
     async def give_back(self, incident: IncidentReference, *, with_turn: bool) -> None:
         """Let others have the target, and the lock."""
         target = incident.target
-        await self._leases.release(_name(target), holder_of(incident.check), target.uid)
+        await self._leases.release(_name(target), incident.check.lease_holder, target.uid)
         if with_turn:
             await self._leases.release(CONTROL_PLANE_TURN, _sign(incident))
 
@@ -88,4 +87,4 @@ def _owner(incident: IncidentReference) -> OwnerReference | None:
 
 
 def _sign(incident: IncidentReference) -> str:
-    return turn_holder_of(incident.check, incident.target.name)
+    return incident.check.lock_holder(incident.target.name)

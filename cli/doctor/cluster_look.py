@@ -24,8 +24,7 @@ from cli.doctor.rights import Rights, needs, needs_for_requests
 from cli.doctor.status_watch import StatusWatch
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
-from health.kinds.check_kind import CheckKind
-from health.kinds.right import Right
+from health.kinds.check_kind import CheckKind, Right
 from health.model.references import TemplateReference
 from kube.client import Client
 from kube.discovery import Discovery

@@ -12,8 +12,7 @@ from pydantic import model_validator
 from cli.ages import short
 from cli.doctor.finding import Finding, problem, warning
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.kinds.check_kind import CheckKind
-from health.kinds.failing_condition import UNREADABLE, FailingCondition
+from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
 from health.model.references import CheckReference
 from health.model.status_writers import ManagedFields, StatusWriter
 from kube.decoding import Decoder

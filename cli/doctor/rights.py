@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli.doctor.finding import Finding, problem, warning
-from health.kinds.right import Process, Right
+from health.kinds.check_kind import Process, Right
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Object, Resource
 from runtime.process_names import DETECTOR, WORKER
 from runtime.settings import Settings
 
-_LEASES, _MACHINES = "coordination.k8s.io", "machine.openshift.io"
+_LEASES = "coordination.k8s.io"
 _WATCH = ("list", "watch")
 
 
@@ -40,7 +40,6 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
     yield Right(one, "", "namespaces", ("get",), name="kube-system")
     yield Right(one, "", "namespaces", _WATCH)
     yield Right(one, "config.openshift.io", "clusterversions", _WATCH)
-    yield Right(one, _MACHINES, "machinehealthchecks", _WATCH)
     yield Right(one, _LEASES, "leases", _WATCH, settings.lease_namespace)
     yield Right(one, _LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours)
 
@@ -51,7 +50,6 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
     yield Right(one, "", "namespaces", ("get",), name="kube-system")
     yield Right(one, "", "namespaces", ("get",), name=shared)
     yield Right(one, "", "namespaces", ("create",))
-    yield Right(one, _MACHINES, "machines", ("get",))
     yield Right(one, _LEASES, "leases", ("create", "get", "patch", "delete"), shared)
 
 

@@ -7,7 +7,6 @@ from detector.state.request_index import SeenRequest
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.health_check import InvalidCheckError
-from health.kinds.lease_holder import holder_of, turn_holder_of
 from health.model.references import CheckReference, Step
 from health.model.target import Target
 from health.runbook.escalation import Plan
@@ -32,7 +31,7 @@ def target_facts(
 def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:
     """Since when `check` holds the Lease of `target`; None if it does not."""
     lease = cluster_state.leases.get(own_lease(check, target))
-    if lease is None or lease.spec.holder_identity != holder_of(check):
+    if lease is None or lease.spec.holder_identity != check.lease_holder:
         return None
     return lease.spec.acquire_time
 
@@ -70,7 +69,7 @@ def _lease_of_another(
     cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
     names = dict.fromkeys((own_lease(check, target), lease_of_its_node(target)))
-    current_holders = (_holder(cluster_state.leases.get(name), holder_of(check), now) for name in names)
+    current_holders = (_holder(cluster_state.leases.get(name), check.lease_holder, now) for name in names)
     return next((current_holder for current_holder in current_holders if current_holder is not None), None)
 
 
@@ -93,7 +92,7 @@ def _turn(
         return None
     if turns:
         return CurrentHolder(turns[0].request.target_name, str(turns[0].reference))
-    return _holder(cluster_state.leases.get(CONTROL_PLANE_TURN), turn_holder_of(check, name), now)
+    return _holder(cluster_state.leases.get(CONTROL_PLANE_TURN), check.lock_holder(name), now)
 
 
 def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> CurrentHolder | None:

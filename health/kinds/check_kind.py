@@ -1,20 +1,72 @@
-"""CheckKind: what one kind of health check is to everything that handles all kinds alike."""
+"""CheckKind: what one kind of health check is to everything that handles all kinds alike.
+
+Beside how its checks are read and told of: by which conditions they say that they do not work, and what our
+processes must be allowed to do for them, as `deploy/` grants it and `paramedic doctor` asks.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import HealthCheck
 from health.gate.storm import Storm
-from health.kinds.failing_condition import FailingCondition
-from health.kinds.right import Right
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from objects.group_kind import ServedKind
+
+UNREADABLE = "CheckUnreadable"
+"""What is said of a check that cannot be read."""
+
+
+@dataclass(frozen=True)
+class FailingCondition:
+    """One condition, and what it means to people."""
+
+    type: str
+    status: str
+    finding: str
+    """The reason of what is said of it."""
+    words: str
+    only_for: str = ""
+    """The reason that the condition must have; "" is any."""
+
+    def is_shown_by(self, condition: Mapping[str, str]) -> bool:
+        """Whether this condition is it."""
+        if (condition.get("type"), condition.get("status")) != (self.type, self.status):
+            return False
+        return self.only_for in ("", condition.get("reason"))
+
+
+class Process(StrEnum):
+    """One of our two processes."""
+
+    DETECTOR = "detector"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True)
+class Right:
+    """Verbs on one resource; "" for namespace or name means all."""
+
+    process: Process
+    group: str
+    resource: str
+    """With its subresource, if it is about one."""
+    verbs: tuple[str, ...]
+    namespace: str = ""
+    name: str = ""
+    granted_by: str = "deploy/rbac"
+    """What is to be applied to get it."""
+
+    def __str__(self) -> str:
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        named = f" {self.name}" if self.name else ""
+        return f"{what}{named}{f' in {self.namespace}' if self.namespace else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)

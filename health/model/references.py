@@ -48,6 +48,19 @@ class ObjectReference(Frozen):
 class CheckReference(ObjectReference):
     """One health check."""
 
+    @property
+    def lease_holder(self) -> str:
+        """How it signs the Lease of a target (NHC 1.8), with its namespace where it is in one.
+
+        No name has a slash, so no two checks sign alike.
+        """
+        named = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind_name}-{named}"
+
+    def lock_holder(self, target: str) -> str:
+        """How it signs the control-plane lock for a target: it may have several nodes of it."""
+        return f"{self.lease_holder}/{target}"
+
 
 class TargetReference(ObjectReference):
     """One thing that can be unhealthy: a Node or a Machine, told from others of its name by its uid."""

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.kinds.lease_holder import holder_of
 from health.model.references import (
     CheckReference,
     IncidentReference,
@@ -197,7 +196,7 @@ class World:
 
     @property
     def holder(self) -> str:
-        return holder_of(self.incident.check)
+        return self.incident.check.lease_holder
 
     def order(self, **changes: object) -> ActInput:
         """What an incident orders that sees the world now as it was made."""

@@ -1,10 +1,9 @@
-"""The id of an incident's workflow says which check it is of."""
+"""The id of an incident's workflow says which check it is of, and so do the Leases that a check takes."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.kinds.lease_holder import holder_of
 from health.model.references import CheckReference, IncidentReference, TargetReference, check_of
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?", fullmatch=True)
@@ -67,6 +66,23 @@ def test_kinds_of_one_name_are_told_apart_wherever_they_are_written() -> None:
         == "remediation/c/MachineHealthCheck.cluster.x-k8s.io/machines/workers/m-1/01234567"
     )
     assert str(target) == "Machine.cluster.x-k8s.io/machines/m-1"
-    assert holder_of(OF_CLUSTER_API) == "MachineHealthCheck.cluster.x-k8s.io-machines/workers"
+    assert OF_CLUSTER_API.lease_holder == "MachineHealthCheck.cluster.x-k8s.io-machines/workers"
     assert check_of(incident.workflow_id) == OF_CLUSTER_API
     assert CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers") != OF_CLUSTER_API
+
+
+@pytest.mark.rule("NHC 1.8/holder", "rule 39")
+def test_check_signs_leases_as_the_reference_does() -> None:
+    assert CheckReference(kind="NodeHealthCheck", name="workers").lease_holder == "NodeHealthCheck-workers"
+
+
+@pytest.mark.rule("rule 13/Machine")
+def test_checks_of_one_name_in_two_namespaces_sign_differently() -> None:
+    check = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")
+    assert check.lease_holder == "MachineHealthCheck-machines/workers"
+
+
+@pytest.mark.rule("rule 21")
+def test_turn_of_the_control_plane_is_signed_for_one_node() -> None:
+    check = CheckReference(kind="NodeHealthCheck", name="masters")
+    assert check.lock_holder("master-1") == "NodeHealthCheck-masters/master-1"

@@ -11,6 +11,7 @@ from pydantic import Field
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
+GROUP = "machine.openshift.io"
 TERMINATING = "Terminating"
 
 

@@ -21,7 +21,7 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.surroundings import CheckProblem
 from health.gate.threshold import Allowance, IntOrPercent
-from health.kinds.failing_condition import UNREADABLE, FailingCondition
+from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.openshift.check import NOT_CREATED, MachineHealthCheck
 
 REMEDIATION_ALLOWED = "RemediationAllowed"

@@ -7,9 +7,9 @@ from typing import Any
 import yaml
 
 from cli.doctor.rights import needs, service_account
+from health.kinds.check_kind import Process, Right
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
-from health.kinds.right import Process, Right
 from runtime.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
