@@ -14,8 +14,10 @@ from detector.state.cluster_state import ClusterState
 from health.gate.health_check import InvalidCheckError
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
+from health.kinds.openshift.machine import GROUP
 from health.kinds.openshift.status import stored_condition
 from health.model.references import CheckReference
+from objects.group_kind import GroupKind
 
 COVERED = "mapi_machinehealthcheck_nodes_covered"
 SHORT_CIRCUIT = "mapi_machinehealthcheck_short_circuit"
@@ -50,7 +52,8 @@ class MachineCheckMetrics(Collector):
     def _numbers(self, check: CheckReference) -> _Numbers | None:
         """None: there is nothing to tell of it."""
         allowance, entry = self._cluster_state.allowance(check), self._cluster_state.checks[check]
-        if check.kind != KIND or allowance is None or isinstance(entry.check, InvalidCheckError):
+        is_ours = check.group_kind == GroupKind(GROUP, KIND)
+        if not is_ours or allowance is None or isinstance(entry.check, InvalidCheckError):
             return None
         if entry.check.is_fully_paused:
             return _as_published(entry.record.status)

@@ -1,6 +1,7 @@
 """TargetStore: all that could be targets of checks, by kind and namespace, as they were last seen.
 
-Two Leases matter to a target: its own, and of a Machine also that of its Node, which others maintain.
+Two Leases matter to a target: its own, and of a Machine also that of its Node, which others maintain. Leases
+are of the management cluster: those of Nodes in others are not among them.
 """
 
 from collections import defaultdict
@@ -12,6 +13,7 @@ from health.model.kind_names import kind_name
 from health.model.references import CheckReference, TargetReference
 from health.model.target import Target, TargetName, TargetPlace, node_name
 from kube.lease import name_for, name_for_node, node_of
+from objects.clusters import MANAGEMENT_CLUSTER
 
 
 def place_of(check: CheckReference) -> TargetPlace:
@@ -81,8 +83,9 @@ def own_lease(check: CheckReference, target: Target) -> str:
 
 
 def lease_of_its_node(target: Target) -> str:
-    """The name of the Lease of the Node that the target is, or is linked to; "" without one."""
-    return name_for_node(target.node_name) if target.node_name else ""
+    """The name of the Lease of the Node that the target is, or is linked to; "" without one here."""
+    is_here = target.node_cluster == MANAGEMENT_CLUSTER
+    return name_for_node(target.node_name) if target.node_name and is_here else ""
 
 
 def concerned(

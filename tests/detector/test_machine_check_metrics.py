@@ -1,12 +1,17 @@
 """The gauges of a MachineHealthCheck: as it is now, or as it was when it was paused (MHC A.1)."""
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import CollectorRegistry
 
 from detector.openshift.machine_check_metrics import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
+from detector.state.records import CheckRecord
 from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
 from tests.detector.small_machines import CHECK, SmallMachines
-from tests.health.openshift.samples import PAUSED
+from tests.health.openshift.samples import PAUSED, check_object
 
 PUBLISHED = {
     "expectedMachines": 1,
@@ -40,6 +45,17 @@ def test_gauges_are_what_is_so_now_and_end_with_the_check(cluster: SmallMachines
     assert gauges(cluster) == (None, None)
     cluster.check(maxUnhealthy=2)
     assert gauges(cluster) == (2, 0)
+
+
+def test_checks_of_that_name_of_another_group_have_no_such_gauges(
+    cluster: SmallMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(MACHINE_HEALTH_CHECK, group="example.com")
+    monkeypatch.setitem(CHECK_KINDS, other.group_kind, other)
+    reference = CHECK.model_copy(update={"group": other.group})
+    cluster.cluster_state.check_changed(other, reference, CheckRecord.model_validate(check_object()))
+    assert cluster.cluster_state.allowance(reference) is not None
+    assert gauges(cluster) == (None, None)
 
 
 @pytest.mark.rule("MHC A.1/annotation/paused")

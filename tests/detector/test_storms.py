@@ -11,7 +11,6 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.state.check_state import CheckRecord
-from health.gate.other_checks import OtherChecks
 from health.gate.storm import Storm
 from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance

@@ -11,6 +11,7 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
+from detector.state.target_store import lease_of_its_node
 from detector.watching.sources import Scope, Sources
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
@@ -170,6 +171,13 @@ async def test_node_that_cannot_be_read_in_one_cluster_is_none_that_cannot_be_re
         assert clusters.cluster_state.targets.is_unreadable(node_name("node-1", EAST))
         assert not clusters.cluster_state.targets.is_unreadable(node_name("node-1"))
         assert clusters.of_node.state is TargetState.HEALTHY
+
+
+@pytest.mark.rule("rule 13/Machine")
+def test_lease_of_a_node_here_says_nothing_of_one_of_its_name_in_another_cluster() -> None:
+    linked = machine(node_name="node-1")
+    assert lease_of_its_node(MachineTarget(linked)) == "node-node-1"
+    assert lease_of_its_node(MachineOfEast(linked)) == ""
 
 
 @pytest.mark.rule("rule 37")
