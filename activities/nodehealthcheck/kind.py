@@ -1,16 +1,25 @@
-"""What the worker does for NodeHealthChecks: its targets are Nodes, and all that it does is requests."""
+"""What the worker does for NodeHealthChecks: its targets are Nodes, and all that it does is requests.
 
+The Machine of a Node is a second owner of its request, where both live in one namespace (NHC 2.4/3). A
+person's mark that a Node is healthy is taken off when its incident has cleaned up (NHC 2.6).
+"""
+
+from contextlib import suppress
 from typing import cast
 
 from activities.attempt import attempt_of
 from activities.kind_activities import KindActivities, TemplateUse
 from activities.live_objects import LiveObjects
-from activities.nodehealthcheck.confirmation import take_off_confirmation
-from activities.nodehealthcheck.node_machine import NodeMachines
 from health.kinds.nodehealthcheck.remediation_request import new_request
-from health.model.node import Node
-from health.model.references import TargetReference
+from health.model.node import CONFIRMED_HEALTHY, Node
+from health.model.references import TargetReference, TemplateReference
+from kube.client import Client
+from kube.discovery import KindName
+from kube.errors import Conflict, Invalid, NotFound
 from kube.resource import NODES, Object
+from objects.metadata import OwnerReference
+
+MACHINES = KindName("machine.openshift.io/v1beta1", "Machine")
 
 
 async def read_node(live: LiveObjects, reference: TargetReference) -> Node:
@@ -19,13 +28,50 @@ async def read_node(live: LiveObjects, reference: TargetReference) -> Node:
 
 
 async def request_for_node(live: LiveObjects, use: TemplateUse) -> Object:
-    """The request for a Node; its Machine is a second owner."""
+    """The request for a Node."""
     asked, confirmed, template = use
     node = cast("Node", confirmed.target)
-    machine = await NodeMachines(live.client, live.discovery).owner(node, asked.step.template)
+    machine = await machine_owner(live, node, asked.step.template)
     return new_request(
         attempt_of(asked), asked.step, template=template, check=confirmed.owner, machine=machine, node=node
     )
+
+
+async def machine_owner(live: LiveObjects, node: Node, template: TemplateReference) -> OwnerReference | None:
+    """The node's Machine; None if it has none that could own a request of `template`.
+
+    Raises KubernetesError: the API server could not be asked.
+    """
+    namespace, _, name = node.metadata.annotations.machine.partition("/")
+    if not name or namespace != template.namespace:
+        return None
+    try:
+        resource = await live.discovery.resource(MACHINES.api_version, MACHINES.kind)
+        machine = await live.client.get(resource, name, namespace)
+    except NotFound:
+        return None
+    return OwnerReference(
+        api_version=MACHINES.api_version, kind=MACHINES.kind, name=name, uid=machine["metadata"]["uid"]
+    )
+
+
+async def take_off_confirmation(client: Client, node: TargetReference) -> None:
+    """Remove the annotation of this very node; one of another uid has no mark of ours."""
+    patch = {"metadata": {"uid": node.uid, "annotations": {CONFIRMED_HEALTHY: None}}}
+    try:
+        await client.merge_patch(NODES, node.name, patch)
+    except NotFound:
+        return
+    except (Conflict, Invalid):  # the answers to another uid, and to more than that: so look
+        if await _is_there(client, node):
+            raise
+
+
+async def _is_there(client: Client, node: TargetReference) -> bool:
+    with suppress(NotFound):
+        found = await client.get(NODES, node.name)
+        return bool(found["metadata"]["uid"] == node.uid)
+    return False
 
 
 NODE_ACTIVITIES = KindActivities(
