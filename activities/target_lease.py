@@ -19,7 +19,7 @@ from kube.client import Client
 from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld
 from kube.lease import CONTROL_PLANE_TURN, name_for
-from kube.metadata import OwnerReference
+from objects.metadata import OwnerReference
 
 
 class TargetLeases:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from kube.errors import Malformed
-from kube.metadata import PartialModel
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
+from objects.frozen import FrozenObject
 
 _LONGEST_VALUE = 64  # characters of a refused value that are quoted
 
@@ -68,12 +68,12 @@ class WatchError:
     status: Status
 
 
-class _ListMetadata(PartialModel):
+class _ListMetadata(FrozenObject):
     resource_version: str
     token: str = Field(default="", alias="continue")
 
 
-class ListHead(PartialModel):
+class ListHead(FrozenObject):
     """A list without its items."""
 
     metadata: _ListMetadata
@@ -83,23 +83,23 @@ class _List(ListHead, Generic[ItemT]):
     items: tuple[ItemT, ...] | None = None  # Go writes an empty list of some kinds as null
 
 
-class _ObjectEvent(PartialModel, Generic[ItemT]):
+class _ObjectEvent(FrozenObject, Generic[ItemT]):
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     object: ItemT
 
 
-class _AnyEvent(PartialModel):
+class _AnyEvent(FrozenObject):
     type: str
     object: dict[str, Any]
 
 
-class _Identity(PartialModel):
+class _Identity(FrozenObject):
     name: str = ""
     namespace: str = ""
     resource_version: str = ""
 
 
-class _Identified(PartialModel):
+class _Identified(FrozenObject):
     metadata: _Identity
 
 

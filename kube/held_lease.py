@@ -12,8 +12,8 @@ from typing import TypeVar
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound
 from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, new_lease, renewed, taken_over
-from kube.metadata import OwnerReference
 from kube.resource import LEASES, NAMESPACES, Object
+from objects.metadata import OwnerReference
 
 # The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: whoever
 # holds it renews in time, and a holder that died does not keep the node for long.

@@ -12,8 +12,9 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from kube.errors import Malformed
-from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.resource import Object
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata, OwnerReference
 from objects.timestamps import micro_time
 
 _LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions are of 32 bits
@@ -31,7 +32,7 @@ CONTROL_PLANE_TURN = "paramedic-control-plane"
 """The name of the Lease whose holder is the one control-plane node that is remediated."""
 
 
-class LeaseSpec(PartialModel):
+class LeaseSpec(FrozenObject):
     """Who holds a Lease, since when and for how long."""
 
     holder_identity: str | None = None
@@ -41,10 +42,10 @@ class LeaseSpec(PartialModel):
     lease_transitions: _Int32 | None = None
 
 
-class LeaseRecord(PartialModel):
+class LeaseRecord(FrozenObject):
     """The part of a Lease that the rules need."""
 
-    metadata: Metadata
+    metadata: ObjectMetadata
     spec: LeaseSpec = Field(default_factory=LeaseSpec)
 
     @classmethod

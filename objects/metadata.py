@@ -1,4 +1,4 @@
-"""ObjectMetadata: the part of a Kubernetes object's metadata that decisions need."""
+"""ObjectMetadata: the part of a Kubernetes object's metadata that we read."""
 
 from pydantic import AwareDatetime, Field
 
@@ -6,16 +6,17 @@ from objects.frozen import FrozenObject
 
 
 class OwnerReference(FrozenObject):
-    """Who an object belongs to, and is collected with."""
+    """Who an object belongs to: when it goes, garbage collection removes the object."""
 
     api_version: str
     kind: str
     name: str
     uid: str
+    controller: bool = False
 
 
 class ObjectMetadata(FrozenObject):
-    """Identity, ownership and marks of one object."""
+    """What identifies an object, whose it is, and what people and controllers wrote on it."""
 
     name: str
     namespace: str = ""

@@ -36,9 +36,9 @@ from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound
-from kube.metadata import Metadata
 from kube.record import Key
 from kube.resource import NODES, Object
+from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
 
 
@@ -104,7 +104,7 @@ def machine_set_status(machine_set: OpenShiftMachineSet, status: MachineSetStatu
     return {**_of_version(machine_set.metadata), "status": status.model_dump(by_alias=True)}
 
 
-def _of_version(metadata: Metadata, **changes: object) -> Object:
+def _of_version(metadata: ObjectMetadata, **changes: object) -> Object:
     return {"metadata": {"resourceVersion": metadata.resource_version, **changes}}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from kube.metadata import Metadata, OwnerReference, PartialModel
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata, OwnerReference
 
 FINALIZER = "machine.machine.openshift.io"
 NODE_ANNOTATION = "machine.openshift.io/machine"
@@ -19,40 +20,40 @@ DELETING, FAILED = "Deleting", "Failed"
 _UID_DIGITS = 8
 
 
-class MachineMetadata(Metadata):
+class MachineMetadata(ObjectMetadata):
     """Identity, and what keeps the Machine when it is deleted."""
 
     finalizers: tuple[str, ...] = ()
 
 
-class NodeMetadata(PartialModel):
+class NodeMetadata(FrozenObject):
     """What the Node gets."""
 
     labels: dict[str, str] = Field(default_factory=dict)
 
 
-class MachineSpec(PartialModel):
+class MachineSpec(FrozenObject):
     """What is asked for."""
 
     metadata: NodeMetadata = NodeMetadata()
     provider_id: str = Field(default="", alias="providerID")
 
 
-class NodeReference(PartialModel):
+class NodeReference(FrozenObject):
     """Which Node the Machine became."""
 
     name: str = ""
     uid: str = ""
 
 
-class MachineStatus(PartialModel):
+class MachineStatus(FrozenObject):
     """How far the Machine is."""
 
     phase: str = ""
     node_ref: NodeReference | None = None
 
 
-class OpenShiftMachine(PartialModel):
+class OpenShiftMachine(FrozenObject):
     """A Machine."""
 
     metadata: MachineMetadata
@@ -85,28 +86,28 @@ class OpenShiftMachine(PartialModel):
         return next((owner for owner in self.metadata.owner_references if owner.controller), None)
 
 
-class TemplateMetadata(PartialModel):
+class TemplateMetadata(FrozenObject):
     """What each Machine gets beside its name."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
-class MachineTemplate(PartialModel):
+class MachineTemplate(FrozenObject):
     """What each Machine is made from."""
 
     metadata: TemplateMetadata = TemplateMetadata()
     spec: dict[str, Any] = Field(default_factory=dict)
 
 
-class MachineSetSpec(PartialModel):
+class MachineSetSpec(FrozenObject):
     """What is asked for."""
 
     replicas: int = 1
     template: MachineTemplate = MachineTemplate()
 
 
-class MachineSetStatus(PartialModel):
+class MachineSetStatus(FrozenObject):
     """The numbers that are shown; None while there never were any."""
 
     replicas: int | None = None
@@ -114,9 +115,9 @@ class MachineSetStatus(PartialModel):
     available_replicas: int | None = None
 
 
-class OpenShiftMachineSet(PartialModel):
+class OpenShiftMachineSet(FrozenObject):
     """A MachineSet."""
 
-    metadata: Metadata
+    metadata: ObjectMetadata
     spec: MachineSetSpec = MachineSetSpec()
     status: MachineSetStatus = MachineSetStatus()

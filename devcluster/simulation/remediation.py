@@ -18,8 +18,9 @@ from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import NotFound
-from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.record import Key
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata, OwnerReference
 from objects.timestamps import stamp
 
 NODE_NAME = "remediation.medik8s.io/node-name"
@@ -28,7 +29,7 @@ TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
 ConditionStatus = Literal["True", "False", "Unknown"]
 
 
-class Condition(PartialModel):
+class Condition(FrozenObject):
     """A metav1.Condition."""
 
     type: str
@@ -38,23 +39,23 @@ class Condition(PartialModel):
     last_transition_time: str
 
 
-class Spec(PartialModel):
+class Spec(FrozenObject):
     """What is asked for."""
 
     power_off_seconds: int = 2
 
 
-class Status(PartialModel):
+class Status(FrozenObject):
     """How far the work is."""
 
     boot_id_before: str | None = Field(default=None, alias="bootIDBefore")
     conditions: tuple[Condition, ...] = ()
 
 
-class RemediationRequest(PartialModel):
+class RemediationRequest(FrozenObject):
     """A PowerCycleRemediation."""
 
-    metadata: Metadata
+    metadata: ObjectMetadata
     spec: Spec = Spec()
     status: Status = Status()
 

@@ -4,19 +4,20 @@ from typing import Any
 
 from pydantic import Field
 
-from kube.metadata import Metadata, PartialModel
 from kube.resource import Resource
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
 
 WIDGETS = Resource("example.com/v1", "Widget", "widgets", namespaced=False)
 PATH = "/apis/example.com/v1/widgets"
 
 
-class WidgetSpec(PartialModel):
+class WidgetSpec(FrozenObject):
     size: int = 0
 
 
-class Widget(PartialModel):
-    metadata: Metadata
+class Widget(FrozenObject):
+    metadata: ObjectMetadata
     spec: WidgetSpec = Field(default_factory=WidgetSpec)
 
 

@@ -5,7 +5,7 @@ import pytest
 from kube.client import Client
 from kube.errors import Conflict, KindUnknown, LeaseTaken
 from kube.held_lease import HeldLeases
-from kube.metadata import OwnerReference
+from objects.metadata import OwnerReference
 from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 from tests.kube.leases import NOW, lease_object
 

@@ -14,7 +14,7 @@ from kube.lease import (
     renewed,
     taken_over,
 )
-from kube.metadata import OwnerReference
+from objects.metadata import OwnerReference
 from tests.kube.leases import NOW, lease
 
 MINUTE = timedelta(minutes=1)

@@ -17,11 +17,12 @@ from kube.events import EventNote, Events, ObjectReference
 from kube.freshness import is_earlier
 from kube.held_lease import HeldLeases
 from kube.leader import LeaderElection
-from kube.metadata import Metadata, OwnerReference, PartialModel
 from kube.record import Change
 from kube.reflector import Reflector
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
 from kube.transport import Transport
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata, OwnerReference
 from tests.kube.eventually import eventually
 
 pytestmark = pytest.mark.cluster
@@ -30,8 +31,8 @@ SELECTOR = "tests.kube=yes"
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-class NodeRecord(PartialModel):
-    metadata: Metadata
+class NodeRecord(FrozenObject):
+    metadata: ObjectMetadata
 
 
 @pytest.fixture

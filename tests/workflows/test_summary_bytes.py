@@ -1,9 +1,9 @@
-"""Words of an incident that are cut."""
+"""Summaries that are cut."""
 
 import pytest
 from pydantic_core import to_json
 
-from health.runbook.wording import cut_to_bytes
+from workflows.kit.calls import cut_to_bytes
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "…", "🔥", '"', "\n", "\\", "\x1b"])

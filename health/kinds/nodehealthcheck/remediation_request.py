@@ -34,9 +34,9 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
     node: Node,
 ) -> dict[str, Any]:
     """The request of `attempt`, to be created."""
-    owners = [{**check.model_dump(by_alias=True), "controller": False}]
+    owners = [check.model_dump(by_alias=True)]
     if machine is not None:
-        owners.append(machine.model_dump(by_alias=True))
+        owners.append(machine.model_dump(by_alias=True, exclude={"controller"}))
     metadata = {
         **_names(attempt, template),
         "namespace": step.template.namespace,

@@ -5,9 +5,10 @@ from typing import Any
 
 from pydantic import Field
 
-from kube.metadata import Metadata, PartialModel
 from kube.record import Key
 from kube.resource import Object, Resource
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
 
 NAMESPACE = "default"
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
@@ -17,8 +18,8 @@ Contents = dict[str, tuple[str, str]]
 """uid and size by name: what two copies of the same ConfigMaps must agree about."""
 
 
-class ConfigMap(PartialModel):
-    metadata: Metadata
+class ConfigMap(FrozenObject):
+    metadata: ObjectMetadata
     data: dict[str, str] = Field(default_factory=dict)
 
 
