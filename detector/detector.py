@@ -33,6 +33,7 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import KindMetrics
+from detector.watching.blind_times import BlindTimes
 from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
@@ -88,6 +89,7 @@ class Detector:
         )
         self._observe = never_failing(self._observed, self._cluster_state)
         self._sources = self._made_sources()
+        self._blind_times = self._made_blind_times()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
@@ -117,6 +119,11 @@ class Detector:
             settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, self._reflectors
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
+
+    def _made_blind_times(self) -> BlindTimes:
+        client, problems = self._connections.management.client, self._connections.problems
+        watches = self._sources.workload_clusters
+        return BlindTimes(client, self._settings.namespace, LEADER_LEASE, watches, problems)
 
     def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         return self._sources.template_kind(api_version, kind)
@@ -209,7 +216,7 @@ class Detector:
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._sources.run())
+            tasks.create_task(self._watch())
             tasks.create_task(self._clock.run())
             tasks.create_task(self._election.run())
             tasks.create_task(self._handover.run())
@@ -218,6 +225,10 @@ class Detector:
             while True:
                 await self._leads.wait()
                 await self._lead()
+
+    async def _watch(self) -> None:
+        await self._blind_times.resume()
+        await self._sources.run()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
         """All templates of a kind, where a fresh watch shows each of them; else None."""
@@ -254,6 +265,7 @@ class Detector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._attempt_reading.lead())
             await self._attempt_reading.wait_tried()
+            tasks.create_task(self._blind_times.lead())
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())

@@ -3,8 +3,10 @@
 What the conditions of Nodes said in a time in which nobody could read them, nobody judged. So where a
 connection to another cluster that was lost is there again, the clocks of its Nodes, and of no others, restart
 from there, as after an upgrade. Our own cluster needs no such rule: without it no check is read either.
+`BlindTimes` keeps what a new process must know of that.
 """
 
+import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -15,6 +17,19 @@ from kube.record import Change, Key
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings
 from kube.resource import NODES
+from objects.frozen import Frozen
+
+
+class BlindTime(Frozen):
+    """What is known of lost connections to one cluster."""
+
+    until: datetime | None = None
+    """The end of the last time in which it was lost, by the clock of its API server."""
+    is_lost: bool = False
+    """Whether it is lost now."""
+
+
+LOST = BlindTime(is_lost=True)
 
 
 class NodeWatch:
@@ -41,21 +56,27 @@ class NodeWatch:
             cluster=connection.cluster,
         )
         self._proven: float | None = None
-        self._blind_until: datetime | None = None
+        self.blind_time = BlindTime()
+        """As of the last look."""
 
-    @property
-    def blind_until(self) -> datetime | None:
-        """The end of the last time in which the connection was lost, by the clock of its API server."""
-        return self._blind_until
+    def resume(self, noted: BlindTime) -> None:
+        """Go on from what an earlier process noted; before the first look."""
+        self.blind_time = noted
+        self._proven = -math.inf if noted.is_lost else None
 
-    def look(self, limit: timedelta) -> None:
-        """Note whether the cache grew older than `limit`, and is true again; look more often than that."""
+    def look(self, limit: timedelta) -> bool:
+        """Note whether the cache grew older than `limit`; answers whether it is true again just now.
+
+        To be done more often than that, and before it is judged by a cache that is true again.
+        """
         age = self.source.age()
         if age is None:
-            return
+            return False
         before, self._proven = self._proven, self._clock.monotonic() - age.total_seconds()
-        if before is not None and self._proven - before > limit.total_seconds():
-            self._blind_until = self._clock.now() - age
+        was_lost = before is not None and self._proven - before > limit.total_seconds()
+        until = self._clock.now() - age if was_lost else self.blind_time.until
+        self.blind_time = BlindTime(until=until, is_lost=age > limit)
+        return was_lost
 
     def _changed(self, change: Change[Node]) -> None:
         self._notify(node_name(change.key.name, self.cluster), change.new)

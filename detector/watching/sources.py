@@ -120,6 +120,11 @@ class Sources:
             settings=self._reflectors,
         )
 
+    @property
+    def workload_clusters(self) -> Collection[NodeWatch]:
+        """The Nodes of other clusters."""
+        return self._workloads.values()
+
     async def run(self) -> None:
         """Watch until cancelled."""
         async with self._tasks:
@@ -177,6 +182,9 @@ class Sources:
         limit = self._policy().sight_limit
         if check.group_kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
+        back = [nodes for nodes in self._workloads_of(check) if nodes.look(limit)]
+        if back:  # before it is judged by what they show, their clocks restart
+            self._look_around()
         return CheckFreshness(
             None if self._unconnected(check) else _oldest(self._sources_of(check)),
             limit,
@@ -189,9 +197,11 @@ class Sources:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
         kind = CHECK_KINDS[check.group_kind]
         own = (self._of_checks.get(check.group_kind), self._of_targets.get(kind.targets.group_kind))
-        workloads = self._clusters_of(check) & self._workloads.keys()
-        nodes = [self._workloads[cluster].source for cluster in sorted(workloads)]
+        nodes = [nodes.source for nodes in self._workloads_of(check)]
         return [*self._common, *(source for source in own if source is not None), *nodes]
+
+    def _workloads_of(self, check: CheckReference) -> list[NodeWatch]:
+        return [self._workloads[one] for one in sorted(self._clusters_of(check) & self._workloads.keys())]
 
     def _clusters_of(self, check: CheckReference) -> frozenset[str]:
         known = self._cluster_state.checks.get(check)
@@ -252,7 +262,7 @@ class Sources:
         """Look at each connection to another cluster; answers when each that was lost came back."""
         for nodes in self._workloads.values():
             nodes.look(self._policy().sight_limit)
-        ends = {cluster: nodes.blind_until for cluster, nodes in self._workloads.items()}
+        ends = {cluster: nodes.blind_time.until for cluster, nodes in self._workloads.items()}
         return {cluster: end for cluster, end in ends.items() if end is not None}
 
     def _report_problems(self) -> None:

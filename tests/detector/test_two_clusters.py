@@ -1,17 +1,20 @@
 """Targets here, Nodes there: what is known of one cluster, and for how long, says nothing of another."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
+from aiohttp import web
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import lease_of_its_node
+from detector.watching import blind_times
+from detector.watching.blind_times import ANNOTATION, BlindTimes
 from detector.watching.sources import Scope, Sources
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
@@ -41,6 +44,7 @@ EAST = "east"
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 LIMIT = timedelta(seconds=1)
+LEADER = LEASES.path("ours", "leader")
 OFTEN = ReflectorSettings(
     watching=Watching(proof_every=timedelta(seconds=0.2)), waits=Waits(longest=timedelta(seconds=0.2))
 )
@@ -70,6 +74,9 @@ def serve(server: ApiServer, path: str, *objects: dict[str, Any]) -> None:
     server.watch(path, lines(then="silent"))
 
 
+Connect: TypeAlias = "Callable[[], TwoClusters]"
+
+
 class TwoClusters:
     """Sources over the management cluster and `east`, each with a node-1, and what they would answer."""
 
@@ -79,20 +86,26 @@ class TwoClusters:
         scope = Scope("leases", (), kinds, lambda: OFTEN, (east,))
         policy = Policy(sight_limit=LIMIT)
         self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: policy)
+        watches = self.sources.workload_clusters
+        self._blind_times = BlindTimes(management.client, "ours", "leader", watches, Problems())
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        running = asyncio.create_task(self.sources.run())
+        """As a detector that leads."""
+        await self._blind_times.resume()
+        running = [asyncio.create_task(one) for one in (self.sources.run(), self._blind_times.lead())]
         try:
             await eventually(self._is_known)
             yield
         finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+            for task in running:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
 
     def _is_known(self) -> bool:
-        return {OF_NODES, OF_MACHINES} <= self.cluster_state.checks.keys()
+        checks = {OF_NODES, OF_MACHINES} <= self.cluster_state.checks.keys()
+        return checks and self.node() is not None and self.sources.ages()["nodes of east"] is not None
 
     def node(self, cluster: str = "") -> Target | None:
         name = node_name("node-1", cluster)
@@ -137,11 +150,44 @@ async def servers(tmp_path: Path) -> AsyncIterator[tuple[ApiServer, ApiServer]]:
 CONDITION = {"type": "Ready", "status": "False", "duration": "300s"}
 
 
+class LeaderLease:
+    """The Lease that detectors lead by, as far as blind times go."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.annotations: dict[str, str] = {}
+        server.answer("GET", LEADER, self._answer)
+        server.answer("PATCH", LEADER, self._patch)
+
+    @property
+    def noted(self) -> str:
+        return self.annotations.get(ANNOTATION, "")
+
+    async def _answer(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response({"metadata": {"name": "leader", "annotations": self.annotations}})
+
+    async def _patch(self, request: web.Request) -> web.StreamResponse:
+        self.annotations |= (await request.json())["metadata"]["annotations"]
+        return await self._answer(request)
+
+
 @pytest.fixture
-async def clusters(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[TwoClusters]:
+def leader_lease(servers: tuple[ApiServer, ApiServer], monkeypatch: pytest.MonkeyPatch) -> LeaderLease:
+    monkeypatch.setattr(blind_times, "LOOK_SECONDS", 0.1)
+    return LeaderLease(servers[0])
+
+
+@pytest.fixture
+def clusters(connect: Connect) -> TwoClusters:
+    return connect()
+
+
+@pytest.fixture
+async def connect(servers: tuple[ApiServer, ApiServer], leader_lease: LeaderLease) -> AsyncIterator[Connect]:
+    """Makes a detector that has just started."""
     here, there = (str(server.kubeconfig) for server in servers)
     async with await Transport.connect(here) as management, await Transport.connect(there) as east:
-        yield TwoClusters(ClusterConnection.over(management), ClusterConnection.over(east, cluster=EAST))
+        connections = ClusterConnection.over(management), ClusterConnection.over(east, cluster=EAST)
+        yield lambda: TwoClusters(*connections)
 
 
 async def test_two_nodes_of_one_name_in_two_clusters_stay_apart(
@@ -182,8 +228,9 @@ def test_lease_of_a_node_here_says_nothing_of_one_of_its_name_in_another_cluster
 
 @pytest.mark.rule("rule 37")
 async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_their_clocks_alone(
-    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+    servers: tuple[ApiServer, ApiServer], connect: Connect, leader_lease: LeaderLease
 ) -> None:
+    clusters = connect()
     management, east = servers
     serve(management, NODES.path(), node("uid-here", FAILED))
     serve(east, NODES.path(), node("uid-there", FAILED))
@@ -195,9 +242,49 @@ async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_the
         await east.stop()
         await eventually(lambda: reason_of(clusters.of_machine) is HoldReason.STALE_SIGHT, 10)
         await eventually(lambda: clusters.of_node.state is TargetState.EXPIRED)
+        await eventually(lambda: leader_lease.noted == '{"east":{"is_lost":true}}')
 
         await east.start()
         await eventually(lambda: clusters.of_machine.state is TargetState.WAITING, 10)
+        assert clusters.of_node.state is TargetState.EXPIRED
+        await eventually(lambda: "until" in leader_lease.noted)
+        began = clusters.of_machine.remaining_seconds
+
+    after = connect()
+    async with after.open():
+        after.link_machine()
+        assert after.of_machine.state is TargetState.WAITING
+        assert after.of_machine.remaining_seconds <= began
+        assert after.of_node.state is TargetState.EXPIRED
+
+
+@pytest.mark.rule("rule 37")
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        pytest.param(None, TargetState.EXPIRED, id="nothing was noted"),
+        pytest.param("{}", TargetState.EXPIRED, id="no loss"),
+        pytest.param('{"west": {"is_lost": true}}', TargetState.EXPIRED, id="the loss of another"),
+        pytest.param('{"east": {"is_lost": true}}', TargetState.WAITING, id="a loss without its end"),
+        pytest.param('{"east": 1}', TargetState.WAITING, id="what cannot be read"),
+    ],
+)
+async def test_clocks_restart_when_a_loss_that_was_noted_has_ended_while_nobody_looked(
+    servers: tuple[ApiServer, ApiServer],
+    connect: Connect,
+    leader_lease: LeaderLease,
+    text: str | None,
+    state: TargetState,
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    if text is not None:
+        leader_lease.annotations[ANNOTATION] = text
+    clusters = connect()
+    async with clusters.open():
+        clusters.link_machine()
+        assert clusters.of_machine.state is state
         assert clusters.of_node.state is TargetState.EXPIRED
 
 

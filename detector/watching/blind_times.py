@@ -1,0 +1,76 @@
+"""BlindTimes: which connections to other clusters were lost, and until when, kept over restarts (rule 37).
+
+That the management cluster was upgraded its own objects say. Of a lost connection nobody knows but who lost
+it: so the detector that leads notes it on the Lease that it leads by, and one that starts goes on from there.
+A loss whose end nobody noted ends when that one has read the cluster. What is noted and cannot be read may be
+any loss (ADR 21).
+"""
+
+import asyncio
+from collections.abc import Collection
+from functools import partial
+
+from pydantic import TypeAdapter, ValidationError
+
+from detector.watching.node_watch import LOST, BlindTime, NodeWatch
+from kube.client import Client
+from kube.errors import KindUnknown, KubernetesError, NotFound
+from kube.resource import LEASES
+from runtime.problems import Problems
+from runtime.retrying import retry_forever
+
+ANNOTATION = "paramedic.dev/blind-times"
+LOOK_SECONDS = 1.0
+PART = "blind times"
+_NOTED = TypeAdapter(dict[str, BlindTime])
+
+
+class BlindTimes:
+    """Those of the clusters that `watches` are of, on one Lease."""
+
+    def __init__(
+        self, client: Client, namespace: str, lease: str, watches: Collection[NodeWatch], problems: Problems
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._lease = lease
+        self._watches = watches
+        self._problems = problems
+
+    async def resume(self) -> None:
+        """Go on from what is noted, however long it takes to read it; before anything is watched."""
+        if not self._watches:
+            return
+        noted = await retry_forever(PART, self._read, (KubernetesError,), self._problems)
+        for nodes in self._watches:
+            nodes.resume(LOST if noted is None else noted.get(nodes.cluster, BlindTime()))
+
+    async def lead(self) -> None:
+        """Note what changes, until cancelled; only who leads may."""
+        written: dict[str, BlindTime] | None = None
+        while self._watches:
+            known = {nodes.cluster: nodes.blind_time for nodes in self._watches}
+            if known != written:
+                writing = partial(self._write, known)
+                await retry_forever(PART, writing, (KubernetesError,), self._problems)
+                written = known
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _read(self) -> dict[str, BlindTime] | None:
+        """What is noted; None where it cannot be understood."""
+        try:
+            lease = await self._client.get(LEASES, self._lease, self._namespace)
+        except KindUnknown:
+            raise
+        except NotFound:
+            return {}  # nobody has led yet
+        text = (lease["metadata"].get("annotations") or {}).get(ANNOTATION, "{}")
+        try:
+            return _NOTED.validate_json(text)
+        except ValidationError:
+            return None
+
+    async def _write(self, known: dict[str, BlindTime]) -> None:
+        text = _NOTED.dump_json(known, exclude_defaults=True).decode()
+        patch = {"metadata": {"annotations": {ANNOTATION: text}}}
+        await self._client.merge_patch(LEASES, self._lease, patch, self._namespace)
