@@ -182,7 +182,10 @@ def clusters(connect: Connect) -> TwoClusters:
 
 
 @pytest.fixture
-async def connect(servers: tuple[ApiServer, ApiServer], leader_lease: LeaderLease) -> AsyncIterator[Connect]:
+async def connect(
+    servers: tuple[ApiServer, ApiServer],
+    leader_lease: LeaderLease,  # noqa: ARG001  it is to be served
+) -> AsyncIterator[Connect]:
     """Makes a detector that has just started."""
     here, there = (str(server.kubeconfig) for server in servers)
     async with await Transport.connect(here) as management, await Transport.connect(there) as east:
