@@ -92,7 +92,9 @@ class Identity(Protocol):
 
 
 class Target(Protocol):
-    """One target, as it was seen last."""
+    """One target, as it was seen last; a kind whose targets never are so inherits what it does not say."""
+
+    __slots__ = ()
 
     @property
     def metadata(self) -> Identity:
@@ -105,31 +107,39 @@ class Target(Protocol):
     @property
     def node_cluster(self) -> str:
         """The cluster in which that Node is."""
+        return MANAGEMENT_CLUSTER
 
     @property
     def replaced_by(self) -> str:
         """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
+        return ""
 
     @property
     def is_control_plane(self) -> bool:
         """Whether it is, or bears, a node of the control plane."""
+        return False
 
     @property
     def is_excluded(self) -> bool:
         """Whether a person excluded it."""
+        return False
 
     @property
     def has_empty_exclusion(self) -> bool:
         """Whether somebody meant to exclude it, and did not say so."""
+        return False
 
     @property
     def is_confirmed_healthy(self) -> bool:
         """Whether a person marked it as healthy."""
+        return False
 
     @property
     def is_marked(self) -> bool:
         """Whether another controller is asked, by a mark on it, to remediate it."""
+        return False
 
     @property
     def configuration_to_come(self) -> str:
         """To which configuration somebody is changing it, which makes it unhealthy for a while; "": none."""
+        return ""

@@ -11,8 +11,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.model.node import Node
+from health.model.target import Target
 from objects.bounds import Time
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
 
@@ -106,19 +106,12 @@ class Machine(FrozenObject):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MachineTarget:
+class MachineTarget(Target):
     """One Machine, at one moment."""
 
     machine: Machine
     node: Node | None = None
     """The Node that it is linked to, if that is there."""
-
-    node_cluster = MANAGEMENT_CLUSTER
-    is_control_plane = False
-    is_excluded = False
-    has_empty_exclusion = False
-    is_confirmed_healthy = False
-    configuration_to_come = ""
 
     @property
     def metadata(self) -> MachineMetadata:
