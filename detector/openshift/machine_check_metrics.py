@@ -15,8 +15,8 @@ from health.gate.health_check import InvalidCheckError
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
 from health.kinds.openshift.machine import GROUP
-from health.kinds.openshift.status import stored_condition
 from health.model.references import CheckReference
+from health.model.stored_status import stored_condition
 from objects.group_kind import GroupKind
 
 COVERED = "mapi_machinehealthcheck_nodes_covered"

@@ -20,6 +20,6 @@ def word(entry: Mapping[str, Any], field: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def condition(stored: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+def stored_condition(stored: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     """The condition of that type, empty if there is none."""
     return next((one for one in entries(stored, "conditions") if word(one, "type") == type_), {})

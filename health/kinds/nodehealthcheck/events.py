@@ -17,12 +17,11 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.storm import storm_hold
 from health.kinds.nodehealthcheck.disabled import disabled
-from health.kinds.nodehealthcheck.status import stored_condition
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
 from health.model.event import Event, Severity
 from health.model.observation import HoldReason
-from health.model.stored_status import word
+from health.model.stored_status import stored_condition, word
 
 PREFIX = "[remediation] "
 

@@ -14,7 +14,7 @@ from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.request_snapshot import RequestSnapshot
-from health.model.stored_status import condition, entries, word
+from health.model.stored_status import entries, stored_condition, word
 from health.model.verdict import Health
 from health.runbook.escalation import Plan, is_classic
 from objects.timestamps import stamp
@@ -145,8 +145,3 @@ def _healthy_since(name: str, stored: Status) -> str:
     """What is stored already: a later look must not move it."""
     nodes = (one for one in entries(stored, "unhealthyNodes") if word(one, "name") == name)
     return next((word(one, "conditionsHealthyTimestamp") for one in nodes), "")
-
-
-def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
-    """The condition of that type in a stored status, empty if there is none."""
-    return condition(stored, type_)

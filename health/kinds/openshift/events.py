@@ -18,10 +18,9 @@ from health.kinds.openshift.conditions import INVALID_SPEC, REMEDIATION_ALLOWED,
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
 from health.kinds.openshift.machine import KIND as MACHINE
 from health.kinds.openshift.spec import is_paused
-from health.kinds.openshift.status import stored_condition
 from health.kinds.openshift.target_events import REMEDIATE, RESTRICTED, MachineNote, machine_notes
 from health.model.event import Event, Severity, Subject
-from health.model.stored_status import word
+from health.model.stored_status import stored_condition, word
 
 
 def events(

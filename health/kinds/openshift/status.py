@@ -21,7 +21,7 @@ from health.kinds.openshift.conditions import (
     conditions,
 )
 from health.kinds.openshift.spec import is_paused, remediations_allowed
-from health.model.stored_status import condition, entries, word
+from health.model.stored_status import entries, stored_condition, word
 from objects.timestamps import stamp
 
 Status = Mapping[str, Any]
@@ -35,11 +35,6 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
         return {}
     wanted = {**_numbers(snapshot, stored), "conditions": _conditions(snapshot, stored, now)}
     return {key: value for key, value in wanted.items() if stored.get(key) != value}
-
-
-def stored_condition(stored: Status, type_: str) -> Mapping[str, Any]:
-    """The condition of that type in a stored status, empty if there is none."""
-    return condition(stored, type_)
 
 
 def _numbers(snapshot: CheckSnapshot, stored: Status) -> dict[str, int | None]:
