@@ -10,8 +10,8 @@ from temporalio import activity
 
 from activities.chore_attempt import ChoreAttempt
 from activities.live_requests import LiveRequests
-from health.model.moves import RequestMark
-from workflows.contracts import MARK, MarkInput, MarkResult
+from health.model.moves import AnnotationPatch
+from workflows.contracts import ANNOTATE, AnnotateInput, AnnotateResult
 
 
 class Mark:
@@ -20,13 +20,13 @@ class Mark:
     def __init__(self, live: LiveRequests) -> None:
         self._live = live
 
-    @activity.defn(name=MARK.name)
-    async def mark(self, asked: MarkInput) -> MarkResult:
-        """Write the marks; one that is there already is written again, which changes nothing."""
-        attempt = ChoreAttempt(MARK)
-        await asyncio.gather(*(self._write(mark, attempt) for mark in asked.marks))
-        return MarkResult(failures=attempt.failures)
+    @activity.defn(name=ANNOTATE.name)
+    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
+        """Write the annotations; one that is there already is written again, which changes nothing."""
+        attempt = ChoreAttempt(ANNOTATE)
+        await asyncio.gather(*(self._write(patch, attempt) for patch in asked.patches))
+        return AnnotateResult(failures=attempt.failures)
 
-    async def _write(self, mark: RequestMark, attempt: ChoreAttempt) -> None:
-        writing = self._live.annotate(mark.request, mark.annotations)
-        await attempt.item(mark.subject, str(mark), writing)
+    async def _write(self, patch: AnnotationPatch, attempt: ChoreAttempt) -> None:
+        writing = self._live.annotate(patch.request, patch.annotations)
+        await attempt.item(patch.subject, str(patch), writing)

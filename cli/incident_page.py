@@ -133,9 +133,10 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
         yield "Hold", _order(memory.held, now)
     if memory.left_alone:
         yield "Left alone", _order(memory.left_alone, now)
-    if memory.may_hold_lease and memory.renew_at is not None:
-        end = memory.renew_at + timedelta(seconds=memory.lease_seconds / 2)  # renewed at half of its time
-        yield "Lease", f"{_lease(summary.phase, memory.renew_at, end, now)}{_given_back(summary, now)}"
+    lease = memory.lease
+    if lease.may_be_held and lease.renew_at is not None:
+        end = lease.renew_at + lease.duration / 2  # renewed at half of its time
+        yield "Lease", f"{_lease(summary.phase, lease.renew_at, end, now)}{_given_back(summary, now)}"
 
 
 def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:

@@ -83,7 +83,7 @@ class IncidentSummary:
     def overdue_at(self) -> datetime | None:
         """When its Lease is given back; None: it holds none, or nobody knows."""
         state = self.state
-        if state is None or state.observation is None or not state.memory.may_hold_lease:
+        if state is None or state.observation is None or not state.memory.lease.may_be_held:
             return None
         seen = state.observation.model_copy(update={"requests": state.requests})
         return becomes_overdue_at(seen, state.memory)

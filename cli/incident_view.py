@@ -174,7 +174,7 @@ class PageView(IncidentView):
         state = page.summary.state
         return cls(
             **IncidentView.of(page.summary, page.now).model_dump(),
-            lease_renewed_at=state.memory.renew_at if state else None,
+            lease_renewed_at=state.memory.lease.renew_at if state else None,
             observation=state.observation if state else None,
             history=tuple(
                 EpisodeView(at=one.when, what=one.what, details=one.words, times=one.times)

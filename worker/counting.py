@@ -18,7 +18,7 @@ from temporalio.worker import (
 
 from health.model.references import Action
 from worker.tally import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, Tally
-from workflows.contracts import ACT, ActInput, ActResult, CleanUpResult, MarkResult, RenewResult
+from workflows.contracts import ACT, ActInput, ActResult, AnnotateResult, CleanUpResult, RenewResult
 from workflows.messages import WORKFLOW, RemediationInput
 
 _INCIDENT_ENDED = "paramedic_incident_ended"
@@ -61,7 +61,7 @@ class _CountedActivity(ActivityInboundInterceptor):
         self._count(input.args[0], result)
         return result
 
-    def _chore(self, name: str, result: MarkResult | RenewResult | CleanUpResult) -> object:
+    def _chore(self, name: str, result: AnnotateResult | RenewResult | CleanUpResult) -> object:
         for failure in result.failures:
             self._tally.chore_failed(name, FORBIDDEN if failure.is_forbidden else FAILED)
         return result

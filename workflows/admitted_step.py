@@ -14,7 +14,7 @@ from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
 from health.runbook.escalation import Plan
 from health.runbook.memory import Memory
-from health.runbook.remediating import due_after_a_loss
+from health.runbook.new_step import due_after_a_loss
 from workflows.contracts import ACT, ActInput, ActResult
 from workflows.kit.calls import FinishedCalls, in_words
 
@@ -54,7 +54,7 @@ class AdmittedStep:
             settled=self.before.settled(self._known, self.seen),
             due_after_loss=self._due_after_loss,
             attempt=self.before.attempt_of(self.seen),
-            holds_lease=self.before.holds_lease,
+            holds_lease=self.before.lease.is_held,
             is_under_way=bool(self.seen.requests),
         )
 
@@ -70,12 +70,6 @@ class AdmittedStep:
         plan, visible = Plan(self.seen.steps), {request.uid for request in self.seen.requests}
         unseen = [one for one in self.before.requests if one.uid not in visible]
         return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
-
-    @property
-    def memory_under_way(self) -> Memory:
-        """What is remembered before anybody knows the result."""
-        deletes = self.step.action is Action.DELETE
-        return self.before.model_copy(update={"may_hold_lease": True, "may_have_deleted": deletes})
 
     def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
         """What follows from the result, for the `memory` that the incident has by now: orders may have come.
@@ -94,8 +88,8 @@ class AdmittedStep:
         hold = result.hold or failed("it answered neither what it did nor why not")
         held = memory.having_failed_to_act(hold, self.seen, now, spread, is_forbidden=result.is_forbidden)
         has_untold_finding = is_new(memory.found, held.found)
-        may_have_deleted = self.before.may_have_deleted or self._may_have_deleted(hold)
-        held = held.model_copy(update={"may_have_deleted": may_have_deleted})
+        if not self._may_have_deleted(hold):
+            held = held.model_copy(update={"disruption": self.before.disruption})
         return AfterAct(held, self._seen_after(hold, held), has_untold_finding)
 
     def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:

@@ -5,30 +5,30 @@ Rule: of a call that broke off nothing is known, so all that it tried is tried a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from temporalio.exceptions import ActivityError
 
-from health.model.moves import RequestMark
+from health.model.moves import AnnotationPatch
 from health.model.observation import Observation
 from health.model.references import IncidentReference, RequestReference
-from health.runbook.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
+from health.runbook.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind, next_try_of
 from health.runbook.memory import Memory
 from workflows.contracts import (
+    ANNOTATE,
     CLEAN_UP,
-    MARK,
     RENEW,
+    AnnotateInput,
+    AnnotateResult,
     CleanUpInput,
     CleanUpResult,
-    MarkInput,
-    MarkResult,
     RenewInput,
     RenewResult,
 )
 from workflows.kit.calls import Contract, FinishedCalls, in_words
 
-Result = TypeVar("Result", MarkResult, RenewResult, CleanUpResult)
+Result = TypeVar("Result", AnnotateResult, RenewResult, CleanUpResult)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ChoreCall(Generic[Result]):
 
     chore: Chore
     contract: Contract
-    asked: MarkInput | RenewInput | CleanUpInput
+    asked: AnnotateInput | RenewInput | CleanUpInput
     tried: Mapping[str, str]
     """What it is to do, in words, by subject."""
     unknown: Result
@@ -53,22 +53,29 @@ class ChoreCall(Generic[Result]):
             return self.unknown.model_copy(update={"failures": tuple(failures)})
 
 
-def marking(incident: IncidentReference, marks: tuple[RequestMark, ...]) -> ChoreCall[MarkResult]:
+def annotation(
+    incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
+) -> ChoreCall[AnnotateResult]:
     """Write annotations on requests."""
-    tried = {mark.subject: str(mark) for mark in marks}
-    return ChoreCall(Chore.MARK, MARK, MarkInput(incident=incident, marks=marks), tried, MarkResult())
+    tried = {patch.subject: str(patch) for patch in patches}
+    asked = AnnotateInput(incident=incident, patches=patches)
+    return ChoreCall(Chore.ANNOTATE, ANNOTATE, asked, tried, AnnotateResult())
 
 
-def marked(memory: Memory, marks: tuple[RequestMark, ...], result: MarkResult) -> Memory:
+def annotated(memory: Memory, patches: tuple[AnnotationPatch, ...], result: AnnotateResult) -> Memory:
     """The memory with those that were written."""
     failed_for = {failure.subject for failure in result.failures}
-    return memory.having_marked(tuple(mark for mark in marks if mark.subject not in failed_for))
+    return memory.having_annotated(tuple(one for one in patches if one.subject not in failed_for))
 
 
 def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResult]:
     """Keep the Lease of the target, and what goes with it."""
-    seconds, of_control_plane = memory.lease_seconds, memory.is_of_control_plane
-    asked = RenewInput(incident=incident, duration_seconds=seconds, is_of_control_plane=of_control_plane)
+    lease = memory.lease
+    asked = RenewInput(
+        incident=incident,
+        duration_seconds=lease.duration_seconds,
+        is_of_control_plane=lease.is_of_control_plane,
+    )
     tried = {OF_LEASE: f"renew the Lease of {incident.target}"}
     return ChoreCall(Chore.RENEW, RENEW, asked, tried, RenewResult())
 
@@ -76,28 +83,36 @@ def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResul
 def renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
     """The memory with when the Lease is renewed next."""
     if result.failures:
-        return memory.model_copy(update={"renew_at": memory.next_try_of(Chore.RENEW, OF_LEASE)})
-    acquired = result.acquired_at or memory.lease_acquired_at
-    renew_at = now + timedelta(seconds=memory.lease_seconds / 2)
-    return memory.model_copy(update={"renew_at": renew_at, "lease_acquired_at": acquired})
+        lease = memory.lease.renewed_later(next_try_of(memory.notes, Chore.RENEW, OF_LEASE))
+    else:
+        lease = memory.lease.renewed(result.acquired_at, now)
+    return memory.model_copy(update={"lease": lease})
 
 
 def clean_up(incident: IncidentReference, memory: Memory, seen: Observation) -> ChoreCall[CleanUpResult]:
-    """Delete all requests, and give back the Lease."""
+    """Delete all requests, and release the Lease."""
     visible = {request.uid for request in seen.requests}
     asked = CleanUpInput(
         incident=incident,
         requests=memory.requests,
         doubtful=tuple(one.uid for one in memory.requests if one.uid not in visible),
-        is_of_control_plane=memory.may_hold_turn,
+        is_of_control_plane=memory.may_hold_control_plane_lock,
         is_confirmed=seen.is_confirmed,
     )
     return _clean_up(asked)
 
 
-def giving_back(incident: IncidentReference, memory: Memory) -> ChoreCall[CleanUpResult]:
-    """Give back the Lease, and keep the requests."""
-    return _clean_up(CleanUpInput(incident=incident, requests=(), is_of_control_plane=memory.may_hold_turn))
+def release(incident: IncidentReference, memory: Memory) -> ChoreCall[CleanUpResult]:
+    """Release the Lease, and keep the requests."""
+    return _clean_up(
+        CleanUpInput(incident=incident, requests=(), is_of_control_plane=memory.may_hold_control_plane_lock)
+    )
+
+
+def released(memory: Memory, result: CleanUpResult) -> Memory:
+    """The memory without the Lease, where it was released."""
+    is_kept = left_behind(memory, (), result).has_lease
+    return memory if is_kept else memory.having_released_lease()
 
 
 def _clean_up(asked: CleanUpInput) -> ChoreCall[CleanUpResult]:
@@ -114,5 +129,5 @@ def left_behind(memory: Memory, asked_for: tuple[RequestReference, ...], result:
     return LeftBehind(
         hanging=result.remaining,
         failed=tuple(one for one in asked_for if one.uid in failed_for),
-        has_lease=result.has_lease and memory.may_hold_lease,
+        has_lease=result.has_lease and memory.lease.may_be_held,
     )

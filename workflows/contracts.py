@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from temporalio.common import RetryPolicy
 
-from health.model.moves import RequestMark
+from health.model.moves import AnnotationPatch
 from health.model.observation import Hold
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
@@ -115,14 +115,14 @@ class RenewResult(Frozen):
     """The Lease, where it could not be renewed."""
 
 
-class MarkInput(Frozen):
+class AnnotateInput(Frozen):
     """Asks to write annotations on requests; one that is gone is left out."""
 
     incident: IncidentReference
-    marks: tuple[RequestMark, ...]
+    patches: tuple[AnnotationPatch, ...]
 
 
-class MarkResult(Frozen):
+class AnnotateResult(Frozen):
     """What became of the marks."""
 
     failures: tuple[ChoreFailure, ...] = ()
@@ -139,7 +139,7 @@ OBSERVE = Contract("observe", timedelta(seconds=5), None, _FOR_EVER)
 ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), _ONCE)
 CLEAN_UP = Contract("clean_up", _ATTEMPT, _CHORE, _TWICE)
 RENEW = Contract("renew", _ATTEMPT, _CHORE, _TWICE)
-MARK = Contract("mark", _ATTEMPT, _CHORE, _TWICE)
+ANNOTATE = Contract("mark", _ATTEMPT, _CHORE, _TWICE)
 
 FRESH = timedelta(seconds=5)
 """How old facts may be when they are acted on (rule 4)."""

@@ -14,6 +14,8 @@ from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
+from workflows.contracts import CLOCK_TOLERANCE, FRESH
+from workflows.kit.runs import RunInput
 from workflows.kit.standing_orders import StandingOrder
 
 WORKFLOW = "Remediation"
@@ -29,15 +31,25 @@ ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
 """When that ended; from both the detector knows after a restart how long the next one waits (rule 14)."""
 
 
-class RemediationInput(Frozen):
+class RemediationInput(RunInput):
     """Starts an incident, or carries it on in a new run."""
 
     incident: IncidentReference
     observation: Observation | None = None
     """What the detector saw when it started the incident; used while it is fresh."""
     memory: Memory = Memory()
-    continues: str = ""
-    """The run that this memory is of: a copy of this input, made in the Temporal UI, continues none."""
+
+    def fresh_observation(self, now: datetime) -> Observation | None:
+        """What the start carries, where it may still be acted on; None: ask.
+
+        It is as old as the moment at which it was seen, by the detector's word: a client may have tried the
+        start for a while, and the Temporal UI starts copies of old inputs.
+        """
+        if self.observation is None or self.observation.seen_at is None:
+            return None
+        if not -CLOCK_TOLERANCE <= now - self.observation.seen_at < FRESH:
+            return None
+        return self.observation.model_copy(update={"answered_at": self.observation.seen_at})
 
 
 class Wake(Frozen):
@@ -84,6 +96,6 @@ class State(Frozen):
     memory: Memory = Memory()
     """With the orders of people, and when the Lease is renewed."""
     wakes_at: datetime | None = None
-    """When its timer ends, by Temporal's clock; None: it waits for nothing but a look or an order."""
+    """When its timer ends, by Temporal's clock; None: it waits for nothing but a wake or an order."""
     next_transition: NextTransition | None = None
     """What takes it further by itself; None: unknown, the detector is being asked."""

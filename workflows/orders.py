@@ -20,7 +20,7 @@ def ordered(memory: Memory, order: Order, now: datetime) -> Memory:
     until = order.until(now) if isinstance(order, StandingOrder) else None
     record = OrderRecord(order=NAMES[type(order)], reason=order.reason, given=now, until=until)
     changes = _changes(memory, order, record) | {"clean_up_at": None}
-    return memory.ordered(record).model_copy(update=changes)
+    return memory.having_been_ordered(record).model_copy(update=changes)
 
 
 def _changes(memory: Memory, order: Order, record: OrderRecord) -> dict[str, object]:

@@ -37,7 +37,7 @@ class Outcome(StrEnum):
     GONE = "Gone"
 
 
-class RequestMark(Frozen):
+class AnnotationPatch(Frozen):
     """Annotations to be written on one request; None takes one away."""
 
     request: RequestReference
@@ -45,15 +45,15 @@ class RequestMark(Frozen):
 
     @property
     def subject(self) -> str:
-        """Tells it from the other marks of its request: one that fails puts off no other."""
-        return subject_of_mark(self.request.uid, self.annotations)
+        """Tells it from the other patches of its request: one that fails puts off no other."""
+        return subject_of_patch(self.request.uid, self.annotations)
 
     def __str__(self) -> str:
         return f"annotate {self.request} with {', '.join(self.annotations)}"
 
 
-def subject_of_mark(uid: str, annotations: Iterable[str]) -> str:
-    """What notes call the marking of this request with these annotations."""
+def subject_of_patch(uid: str, annotations: Iterable[str]) -> str:
+    """What notes call the patch of this request with these annotations."""
     return f"{uid} {' '.join(sorted(annotations))}"
 
 
@@ -133,10 +133,10 @@ class TakeStep:
 
 
 @dataclass(frozen=True)
-class MarkRequests:
+class AnnotateRequests:
     """Write annotations on requests."""
 
-    marks: tuple[RequestMark, ...]
+    patches: tuple[AnnotationPatch, ...]
     phase: Phase
     details: Details
     next_transition: NextTransition = BY_A_CHANGE
@@ -152,8 +152,8 @@ class RenewLease:
 
 
 @dataclass(frozen=True)
-class GiveBack:
-    """Give the Lease of the target back, and keep the requests."""
+class ReleaseLease:
+    """Release the Lease of the target, and keep the requests."""
 
     phase: Phase
     details: Details
@@ -162,7 +162,7 @@ class GiveBack:
 
 @dataclass(frozen=True)
 class RemoveRequests:
-    """Delete the requests and give the Lease back."""
+    """Delete the requests and release the Lease."""
 
     details: Details
 
@@ -175,7 +175,7 @@ class End:
     details: Details
 
 
-Move = Wait | TakeStep | MarkRequests | RenewLease | GiveBack | RemoveRequests | End
+Move = Wait | TakeStep | AnnotateRequests | RenewLease | ReleaseLease | RemoveRequests | End
 
 
 def phase_of(move: Move) -> Phase:

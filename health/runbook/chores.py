@@ -22,13 +22,13 @@ FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long 403 may be that of an API server that has just started."""
 _MOST_DOUBLINGS = 30
 OF_LEASE, OF_CONFIRMATION = "", "confirmation"
-"""What a chore is about that is about no request: the Lease, a person's mark that the target is healthy."""
+"""What a chore is about that is about no request: the Lease, a person's confirmation of health."""
 
 
 class Chore(StrEnum):
-    """What is to be done, as its activity is called."""
+    """What is to be done, as its activity is called, and metrics count it."""
 
-    MARK = "mark"
+    ANNOTATE = "mark"
     RENEW = "renew"
     CLEAN_UP = "clean_up"
 
@@ -37,7 +37,7 @@ class ChoreFailure(Frozen):
     """One thing that an attempt could not do; the others of the same attempt are done."""
 
     subject: str = OF_LEASE
-    """The uid of a request, with the annotations of a mark (RequestMark.subject), or one of those above."""
+    """The uid of a request, that and the names of annotations (AnnotationPatch), or one of those above."""
     what: str
     """What could not be done, for people: "delete Reboot/ns/node-1"."""
     why: str
@@ -125,11 +125,20 @@ def _note(
     )
 
 
-def put_off(notes: Iterable[ChoreNote], chore: Chore, subject: str, now: datetime) -> ChoreNote | None:
-    """The note for which this is not tried now; None if it may be."""
-    return next(
-        (one for one in notes if (one.chore, one.subject) == (chore, subject) and now < one.next_try), None
-    )
+def is_put_off(notes: Iterable[ChoreNote], chore: Chore, subject: str, now: datetime) -> bool:
+    """Whether this chore failed, and is not tried again yet, though it is due."""
+    next_try = next_try_of(notes, chore, subject)
+    return next_try is not None and now < next_try
+
+
+def next_try_of(notes: Iterable[ChoreNote], chore: Chore, subject: str) -> datetime | None:
+    """When this chore is tried again; None where it did not fail."""
+    return next((one.next_try for one in notes if (one.chore, one.subject) == (chore, subject)), None)
+
+
+def still_ahead(notes: Iterable[ChoreNote], now: datetime) -> tuple[ChoreNote, ...]:
+    """Those of an incident that rests: what is due and was not tried has become needless."""
+    return tuple(note for note in notes if now < note.next_try)
 
 
 AGAIN = timedelta(minutes=1)

@@ -1,16 +1,35 @@
-"""HealthyDelay: how long the requests of a target that is healthy again are kept.
+"""HealthyDelay: how long the requests of a target that is healthy again are kept, and what is done meanwhile.
 
 Rule (NHC 2.6, rule 19): no delay, or zero: they go at once; a negative one: they stay until a
 person confirms that the target is healthy; else they go when the target has been healthy for so long. It
 counts from the latest recovery: a target that fails again meanwhile starts over. A change of the delay takes
-effect on those that wait. The confirmation overrides any delay.
+effect on those that wait. The confirmation overrides any delay. Meanwhile since when the target is healthy is
+written on them, those that grow old are flagged, and the Lease is kept.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Self
 
+from health.model.details import Details
+from health.model.moves import (
+    AnnotateRequests,
+    AnnotationPatch,
+    Move,
+    NextTransition,
+    Phase,
+    RenewLease,
+    Until,
+)
+from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.annotations import grows_old_at, healthy, old
+from health.runbook.chores import Chore, is_put_off
+from health.runbook.memory import Memory
+from health.runbook.waiting import chore, wait
 from objects.durations import in_words
+
+CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 
 
 @dataclass(frozen=True)
@@ -19,6 +38,11 @@ class Delay:
 
     seconds: float
     is_confirmed: bool = False
+
+    @classmethod
+    def of(cls, seen: Observation) -> Self:
+        """The one that the check says now."""
+        return cls(seen.healthy_delay_seconds, seen.is_confirmed)
 
     @property
     def keeps_requests(self) -> bool:
@@ -50,3 +74,33 @@ class Delay:
         if self.is_for_good:
             return "healthyDelay is negative: kept until a person confirms that it is healthy"
         return f"healthyDelay of {in_words(timedelta(seconds=self.seconds))}"
+
+
+def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
+    """What an incident does while a healthyDelay runs; None where none does."""
+    delay, lease = Delay.of(seen), memory.lease
+    kept = [one for one in seen.requests if not one.is_being_deleted and delay.is_running(one, now)]
+    if seen.state is not TargetState.HEALTHY or not kept:
+        return None
+    chores = [chore(grows_old_at(one, now)) for one in kept]
+    renewal = lease.renew_at if lease.may_be_held else None
+    details, ends = Details(reason=seen.reason, more=(str(delay),)), _end(delay, kept, now)
+    waiting = wait(Phase.HEALTHY_DELAY, details, now, ends, chore(renewal), *chores, otherwise=CONFIRMED)
+    if patches := _patches(delay, kept, memory, now):
+        return AnnotateRequests(patches, waiting.phase, details, waiting.next_transition)
+    if renewal is not None and now >= renewal:
+        return RenewLease(waiting.phase, details, waiting.next_transition)
+    return waiting
+
+
+def _patches(
+    delay: Delay, kept: list[RequestSnapshot], memory: Memory, now: datetime
+) -> tuple[AnnotationPatch, ...]:
+    since = () if delay.is_for_good else (healthy(one, now) for one in kept)
+    due = (patch for patch in (*since, *(old(one, now) for one in kept)) if patch is not None)
+    return tuple(one for one in due if not is_put_off(memory.notes, Chore.ANNOTATE, one.subject, now))
+
+
+def _end(delay: Delay, kept: list[RequestSnapshot], now: datetime) -> Until | None:
+    left = [rest for one in kept if (rest := delay.remaining(one, now)) is not None]
+    return Until(now + max(left), "healthyDelay ends, and the requests are deleted") if left else None

@@ -1,4 +1,4 @@
-"""Waiting: for what an incident waits, and what people are told of that.
+"""Waiting: for what an incident waits, and what people are told of that. Pure.
 
 Each moment is an `Until` of the `Wait`. Its timer ends with the first of them all, whatever that is; people
 are told the first that takes the incident further. The renewal of its Lease, the flag of a request that grows
@@ -7,6 +7,7 @@ could not be deleted, and an act that failed, are all that it waits for. Nor doe
 a person's hold without an end: nothing follows it before `resume`.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,9 +18,9 @@ from health.model.references import Action, Step
 from health.runbook.escalation import Plan
 from health.runbook.memory import Memory
 
-NO_TEMPLATE_LEFT = "no template is left to try"
 ASKS_AGAIN = "asks the detector again"
 DEADLINE_PASSES = "its deadline passes"
+SPREAD_FROM = timedelta(minutes=10)
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
 
@@ -39,32 +40,29 @@ def safety_net(now: datetime) -> Until:
     return Until(now + LONGEST_WAIT)
 
 
-def wait_for_deadline(details: Details, seen: Observation, memory: Memory, now: datetime) -> Wait:
-    """Wait because a timer runs."""
-    at = now + timedelta(seconds=seen.remaining_seconds)
-    step = next_step(seen, memory, at)
-    return wait(Phase.WAITING, details, now, Until(at, f"{DEADLINE_PASSES}{followed(step)}"))
-
-
-def wait_for_detector(seen: Observation, now: datetime) -> Wait:
-    """Wait because the detector says no."""
-    if seen.hold is None:
-        return Wait(Phase.HELD, Details(reason=seen.reason))
-    again = seen.hold.ask_again_seconds
-    details = Details(reason=seen.reason, more=(str(seen.hold),), ask_again_seconds=again)
-    return wait(Phase.HELD, details, now, asks_again(seen, now))
-
-
-def wait_for_resume(details: Details, memory: Memory) -> Wait:
-    """Wait because a person says no."""
-    return Wait(Phase.HELD, details, otherwise=BY_RESUME).or_until(hold_ends(memory))
-
-
 def not_before_resume(waiting: Wait, memory: Memory) -> Wait:
     """The same, where a person's hold without an end keeps anything from following what runs out."""
     if memory.held is None or memory.held.until is not None:
         return waiting
     return replace(waiting, until=tuple(one.untold for one in waiting.until), otherwise=BY_RESUME)
+
+
+def status(seen: Observation, memory: Memory) -> Details:
+    """How the target and its requests are, and what a person says."""
+    requests = ", ".join(map(str, seen.requests))
+    return Details(reason=seen.reason, requests=requests, held=memory.hold_reason)
+
+
+def spread(waiting: Wait, memory: Memory, now: datetime, draw: Callable[[], float]) -> Wait:
+    """The same; about a long hold it asks again a little early, so that a thousand don't ask at once.
+
+    `draw` says after which share of the time.
+    """
+    timeout = waiting.requeue_after(now)
+    is_held = waiting.phase is Phase.HELD and not memory.held
+    if not is_held or timeout is None or timeout < SPREAD_FROM:
+        return waiting
+    return waiting.or_until(Until(now + timeout * draw(), ASKS_AGAIN))
 
 
 def asks_again(seen: Observation, now: datetime) -> Until | None:
@@ -91,7 +89,7 @@ def chore(at: datetime | None) -> Until | None:
     return None if at is None else Until(at)
 
 
-def next_step(seen: Observation, memory: Memory, at: datetime) -> Step | None:
+def step_at(at: datetime, seen: Observation, memory: Memory) -> Step | None:
     """The step to be taken at that time."""
     number = Plan(seen.steps, memory.spent).course(seen.requests, at).next_step
     return None if number is None else seen.steps[number]

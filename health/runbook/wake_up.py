@@ -85,7 +85,7 @@ def _is_remediator_at_work(now: Observation) -> bool:
 def _lost_a_request(told: Observation, now: Observation) -> bool:
     left = {request.uid for request in now.requests}
     lost = [request for request in told.requests if request.uid not in left]
-    if now.state in ENDED and not Delay(now.healthy_delay_seconds, now.is_confirmed).keeps_requests:
+    if now.state in ENDED and not Delay.of(now).keeps_requests:
         # The incident deletes them itself now, and waits for those alone that a finalizer kept, or whose
         # remediator is to finish.
         return any(request.is_being_deleted or request.is_node_deletion_expected for request in lost)

@@ -12,7 +12,7 @@ from activities.live_requests import LiveRequests
 from activities.mark import Mark
 from activities.renew import Renew
 from activities.target_lease import TargetLeases
-from health.model.moves import RequestMark
+from health.model.moves import AnnotationPatch
 from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.runbook.chores import ChoreFailure
@@ -23,7 +23,7 @@ from kube.transport import Transport
 from tests.kube.api_server import Answer, ApiServer, refused
 from tests.kube.conftest import client, server, transport
 from tests.workflows.observations import incident_reference
-from workflows.contracts import CleanUpInput, MarkInput, RenewInput
+from workflows.contracts import AnnotateInput, CleanUpInput, RenewInput
 
 __all__ = ["client", "server", "transport"]
 
@@ -50,8 +50,10 @@ def run(request: pytest.FixtureRequest, client: Client, transport: Transport) ->
                 due = RenewInput(incident=INCIDENT, duration_seconds=600)
                 return (await environment.run(renew.renew, due)).failures
             case _:
-                marks = (RequestMark(request=REQUEST, annotations={}),)
-                return (await environment.run(mark.mark, MarkInput(incident=INCIDENT, marks=marks))).failures
+                marks = (AnnotationPatch(request=REQUEST, annotations={}),)
+                return (
+                    await environment.run(mark.mark, AnnotateInput(incident=INCIDENT, patches=marks))
+                ).failures
 
     return attempt
 

@@ -2,14 +2,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from health.model.moves import RequestMark, subject_of_mark
+from health.model.moves import AnnotationPatch, subject_of_patch
 from health.model.references import RequestReference
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
 from kube.resource import Resource
 from tests.activities.dead_webhook import dead_webhook
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, World
-from workflows.contracts import MarkInput, MarkResult
+from workflows.contracts import AnnotateInput, AnnotateResult
 
 pytestmark = pytest.mark.cluster
 
@@ -17,9 +17,9 @@ WHEN = "2026-03-01T12:00:00Z"
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
 
 
-def order(world: World, *marks: tuple[RequestReference, dict[str, str | None]]) -> MarkInput:
-    written = tuple(RequestMark(request=request, annotations=texts) for request, texts in marks)
-    return MarkInput(incident=world.incident, marks=written)
+def order(world: World, *marks: tuple[RequestReference, dict[str, str | None]]) -> AnnotateInput:
+    written = tuple(AnnotationPatch(request=request, annotations=texts) for request, texts in marks)
+    return AnnotateInput(incident=world.incident, patches=written)
 
 
 async def annotations(world: World) -> dict[str, str]:
@@ -96,7 +96,7 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
     assert failure.is_forbidden
-    assert failure.subject == subject_of_mark(config_map.uid, [TIMED_OUT])
+    assert failure.subject == subject_of_patch(config_map.uid, [TIMED_OUT])
     assert failure.what == f"annotate {config_map} with {TIMED_OUT}"
     assert "cannot patch resource" in failure.why
 
@@ -110,12 +110,12 @@ async def test_request_whose_webhook_is_dead_is_answered(world: World, worker: W
     assert not failure.is_forbidden
     assert "failed calling webhook" in failure.why
     assert await annotations(world) == {}
-    assert await worker.mark(order(world, (request, {TIMED_OUT: WHEN}))) == MarkResult()
+    assert await worker.mark(order(world, (request, {TIMED_OUT: WHEN}))) == AnnotateResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
 async def test_mark_that_nobody_took_is_answered(world: World, worker_in_the_dark: WorkerActivities) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
     (failure,) = (await worker_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))).failures
-    assert failure.subject == subject_of_mark("any", [TIMED_OUT])
+    assert failure.subject == subject_of_patch("any", [TIMED_OUT])
     assert not failure.is_forbidden

@@ -27,10 +27,10 @@ from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (
     ActInput,
     ActResult,
+    AnnotateInput,
+    AnnotateResult,
     CleanUpInput,
     CleanUpResult,
-    MarkInput,
-    MarkResult,
     RenewInput,
     RenewResult,
 )
@@ -70,7 +70,7 @@ class WorkerActivities:
         act = Act(taken, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 
-    async def mark(self, asked: MarkInput) -> MarkResult:
+    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
         return await ActivityEnvironment().run(Mark(self._live).mark, asked)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:

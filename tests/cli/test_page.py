@@ -16,6 +16,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
+from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, REASON, UNHEALTHY, state, summary
 from tests.health.samples import INCIDENT, NOW
@@ -91,7 +92,7 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     renew_at: datetime, expected: str
 ) -> None:
     """It would have been renewed at half of its ten minutes."""
-    memory = Memory(may_hold_lease=True, renew_at=renew_at)
+    memory = Memory(lease=LeaseRecord(state=LeaseState.HELD, renew_at=renew_at))
     given_back = "is given back in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
     assert line("Lease", state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED, memory)) == f"{expected}; {given_back}"
 
@@ -184,7 +185,7 @@ def test_json_has_what_the_page_has() -> None:
 
 
 UNMARKED = ChoreNote(
-    chore=Chore.MARK,
+    chore=Chore.ANNOTATE,
     subject="uid",
     what="annotate Reboot/ns/node-1",
     why="failed calling webhook",

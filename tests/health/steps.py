@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 
 from health.model.details import Details
 from health.model.incident_result import OrderRecord
-from health.model.moves import BY_A_CHANGE, GiveBack, MarkRequests, Move, Phase, RenewLease, Wait
+from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.learning import learned
+from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request_sight
@@ -29,14 +30,18 @@ HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 a
 
 ACTED = Memory(
     has_acted=True,
-    may_hold_lease=True,
-    lease_acquired_at=NOW,
-    made_under=NOW,
-    lease_seconds=300,
-    renew_at=NOW + 5 * MINUTE,
+    lease=LeaseRecord(
+        state=LeaseState.HELD,
+        duration_seconds=300,
+        acquired_at=NOW,
+        request_acquired_at=NOW,
+        renew_at=NOW + 5 * MINUTE,
+    ),
 )
 """What an incident knows that made its first request now."""
 AN_INSTANT = timedelta(seconds=0.001)
+HELD_LEASE = LeaseRecord(state=LeaseState.HELD)
+"""One that was taken, or may have been."""
 
 
 def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSnapshot:
@@ -73,6 +78,11 @@ def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
     return next_move(completed, learned(memory.at(now), completed, now), now)
 
 
+def with_lease(memory: Memory, **fields: object) -> Memory:
+    """The memory with another Lease."""
+    return memory.model_copy(update={"lease": memory.lease.model_copy(update=fields)})
+
+
 def order(kind: str, reason: str = "", until: datetime | None = None) -> OrderRecord:
     """An order of a person that was given now: "abort" or "hold"."""
     return OrderRecord(order=kind, reason=reason, given=NOW, until=until)
@@ -85,8 +95,8 @@ def because(reason: str) -> Details:
 
 def annotations_of(result: Move) -> dict[str, str | None]:
     """What a move writes."""
-    assert isinstance(result, MarkRequests), result
-    return {name: text for mark in result.marks for name, text in mark.annotations.items()}
+    assert isinstance(result, AnnotateRequests), result
+    return {name: text for mark in result.patches for name, text in mark.annotations.items()}
 
 
 def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
@@ -108,7 +118,7 @@ def timed(result: Move, now: datetime = NOW) -> Move | Timed:
     match result:
         case Wait():
             return Timed(result.phase, str(result.details), timer_of(result, now))
-        case MarkRequests() | RenewLease() | GiveBack():
+        case AnnotateRequests() | RenewLease() | ReleaseLease():
             return replace(result, next_transition=BY_A_CHANGE)
         case _:
             return result

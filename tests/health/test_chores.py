@@ -14,10 +14,10 @@ from health.runbook.chores import (
     ChoreFailure,
     ChoreNote,
     after_attempt,
-    put_off,
+    is_put_off,
     retry_delay,
+    still_ahead,
 )
-from health.runbook.memory import Memory
 from tests.health.samples import NOW
 
 pytestmark = pytest.mark.rule("rule 47")
@@ -75,11 +75,11 @@ def test_incidents_that_failed_together_are_spread(failures: int, spreads: list[
 def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
     noted_before: set[str], tried: set[str], failed: set[str], chore: Chore
 ) -> None:
-    before = after_attempt((), Chore.MARK, noted_before, map(failure, sorted(noted_before)), NOW, 0)
+    before = after_attempt((), Chore.ANNOTATE, noted_before, map(failure, sorted(noted_before)), NOW, 0)
     failures = [failure(subject) for subject in sorted(failed & tried)]
     after = after_attempt(before, chore, tried, failures, NOW + SECOND, 0)
 
-    kept = {(Chore.MARK, one) for one in noted_before if chore is not Chore.MARK or one not in tried}
+    kept = {(Chore.ANNOTATE, one) for one in noted_before if chore is not Chore.ANNOTATE or one not in tried}
     assert {(one.chore, one.subject) for one in after} == kept | {(chore, one) for one in failed & tried}
     assert len({(one.chore, one.subject) for one in after}) == len(after)
     assert all(one in after for one in before if (one.chore, one.subject) in kept)
@@ -107,10 +107,10 @@ def test_api_server_that_says_when_is_not_asked_before() -> None:
 
 def test_chore_is_put_off_until_its_next_try_and_no_other_is() -> None:
     note = noted(failure())
-    assert put_off([note], Chore.CLEAN_UP, "a", note.next_try - SECOND) is note
-    assert put_off([note], Chore.CLEAN_UP, "a", note.next_try) is None
-    assert put_off([note], Chore.MARK, "a", NOW) is None
-    assert put_off([note], Chore.CLEAN_UP, "b", NOW) is None
+    assert is_put_off([note], Chore.CLEAN_UP, "a", note.next_try - SECOND)
+    assert not is_put_off([note], Chore.CLEAN_UP, "a", note.next_try)
+    assert not is_put_off([note], Chore.ANNOTATE, "a", NOW)
+    assert not is_put_off([note], Chore.CLEAN_UP, "b", NOW)
 
 
 @pytest.mark.rule("rule 47/403")
@@ -145,7 +145,5 @@ def test_note_says_what_and_why_and_when_it_is_tried_again() -> None:
 
 @given(after=st.floats(0, 700))
 def test_what_is_due_and_was_not_tried_is_no_reason_to_wake(after: float) -> None:
-    memory, now = Memory(notes=(noted(failure()),)), NOW + timedelta(seconds=after)
-    next_try = memory.next_try(now)
-    assert next_try is None or next_try > now
-    assert bool(memory.resting(now).notes) == (memory.next_try(now) is not None)
+    note, now = noted(failure()), NOW + timedelta(seconds=after)
+    assert still_ahead([note], now) == ((note,) if now < note.next_try else ())

@@ -87,10 +87,10 @@ def test_detector_that_was_not_asked_and_shows_nothing_is_none() -> None:
 
 @pytest.mark.rule("NHC 2.5/release")
 def test_lease_stays_until_the_last_request_is_gone_and_then_the_incident_ends() -> None:
-    assert cleaned(ONE).may_hold_lease
-    assert cleaned(hanging=(ONE,)).may_hold_lease
+    assert cleaned(ONE).lease.may_be_held
+    assert cleaned(hanging=(ONE,)).lease.may_be_held
     done = cleaned()
-    assert not done.may_hold_lease
+    assert not done.lease.may_be_held
     assert done.clean_up_at is None
     assert isinstance(next_move(healthy(), done, NOW), End)
 
@@ -101,7 +101,7 @@ def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease()
     failure = ChoreFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_forbidden=True)
     tried = ACTED.having_tried(Chore.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
     memory = tried.having_cleaned_up(LeftBehind(), (), NOW)
-    assert not memory.may_hold_lease
+    assert not memory.lease.may_be_held
     move = next_move(confirmed, memory, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.CLEANING_UP

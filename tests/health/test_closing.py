@@ -8,31 +8,34 @@ import pytest
 from health.model.details import Details
 from health.model.moves import (
     LONGEST_WAIT,
+    AnnotateRequests,
+    AnnotationPatch,
     End,
-    MarkRequests,
     Move,
     Outcome,
     Phase,
     RemoveRequests,
     RenewLease,
-    RequestMark,
 )
 from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.marks import OLD
+from health.runbook.annotations import OLD
+from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
 from tests.health.samples import NOW, request, request_sight, stamp
-from tests.health.steps import MINUTE, Timed, because, order, timed
+from tests.health.steps import MINUTE, Timed, because, order, timed, with_lease
 from tests.health.steps import seen as anything_seen
 
 LATER = NOW + 10 * MINUTE
 ACTED = Memory(
-    requests=(request(),), has_acted=True, may_hold_lease=True, lease_acquired_at=NOW, renew_at=LATER
+    requests=(request(),),
+    has_acted=True,
+    lease=LeaseRecord(state=LeaseState.HELD, acquired_at=NOW, renew_at=LATER),
 )
 ALONE = ACTED.model_copy(update={"left_alone": order("abort", "maintenance")})
-GIVEN_BACK = ACTED.having_given_back()
+GIVEN_BACK = ACTED.having_released_lease()
 RECOVERED_NOW = request_sight(healthy_since=NOW)
 EXPECTS = request_sight(is_node_deletion_expected=True)
 
@@ -53,8 +56,8 @@ DELAY = "healthyDelay of 2m"
 FOR_GOOD = "healthyDelay is negative: kept until a person confirms that it is healthy"
 
 
-def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
-    return (RequestMark(request=request(), annotations=annotations),)
+def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
+    return (AnnotationPatch(request=request(), annotations=annotations),)
 
 
 @pytest.mark.rule(
@@ -77,7 +80,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(), delay=120),
             ACTED,
-            MarkRequests(
+            AnnotateRequests(
                 stamped({HEALTHY_DELAY: stamp(NOW)}),
                 Phase.HEALTHY_DELAY,
                 Details(reason="it is so", more=(DELAY,)),
@@ -111,13 +114,13 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         ),
         pytest.param(
             healthy(RECOVERED_NOW, delay=1200),
-            ACTED.model_copy(update={"renew_at": NOW}),
+            with_lease(ACTED, renew_at=NOW),
             RenewLease(Phase.HEALTHY_DELAY, Details(reason="it is so", more=("healthyDelay of 20m",))),
             id="the Lease is due meanwhile",
         ),
         pytest.param(
             healthy(RECOVERED_NOW, delay=1200),
-            GIVEN_BACK.model_copy(update={"renew_at": NOW - MINUTE}),
+            with_lease(GIVEN_BACK, renew_at=NOW - MINUTE),
             kept("healthyDelay of 20m", 1200),
             id="the Lease was given back: nothing is renewed, and nothing spins",
         ),
@@ -149,7 +152,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[RequestMark, ...]:
         pytest.param(
             healthy(request_sight(created=NOW - OLD), delay=-1),
             ACTED,
-            MarkRequests(
+            AnnotateRequests(
                 stamped({GREW_OLD: GREW_OLD_FLAG}),
                 Phase.HEALTHY_DELAY,
                 Details(reason="it is so", more=(FOR_GOOD,)),

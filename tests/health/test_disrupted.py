@@ -9,12 +9,13 @@ from health.model.moves import End, Outcome, Phase, RemoveRequests, RenewLease, 
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.chores import LeftBehind
+from health.runbook.disruption import SEEN_AFTER, Disruption
 from health.runbook.learning import learned
-from health.runbook.memory import SEEN_AFTER, Memory
+from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
 from tests.health.samples import NOW, fact, request_sight
-from tests.health.steps import Timed, because, order, timed, timer_of
+from tests.health.steps import HELD_LEASE, Timed, because, order, timed, timer_of, with_lease
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -28,7 +29,7 @@ def seen(state: TargetState, action: Action = Action.DELETE, under_way: str = ""
 
 EXPIRED, HEALTHY = seen(TargetState.EXPIRED), seen(TargetState.HEALTHY)
 GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
-ORDERED = Memory(may_hold_lease=True)
+ORDERED = Memory(lease=HELD_LEASE)
 DELETED = ORDERED.having_disrupted(Step(action=Action.DELETE), EXPIRED, NOW, NOW)
 GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
 
@@ -125,13 +126,13 @@ def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
     memory = ORDERED.having_disrupted(
         Step(action=Action.DELETE), EXPIRED.model_copy(update={"earlier_attempts": 2}), NOW, NOW
     )
-    assert (memory.attempt, memory.deleted_at) == (3, NOW)
+    assert (memory.attempt, memory.disruption.deleted_at) == (3, NOW)
 
 
 @pytest.mark.rule("MHC A.2.6/healthy")
 def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as_healthy_either() -> None:
     going = HEALTHY.model_copy(update={"requests": (request_sight(),), "counts_as_healthy": False})
-    memory = ORDERED.model_copy(update={"renew_at": LATER})
+    memory = with_lease(ORDERED, renew_at=LATER)
     words = "it is so; but it does not count as healthy yet"
     assert timed(next_move(going, memory, NOW)) == Timed(Phase.REMEDIATING, words, 600.0)
     fit = going.model_copy(update={"counts_as_healthy": True})
@@ -144,11 +145,11 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
     "after", [seen(TargetState.EXPIRED, under_way="machine-1 is being deleted"), seen(TargetState.GONE)]
 )
 def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Observation) -> None:
-    ordered = ORDERED.model_copy(update={"may_have_deleted": True})
+    ordered = ORDERED.having_ordered(Step(action=Action.DELETE))
     known = learned(ordered, after, NOW)
-    assert (known.deleted_at, known.attempt, known.may_have_deleted) == (NOW, 1, False)
-    assert learned(ordered, EXPIRED, NOW).deleted_at is None
-    assert learned(ORDERED, after, NOW).deleted_at is None
+    assert (known.disruption, known.attempt) == (Disruption(action=Action.DELETE, at=NOW), 1)
+    assert learned(ordered, EXPIRED, NOW).disruption.deleted_at is None
+    assert learned(ORDERED, after, NOW).disruption.deleted_at is None
 
 
 @pytest.mark.rule("rule 14")
@@ -168,6 +169,6 @@ def test_machine_that_was_marked_is_deleted_at_once_when_that_is_what_its_check_
     marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
     deleted = seen(TargetState.EXPIRED, Action.DELETE).model_copy(update={"is_marked": True})
     known = learned(learned(ORDERED, marked, NOW), deleted, NOW)
-    assert known.lost == 0
+    assert known.loss is None
     assert needs_wake_up(marked, deleted)
     assert isinstance(next_move(deleted, known, NOW), TakeStep)

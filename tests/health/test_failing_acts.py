@@ -12,7 +12,7 @@ from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW
-from tests.health.steps import seen, timer_of
+from tests.health.steps import HELD_LEASE, seen, timer_of
 
 SEEN = seen(generation=1, templates="t-1")
 AWAY = failed("the API server is away")
@@ -77,7 +77,7 @@ def test_403_after_other_failures_is_tried_again_within_seconds() -> None:
 @pytest.mark.parametrize("change", [{"generation": 2}, {"templates": "t-2"}])
 def test_edit_of_the_check_or_of_a_template_ends_the_row(change: dict[str, object]) -> None:
     failing = _third()
-    memory = Memory(may_hold_lease=True, failing=failing)
+    memory = Memory(lease=HELD_LEASE, failing=failing)
     edited = SEEN.model_copy(update=change)
     assert isinstance(next_move(SEEN, memory, NOW), Wait)
     assert isinstance(next_move(edited, memory, NOW), TakeStep)

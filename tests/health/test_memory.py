@@ -7,20 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import RequestMark
+from health.model.moves import AnnotationPatch
 from health.model.observation import Observation, TargetState
 from health.model.references import RequestReference, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
-from health.runbook.memory import Memory, NewStart
+from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.memory import Loss, Memory, NewStart
 from tests.health.samples import NOW, hanging, stamp
 from tests.health.steps import (
     ACTED,
     CLASSIC,
     ESCALATION,
     FIRST,
+    HELD_LEASE,
     MINUTE,
     REBOOT,
     REPLACE,
@@ -44,10 +46,10 @@ def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
     memory = learned(Memory(), seen(AT_WORK), NOW)
     assert memory.requests == references(AT_WORK)
     assert memory.has_acted
-    assert memory.may_hold_lease
+    assert memory.lease.may_be_held
     assert memory.attempt == 1
-    assert memory.renew_at == NOW, "nobody knows until when its Lease runs"
-    assert not memory.holds_lease, "nor whether there is one"
+    assert memory.lease.renew_at == NOW, "nobody knows until when its Lease runs"
+    assert not memory.lease.is_held, "nor whether there is one"
 
 
 @pytest.mark.rule("NHC 1.8/duration", "NHC 2.5/durations")
@@ -64,27 +66,29 @@ def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
 def test_lease_is_kept_for_the_step_of_the_request_that_is_seen(
     steps: tuple[Step, ...], request_: RequestSnapshot, seconds: int
 ) -> None:
-    memory = learned(Memory(lease_seconds=77), seen(request_, steps=steps), NOW)
-    assert memory.lease_seconds == seconds
+    memory = learned(Memory(lease=LeaseRecord(duration_seconds=77)), seen(request_, steps=steps), NOW)
+    assert memory.lease.duration_seconds == seconds
 
 
 def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
     requests = (request_of(SECOND), request_of(FIRST, 9 * MINUTE))
-    assert learned(Memory(), seen(*requests), NOW).lease_seconds == 120
+    assert learned(Memory(), seen(*requests), NOW).lease.duration_seconds == 120
 
 
 @pytest.mark.rule("rule 21")
 def test_request_of_a_control_plane_node_may_hold_the_turn() -> None:
-    assert Memory().may_hold_turn, "an act that broke off does not say"
-    assert not learned(Memory(), seen(AT_WORK), NOW).may_hold_turn
-    assert learned(Memory(), seen(request_of(FIRST, is_of_control_plane=True)), NOW).may_hold_turn
+    assert Memory().may_hold_control_plane_lock, "an act that broke off does not say"
+    assert not learned(Memory(), seen(AT_WORK), NOW).may_hold_control_plane_lock
+    assert learned(
+        Memory(), seen(request_of(FIRST, is_of_control_plane=True)), NOW
+    ).may_hold_control_plane_lock
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_thought_to_be_held_while_its_request_stays() -> None:
-    memory = learned(ACTED.having_given_back(), seen(AT_WORK), NOW)
-    assert not memory.may_hold_lease
-    assert not memory.holds_lease
+    memory = learned(ACTED.having_released_lease(), seen(AT_WORK), NOW)
+    assert not memory.lease.may_be_held
+    assert not memory.lease.is_held
 
 
 def test_request_that_is_not_seen_is_not_forgotten() -> None:
@@ -122,21 +126,21 @@ def test_classic_remediation_whose_overdue_request_somebody_deletes_is_begun_ane
 
 @pytest.mark.rule("NHC 2.5/durations")
 def test_act_is_remembered_with_its_lease() -> None:
-    held = Memory(skips_back_off=True, has_given_back=True, may_hold_lease=True)
+    held = Memory(skips_back_off=True, lease=HELD_LEASE)
     memory = held.having_acted(SECOND, request_of(SECOND, is_of_control_plane=True), NOW - MINUTE, NOW)
     assert memory.requests == references(request_of(SECOND))
-    assert memory.lease_seconds == 120
-    assert memory.lease_acquired_at == NOW - MINUTE
-    assert memory.renew_at == NOW + MINUTE
-    assert memory.holds_lease
-    assert memory.is_of_control_plane
-    assert not memory.has_given_back
+    assert memory.lease.duration_seconds == 120
+    assert memory.lease.acquired_at == NOW - MINUTE
+    assert memory.lease.renew_at == NOW + MINUTE
+    assert memory.lease.is_held
+    assert memory.lease.is_of_control_plane
+    assert memory.lease.state is LeaseState.HELD
     assert not memory.skips_back_off
 
 
 def test_act_that_met_its_own_request_does_not_forget_since_when_it_holds_the_lease() -> None:
     memory = ACTED.having_acted(FIRST, AT_WORK, None, NOW + MINUTE)
-    assert memory.lease_acquired_at == NOW
+    assert memory.lease.acquired_at == NOW
     assert memory.having_acted(FIRST, AT_WORK, None, NOW).requests == references(AT_WORK)
 
 
@@ -146,7 +150,7 @@ def test_each_loss_counts_as_an_attempt() -> None:
     assert memory.attempt == 2
     later = NOW + MINUTE
     lost = memory.having_lost(references(AT_WORK), seen(earlier_attempts=1), later)
-    assert (lost.requests, lost.lost, lost.lost_at, lost.lost_attempt) == ((), 1, later, 2)
+    assert (lost.requests, lost.loss) == ((), Loss(at=later, attempt=2))
     assert lost.attempt_of(seen(earlier_attempts=1)) == 3
 
 
@@ -173,9 +177,9 @@ def test_loss_of_one_request_is_not_the_loss_of_another() -> None:
 def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
     memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(LeftBehind(), (), NOW)
     assert not memory.owns_something
-    assert not memory.holds_lease
+    assert not memory.lease.is_held
     assert memory.spent == ()
-    assert memory.marks == ()
+    assert memory.patches == ()
     assert memory.has_acted
 
 
@@ -183,7 +187,7 @@ def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
 def test_what_a_finalizer_keeps_is_still_owned() -> None:
     memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(hanging(*references(FAILED)), (), NOW)
     assert memory.owns_something
-    assert memory.may_hold_lease
+    assert memory.lease.may_be_held
     assert memory.spent == (REBOOT,)
     assert not memory.having_cleaned_up(LeftBehind(), (), NOW).withdrawn
 
@@ -231,14 +235,14 @@ def test_what_the_detector_counts_as_an_earlier_remediation_is_no_loss_too(
 
 
 def test_broken_off_act_is_owned_but_its_lease_is_not_surely_held() -> None:
-    memory = Memory(may_hold_lease=True)
+    memory = Memory(lease=HELD_LEASE)
     assert memory.owns_something
-    assert not memory.holds_lease
+    assert not memory.lease.is_held
 
 
 def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
-    mark = RequestMark(request=AT_WORK.reference, annotations={TIMED_OUT: stamp(NOW)})
-    memory = ACTED.having_marked((mark,))
+    mark = AnnotationPatch(request=AT_WORK.reference, annotations={TIMED_OUT: stamp(NOW)})
+    memory = ACTED.having_annotated((mark,))
     (completed,) = memory.complete(seen(AT_WORK)).requests
     assert completed.timed_out_at == NOW
     assert memory.complete(seen()) == seen()
@@ -249,10 +253,10 @@ def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
     ("name", "spent"), [("", ()), ("reboot", ()), ("reset", (REBOOT,)), ("unheard of", ())]
 )
 def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, ...]) -> None:
-    ordered = Memory(starts_over=NewStart(first_step=name), lost=3, spent=(RESET,))
+    ordered = Memory(starts_over=NewStart(first_step=name), loss=Loss(at=NOW, attempt=3), spent=(RESET,))
     memory = learned(ordered, seen(), NOW)
     assert memory.spent == spent
-    assert (memory.starts_over, memory.lost) == (None, 0)
+    assert (memory.starts_over, memory.loss) == (None, Loss(at=NOW, attempt=0))
 
 
 @pytest.mark.rule("rule 40/exhausted")
@@ -261,7 +265,7 @@ def test_starting_over_takes_the_named_step_first(name: str, spent: tuple[Any, .
     [
         pytest.param(seen(AT_WORK), Memory(), id="a request is seen"),
         pytest.param(seen(), Memory(requests=references(AT_WORK)), id="a request is known"),
-        pytest.param(seen(), Memory(may_hold_lease=True), id="the Lease may be held"),
+        pytest.param(seen(), Memory(lease=HELD_LEASE), id="the Lease may be held"),
         pytest.param(seen(state=TargetState.UNKNOWN), Memory(), id="the steps are not known"),
     ],
 )

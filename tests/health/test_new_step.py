@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from health.model.moves import LONGEST_WAIT, Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
-from health.runbook.memory import Memory
-from health.runbook.remediating import new_step
+from health.runbook.memory import Loss, Memory
+from health.runbook.new_step import new_step
 from tests.health.samples import NOW
 from tests.health.steps import MINUTE, Timed, because, seen, timed, timer_of
 
@@ -20,7 +20,7 @@ SOON = Hold(reason=HoldReason.BACK_OFF, message="due later", ask_again_seconds=4
 
 def lost(number: int, at: datetime = NOW) -> Memory:
     """What an incident knows that lost a request, which was the `number`th remediation in a row."""
-    return Memory(lost=1, lost_at=at, lost_attempt=number)
+    return Memory(loss=Loss(at=at, attempt=number))
 
 
 def test_what_is_admitted_is_done() -> None:

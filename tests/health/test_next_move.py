@@ -14,7 +14,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW, fact, request, request_sight
-from tests.health.steps import Timed, because, order, timed
+from tests.health.steps import HELD_LEASE, Timed, because, order, timed, with_lease
 
 STEP = Step(
     template=TemplateReference(
@@ -43,11 +43,11 @@ EXPIRED, HELD = seen(TargetState.EXPIRED), seen(TargetState.EXPIRED, hold=HOLD)
 GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
 UNKNOWN = seen(TargetState.UNKNOWN, hold=STALE)
 NEW = Memory()
-ACTED = Memory(requests=(request(),), has_acted=True, may_hold_lease=True, renew_at=LATER)
+ACTED = Memory(requests=(request(),), has_acted=True, lease=HELD_LEASE.model_copy(update={"renew_at": LATER}))
 CLEANED = Memory(has_acted=True)
-BROKEN_OFF = Memory(may_hold_lease=True)
+BROKEN_OFF = Memory(lease=HELD_LEASE)
 ALONE = Memory(left_alone=order("abort", "maintenance"))
-ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "may_hold_lease": True})
+ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "lease": HELD_LEASE})
 ALONE_CLEANED = ALONE.model_copy(update={"has_acted": True})
 ALONE_A_WHILE = Memory(left_alone=order("abort", "maintenance", LATER))
 HELD_BY_US = Memory(held=order("hold", "disk swap"))
@@ -190,7 +190,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
-            HELD_ACTED.model_copy(update={"renew_at": NOW}),
+            with_lease(HELD_ACTED, renew_at=NOW),
             RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"held": "disk swap"})),
             id="held by a person, Lease is due",
         ),
@@ -247,7 +247,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         ),
         pytest.param(
             seen(TargetState.EXPIRED, request_sight()),
-            ACTED.model_copy(update={"renew_at": NOW}),
+            with_lease(ACTED, renew_at=NOW),
             RenewLease(Phase.REMEDIATING, AT_WORK),
             id="remediator works, Lease is due",
         ),

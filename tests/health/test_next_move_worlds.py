@@ -15,30 +15,39 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from health.model.incident_result import OrderRecord
 from health.model.moves import (
+    AnnotateRequests,
+    AnnotationPatch,
     End,
-    GiveBack,
-    MarkRequests,
     Move,
     Outcome,
     Phase,
+    ReleaseLease,
     RemoveRequests,
     RenewLease,
-    RequestMark,
     TakeStep,
     Wait,
-    subject_of_mark,
+    subject_of_patch,
 )
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LONGEST_RETRY, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
+from health.runbook.annotations import patched
+from health.runbook.chores import (
+    LONGEST_RETRY,
+    OF_CONFIRMATION,
+    OF_LEASE,
+    Chore,
+    ChoreFailure,
+    LeftBehind,
+    next_try_of,
+    still_ahead,
+)
 from health.runbook.escalation import Plan
 from health.runbook.learning import learned
-from health.runbook.marks import with_marks
 from health.runbook.memory import Memory, NewStart
+from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
-from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW, fact, request_sight
 from tests.health.test_next_move import STEP
 
@@ -149,7 +158,7 @@ class World(RuleBasedStateMachine):
     @rule(more=st.sampled_from([0, 59, 61]))
     def step_fails_and_nobody_can_tell_its_remediator(self, more: int) -> None:
         self.remediation_is_admitted()
-        self.broken = frozenset({Chore.MARK})
+        self.broken = frozenset({Chore.ANNOTATE})
         self.requests = {
             uid: one.model_copy(update={"succeeded": False}) for uid, one in self.requests.items()
         }
@@ -209,20 +218,20 @@ class World(RuleBasedStateMachine):
         match move:
             case TakeStep(step=number):
                 self.act(number, is_refused=is_refused)
-            case MarkRequests(marks=marks):
-                self.mark(marks)
+            case AnnotateRequests(patches=patches):
+                self.annotate(patches)
             case RenewLease():
                 self.renew()
-            case GiveBack():
+            case ReleaseLease():
                 if self.tries(Chore.CLEAN_UP, OF_LEASE):
                     self.has_lease = False
-                    self.memory = self.memory.having_given_back()
+                    self.memory = self.memory.having_released_lease()
             case RemoveRequests():
                 self.clean_up()
             case End(outcome=outcome):
                 self.outcome = outcome
             case Wait():
-                self.memory = self.memory.resting(self.now)
+                self.remember(notes=still_ahead(self.memory.notes, self.now))
         return move
 
     def tries(self, chore: Chore, *subjects: str) -> bool:
@@ -234,17 +243,18 @@ class World(RuleBasedStateMachine):
         )
         return is_done
 
-    def mark(self, marks: tuple[RequestMark, ...]) -> None:
-        if self.tries(Chore.MARK, *{mark.subject for mark in marks}):
-            marked = with_marks(self.requests.values(), marks)
-            self.requests = {one.uid: one for one in marked}
-            self.memory = self.memory.having_marked(marks)
+    def annotate(self, patches: tuple[AnnotationPatch, ...]) -> None:
+        if self.tries(Chore.ANNOTATE, *{patch.subject for patch in patches}):
+            annotated = patched(self.requests.values(), patches)
+            self.requests = {one.uid: one for one in annotated}
+            self.memory = self.memory.having_annotated(patches)
 
     def renew(self) -> None:
         if self.tries(Chore.RENEW, OF_LEASE):
-            self.remember(renew_at=self.now + timedelta(seconds=self.memory.lease_seconds / 2))
+            self.remember(lease=self.memory.lease.renewed(None, self.now))
         else:
-            self.remember(renew_at=self.memory.next_try_of(Chore.RENEW, OF_LEASE))
+            next_try = next_try_of(self.memory.notes, Chore.RENEW, OF_LEASE)
+            self.remember(lease=self.memory.lease.renewed_later(next_try))
 
     def judge(self, seen: Observation, move: Move) -> None:
         """What must be so of every single move."""
@@ -285,7 +295,7 @@ class World(RuleBasedStateMachine):
         notes = [
             one
             for one in self.memory.notes
-            if (one.chore, one.subject) == (Chore.MARK, subject_of_mark(request.uid, [TIMED_OUT]))
+            if (one.chore, one.subject) == (Chore.ANNOTATE, subject_of_patch(request.uid, [TIMED_OUT]))
         ]
         return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
@@ -313,7 +323,7 @@ class World(RuleBasedStateMachine):
             assert timer <= self.memory.held.until - self.now, self.log
 
     def act(self, number: int, *, is_refused: bool) -> None:
-        self.remember(may_hold_lease=True)
+        self.memory = self.memory.having_ordered(self.steps[number])
         self.has_lease = True
         plan = Plan(self.steps)
         unseen = [one for one in self.memory.requests if one.uid not in self.requests]
@@ -338,7 +348,7 @@ class World(RuleBasedStateMachine):
         known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())
         uids = (*known, OF_LEASE, OF_CONFIRMATION)
         if not self.tries(Chore.CLEAN_UP, *uids):
-            left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.may_hold_lease)
+            left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.lease.may_be_held)
             self.memory = self.memory.having_cleaned_up(left, before, self.now)
             return
         self.delete(tuple(known))

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from health.model.moves import (
-    GiveBack,
-    MarkRequests,
+    AnnotateRequests,
     Move,
     NextTransition,
     Phase,
+    ReleaseLease,
     RenewLease,
     TakeStep,
     Wait,
     next_transition_of,
-    subject_of_mark,
+    subject_of_patch,
 )
 from health.model.observation import Observation, TargetState, failed
 from health.model.references import Action, Step
@@ -31,9 +31,11 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure, LeftBehind
 from health.runbook.failing_acts import after_failure
 from health.runbook.learning import learned
+from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
+from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
-from health.runbook.remediating import STOP_PATIENCE, becomes_overdue_at
+from health.runbook.remediating import becomes_overdue_at
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,
@@ -48,6 +50,7 @@ from tests.health.steps import (
     order,
     request_of,
     timer_of,
+    with_lease,
     with_steps_tried,
 )
 from tests.health.steps import seen as steps_seen
@@ -85,11 +88,11 @@ class Incident:
                 return move, replace(after, now=self.now + timer)
             case RenewLease():
                 renewed = self.now + DAY  # how often it is renewed must not matter
-                return move, replace(after, memory=memory.model_copy(update={"renew_at": renewed}))
-            case MarkRequests(marks=marks):
-                return move, replace(after, memory=memory.having_marked(marks))
-            case GiveBack():
-                return move, replace(after, memory=memory.having_given_back())
+                return move, replace(after, memory=with_lease(memory, renew_at=renewed))
+            case AnnotateRequests(patches=patches):
+                return move, replace(after, memory=memory.having_annotated(patches))
+            case ReleaseLease():
+                return move, replace(after, memory=memory.having_released_lease())
         return move, after
 
     def until_it_rests(self) -> "tuple[Wait, Incident] | None":
@@ -100,7 +103,7 @@ class Incident:
             if isinstance(move, Wait):
                 return move, replace(after, now=incident.now)
             incident = after
-            if not isinstance(move, RenewLease | MarkRequests | GiveBack):
+            if not isinstance(move, RenewLease | AnnotateRequests | ReleaseLease):
                 return None
         return None
 
@@ -110,7 +113,7 @@ class Incident:
         while incident.now < NOW + MONTH:
             move, after = incident.step()
             yield move, replace(after, now=incident.now)
-            if not isinstance(move, Wait | RenewLease | MarkRequests | GiveBack) or after == incident:
+            if not isinstance(move, Wait | RenewLease | AnnotateRequests | ReleaseLease) or after == incident:
                 return
             incident = after
 
@@ -121,7 +124,7 @@ def noticed(incident: Incident, rest: Wait) -> datetime | None:
         if rest.phase is Phase.REMEDIATING and _is_new(incident, following, later):
             return later.now
         is_same = isinstance(following, Wait) and following.phase is rest.phase
-        if not is_same and not isinstance(following, RenewLease | MarkRequests | GiveBack):
+        if not is_same and not isinstance(following, RenewLease | AnnotateRequests | ReleaseLease):
             return later.now
     return None
 
@@ -140,9 +143,9 @@ def _is_new(before: Incident, move: Move, after: Incident) -> bool:
 
 def _stops(move: Move) -> bool:
     """Whether the remediator is told to stop, or others may have the target."""
-    if isinstance(move, MarkRequests):
-        return any(mark.annotations.get(TIMED_OUT) for mark in move.marks)
-    return isinstance(move, GiveBack)
+    if isinstance(move, AnnotateRequests):
+        return any(mark.annotations.get(TIMED_OUT) for mark in move.patches)
+    return isinstance(move, ReleaseLease)
 
 
 AGES = st.sampled_from([timedelta(), 3 * MINUTE, 20 * MINUTE, 47 * timedelta(hours=1), 3 * DAY])
@@ -259,12 +262,12 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> 
 @pytest.mark.rule("rule 47")
 def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
     over = request_of(FIRST, succeeded=False)
-    stop = subject_of_mark(over.uid, [TIMED_OUT])
+    stop = subject_of_patch(over.uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
-    memory = ACTED.having_tried(Chore.MARK, {stop}, [failure], NOW, 1)
+    memory = ACTED.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW, 1)
     words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
     assert told(steps_seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
-    later = memory.having_tried(Chore.MARK, {stop}, [failure], NOW + STOP_PATIENCE, 1)
+    later = memory.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
     assert told(steps_seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
 
 
@@ -274,7 +277,7 @@ def test_act_that_is_under_way_is_told() -> None:
 
 def test_chore_hides_nothing_of_what_comes_after_it() -> None:
     observation = steps_seen(request_of(FIRST))
-    due = ACTED.model_copy(update={"renew_at": NOW})
+    due = with_lease(ACTED, renew_at=NOW)
     assert isinstance(move(observation, due), RenewLease)
     assert told(observation, due) == told(observation, ACTED)
 
@@ -293,7 +296,9 @@ def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:
 
 def test_last_step_is_followed_by_none() -> None:
     tried = with_steps_tried(FIRST, SECOND)
-    found = remediating(*tried, request_of(THIRD), lease_seconds=600.0)
+    found = remediating(
+        *tried, request_of(THIRD), lease=LeaseRecord(state=LeaseState.HELD, duration_seconds=600.0)
+    )
     assert found.what == "the step ReplaceTemplate/replace times out, and no template is left to try"
 
 
@@ -303,8 +308,8 @@ def test_step_that_was_tried_already_is_not_next() -> None:
 
 
 def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
-    at_work, half = steps_seen(request_of(CLASSIC[0]), steps=CLASSIC), {"lease_seconds": 300.0}
-    memory = ACTED.model_copy(update=half)
+    at_work = steps_seen(request_of(CLASSIC[0]), steps=CLASSIC)
+    memory = with_lease(ACTED, duration_seconds=300.0)
     overdue = "the remediation is overdue, and its Lease is given back"
     assert next_transition_of(next_move(at_work, memory, NOW)) == NextTransition(
         at=NOW + 15 * MINUTE, what=overdue

@@ -7,10 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.references import Step
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
-from health.runbook.remediating import overdue_at
+from health.runbook.lease_record import LeaseRecord
 from tests.health.samples import NOW
 from tests.health.steps import CLASSIC, ESCALATION, FIRST, MINUTE, SECOND, THIRD, request_of
+
+
+def overdue_at(
+    plan: Plan,
+    latest: RequestSnapshot,
+    acquired: datetime | None,
+    duration: timedelta,
+    made_under: datetime | None = None,
+) -> datetime:
+    lease = LeaseRecord(
+        duration_seconds=duration.total_seconds(), acquired_at=acquired, request_acquired_at=made_under
+    )
+    return lease.overdue_at(plan, latest)
+
 
 MOMENTS = st.integers(0, 10_000).map(lambda seconds: timedelta(seconds=seconds))
 

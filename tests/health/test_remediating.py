@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.model.moves import MarkRequests, Phase, RenewLease, RequestMark, TakeStep, Wait
+from health.model.moves import AnnotateRequests, AnnotationPatch, Phase, RenewLease, TakeStep, Wait
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.learning import learned
 from tests.health.samples import NOW, stamp
@@ -23,6 +23,7 @@ from tests.health.steps import (
     seen,
     timed,
     timer_of,
+    with_lease,
     with_steps_tried,
 )
 
@@ -32,7 +33,7 @@ WORKING_TIME = {FIRST: 300, SECOND: 120, THIRD: 600}
 
 @pytest.mark.rule("NHC 2.4/6/timeout", "rule 1")
 def test_step_rests_until_just_after_its_timeout() -> None:
-    short = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
+    short = with_lease(ACTED, renew_at=NOW + 60 * MINUTE)
     for step, seconds in WORKING_TIME.items():
         result = move(seen(request_of(step)), short)
         assert isinstance(result, Wait)
@@ -44,9 +45,9 @@ def test_step_rests_until_just_after_its_timeout() -> None:
 def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     over = request_of(FIRST, 5 * MINUTE + AN_INSTANT)
     first = move(seen(over))
-    assert isinstance(first, MarkRequests)
-    assert first.marks == (RequestMark(request=over.reference, annotations={TIMED_OUT: stamp(NOW)}),)
-    assert move(seen(over), ACTED.having_marked(first.marks)) == TakeStep(1, because("it is Expired"))
+    assert isinstance(first, AnnotateRequests)
+    assert first.patches == (AnnotationPatch(request=over.reference, annotations={TIMED_OUT: stamp(NOW)}),)
+    assert move(seen(over), ACTED.having_annotated(first.patches)) == TakeStep(1, because("it is Expired"))
 
 
 @pytest.mark.rule("NHC 2.4/6/failed", "rule 22")
@@ -84,14 +85,14 @@ def test_without_a_step_left_it_waits_for_resume() -> None:
 def test_last_step_is_marked_as_timed_out_too() -> None:
     last = request_of(THIRD, 10 * MINUTE + AN_INSTANT)
     result = move(seen(*with_steps_tried(FIRST, SECOND), last))
-    assert isinstance(result, MarkRequests)
+    assert isinstance(result, AnnotateRequests)
     assert result.phase is Phase.EXHAUSTED
-    assert [mark.request for mark in result.marks] == [last.reference]
+    assert [mark.request for mark in result.patches] == [last.reference]
 
 
 @pytest.mark.rule("NHC 2.4/2/none left")
 def test_exhausted_incident_no_longer_renews_the_lease() -> None:
-    due = ACTED.model_copy(update={"renew_at": NOW})
+    due = with_lease(ACTED, renew_at=NOW)
     assert isinstance(move(seen(*with_steps_tried(*ESCALATION)), due), Wait)
     assert isinstance(move(seen(*with_steps_tried(FIRST, SECOND), hold=HOLD), due), RenewLease)
 

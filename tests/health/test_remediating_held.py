@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from health.model.moves import GiveBack, Phase, RenewLease, Wait
+from health.model.moves import Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
+from health.runbook.annotations import OLD
 from health.runbook.learning import learned
-from health.runbook.marks import OLD
 from tests.health.samples import NOW
 from tests.health.steps import (
     ACTED,
@@ -24,6 +24,7 @@ from tests.health.steps import (
     seen,
     timed,
     timer_of,
+    with_lease,
 )
 
 BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
@@ -58,11 +59,11 @@ def test_what_holds_stops_the_next_step(fields: dict[str, Any], orders: dict[str
 def test_what_holds_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any]) -> None:
     memory = ACTED.model_copy(update=orders)
     assert TIMED_OUT in annotations_of(move(seen(request_of(FIRST, 6 * MINUTE), **fields), memory))
-    due = memory.model_copy(update={"renew_at": NOW})
+    due = with_lease(memory, renew_at=NOW)
     assert isinstance(move(seen(AT_WORK, **fields), due), RenewLease)
-    acquired_long_ago = memory.model_copy(update={"lease_acquired_at": NOW - 60 * MINUTE})
+    acquired_long_ago = with_lease(memory, acquired_at=NOW - 60 * MINUTE)
     overdue = request_of(FIRST, 16 * MINUTE, timed_out_at=NOW)
-    assert isinstance(move(seen(overdue, **fields), acquired_long_ago), GiveBack)
+    assert isinstance(move(seen(overdue, **fields), acquired_long_ago), ReleaseLease)
     grown_old = request_of(CLASSIC[0], OLD, succeeded=True)
     assert GREW_OLD in annotations_of(move(seen(grown_old, steps=CLASSIC, **fields), memory))
 
@@ -84,9 +85,7 @@ def test_while_only_a_timer_runs_requests_stay_and_nothing_escalates() -> None:
 
 @pytest.mark.rule("NHC 2.1/13/timer runs")
 def test_while_only_a_timer_runs_the_lease_is_kept_even_when_it_is_overdue() -> None:
-    overdue = ACTED.model_copy(
-        update={"lease_acquired_at": NOW - 60 * MINUTE, "renew_at": NOW, "lease_seconds": 600.0}
-    )
+    overdue = with_lease(ACTED, acquired_at=NOW - 60 * MINUTE, renew_at=NOW, duration_seconds=600.0)
     request = request_of(CLASSIC[0], 60 * MINUTE)
     assert isinstance(move(seen(request, state=TargetState.WAITING, steps=CLASSIC), overdue), RenewLease)
 
@@ -99,7 +98,7 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
     assert isinstance(result, Wait)
     assert result.phase is Phase.REMEDIATING
     assert timer_of(result) == 10
-    assert isinstance(move(blind, ACTED.model_copy(update={"renew_at": NOW})), RenewLease)
+    assert isinstance(move(blind, with_lease(ACTED, renew_at=NOW)), RenewLease)
 
 
 @pytest.mark.rule("rule 3")

@@ -2,11 +2,19 @@
 
 import pytest
 
-from health.model.moves import GiveBack, MarkRequests, Phase, RenewLease, TakeStep, Wait, subject_of_mark
+from health.model.moves import (
+    AnnotateRequests,
+    Phase,
+    ReleaseLease,
+    RenewLease,
+    TakeStep,
+    Wait,
+    subject_of_patch,
+)
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
+from health.runbook.annotations import OLD
 from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
-from health.runbook.marks import OLD
 from tests.health.samples import NOW, stamp
 from tests.health.steps import (
     ACTED,
@@ -24,6 +32,7 @@ from tests.health.steps import (
     seen,
     timed,
     timer_of,
+    with_lease,
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
@@ -32,24 +41,24 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
 @pytest.mark.rule("NHC 2.1/17/48 h", "rule 23")
 def test_request_is_flagged_once_after_48_hours() -> None:
     endless = (CLASSIC[0].model_copy(update={"timeout_seconds": 10 * OLD.total_seconds()}),)
-    patient = ACTED.model_copy(update={"renew_at": NOW + 10 * OLD, "lease_seconds": 10 * OLD.total_seconds()})
+    patient = with_lease(ACTED, renew_at=NOW + 10 * OLD, duration_seconds=10 * OLD.total_seconds())
     young = move(seen(request_of(CLASSIC[0], OLD - MINUTE), steps=endless), patient)
     assert isinstance(young, Wait)
     assert timer_of(young) == 60
     old = request_of(CLASSIC[0], OLD)
     due = move(seen(old, steps=endless), patient)
     assert annotations_of(due) == {GREW_OLD: GREW_OLD_FLAG}
-    assert isinstance(due, MarkRequests)
-    assert isinstance(move(seen(old, steps=endless), patient.having_marked(due.marks)), Wait)
+    assert isinstance(due, AnnotateRequests)
+    assert isinstance(move(seen(old, steps=endless), patient.having_annotated(due.patches)), Wait)
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_says_another_time_than_is_known_is_read_again_once() -> None:
-    patient = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
+    patient = with_lease(ACTED, renew_at=NOW + 60 * MINUTE)
     rewritten = seen(AT_WORK, lease_acquired_at=NOW - 60 * MINUTE)
     memory = learned(patient, rewritten, NOW)
     assert isinstance(move(rewritten, memory), RenewLease)
-    read = memory.model_copy(update={"renew_at": NOW + 5 * MINUTE})
+    read = with_lease(memory, renew_at=NOW + 5 * MINUTE)
     assert isinstance(move(rewritten, learned(read, rewritten, NOW)), Wait)
     known = seen(AT_WORK, lease_acquired_at=NOW)
     assert isinstance(move(known, learned(patient, known, NOW)), Wait)
@@ -63,16 +72,16 @@ def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
 
 @pytest.mark.rule("rule 13/overdue", "rule 47")
 def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to_stop() -> None:
-    late, stop = NOW + 15 * MINUTE + AN_INSTANT, subject_of_mark(request_of(FIRST).uid, [TIMED_OUT])
+    late, stop = NOW + 15 * MINUTE + AN_INSTANT, subject_of_patch(request_of(FIRST).uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
-    memory = ACTED.model_copy(update={"renew_at": late}).having_tried(Chore.MARK, {stop}, [failure], late, 1)
+    memory = with_lease(ACTED, renew_at=late).having_tried(Chore.ANNOTATE, {stop}, [failure], late, 1)
     running = seen(request_of(FIRST, late - NOW), hold=HOLD)
     assert isinstance(move(running, memory, late), Wait), "neither given back nor renewed"
-    later = memory.having_tried(Chore.MARK, {stop}, [failure], late + MINUTE, 1)
-    assert isinstance(move(running, later, late + MINUTE), GiveBack)
+    later = memory.having_tried(Chore.ANNOTATE, {stop}, [failure], late + MINUTE, 1)
+    assert isinstance(move(running, later, late + MINUTE), ReleaseLease)
 
 
-CLASSIC_ACTED = ACTED.model_copy(update={"lease_seconds": 600.0, "renew_at": NOW + 60 * MINUTE})
+CLASSIC_ACTED = with_lease(ACTED, duration_seconds=600.0, renew_at=NOW + 60 * MINUTE)
 
 
 @pytest.mark.rule("NHC 2.5/overdue", "NHC 2.8/overdue", "rule 13/overdue")
@@ -86,12 +95,12 @@ def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then
     late = NOW + 30 * MINUTE + AN_INSTANT
     mark = move(seen(at_work, steps=CLASSIC), CLASSIC_ACTED, late)
     assert annotations_of(mark) == {TIMED_OUT: stamp(late)}
-    assert isinstance(mark, MarkRequests)
+    assert isinstance(mark, AnnotateRequests)
 
-    marked_memory = CLASSIC_ACTED.having_marked(mark.marks)
-    assert isinstance(move(seen(at_work, steps=CLASSIC), marked_memory, late), GiveBack)
+    marked_memory = CLASSIC_ACTED.having_annotated(mark.patches)
+    assert isinstance(move(seen(at_work, steps=CLASSIC), marked_memory, late), ReleaseLease)
 
-    given_back = marked_memory.having_given_back()
+    given_back = marked_memory.having_released_lease()
     rest = move(seen(at_work, steps=CLASSIC), given_back, late)
     assert isinstance(rest, Wait)
     assert rest.phase is Phase.EXHAUSTED
@@ -102,15 +111,15 @@ def test_overdue_classic_remediation_is_marked_and_gives_its_lease_back_and_then
 def test_overdue_request_that_succeeded_gives_the_lease_back_without_a_mark() -> None:
     late = NOW + 31 * MINUTE
     done = request_of(CLASSIC[0], succeeded=True)
-    assert isinstance(move(seen(done, steps=CLASSIC), CLASSIC_ACTED, late), GiveBack)
-    rest = move(seen(done, steps=CLASSIC), CLASSIC_ACTED.having_given_back(), late)
+    assert isinstance(move(seen(done, steps=CLASSIC), CLASSIC_ACTED, late), ReleaseLease)
+    rest = move(seen(done, steps=CLASSIC), CLASSIC_ACTED.having_released_lease(), late)
     assert isinstance(rest, Wait)
     assert rest.phase is Phase.REMEDIATING
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
 def test_lease_that_was_given_back_is_not_renewed() -> None:
-    given_back = CLASSIC_ACTED.having_given_back().model_copy(update={"renew_at": NOW})
+    given_back = with_lease(CLASSIC_ACTED.having_released_lease(), renew_at=NOW)
     assert isinstance(move(seen(request_of(CLASSIC[0]), steps=CLASSIC), given_back), Wait)
 
 
@@ -118,15 +127,15 @@ def test_lease_that_was_given_back_is_not_renewed() -> None:
 def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_takes_it_anew() -> None:
     late = NOW + 15 * MINUTE + AN_INSTANT
     waiting = request_of(FIRST, timed_out_at=NOW)
-    assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), GiveBack)
-    given_back = ACTED.having_given_back()
+    assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), ReleaseLease)
+    given_back = ACTED.having_released_lease()
     assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Wait)
     assert move(seen(waiting), given_back, late) == TakeStep(1, because("it is Expired"))
 
     second = request_of(SECOND, NOW - late)
-    acted = given_back.model_copy(update={"may_hold_lease": True}).having_acted(SECOND, second, late, late)
-    assert acted.holds_lease
-    assert acted.lease_acquired_at == late
+    acted = given_back.having_ordered(SECOND).having_acted(SECOND, second, late, late)
+    assert acted.lease.is_held
+    assert acted.lease.acquired_at == late
     rest = move(seen(waiting, second), acted, late)
     assert isinstance(rest, Wait)
     assert timer_of(rest, late) == 60

@@ -4,32 +4,32 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.moves import MarkRequests, Move, Phase, TakeStep, Wait, subject_of_mark
+from health.model.moves import AnnotateRequests, Move, Phase, TakeStep, Wait, subject_of_patch
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import Chore, ChoreFailure
+from health.runbook.chores import Chore, ChoreFailure, still_ahead
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
+from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
-from health.runbook.remediating import STOP_PATIENCE
 from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, HOLD, MINUTE, SECOND, request_of, seen, timer_of
+from tests.health.steps import ACTED, FIRST, HOLD, MINUTE, SECOND, request_of, seen, timer_of, with_lease
 
 pytestmark = pytest.mark.rule("rule 47", "NHC 1.7/nhc-timed-out")
 
 FAILED = request_of(FIRST, succeeded=False)
 MOMENT = timedelta(seconds=1)
-PATIENT = ACTED.model_copy(update={"renew_at": NOW + 60 * MINUTE})
+PATIENT = with_lease(ACTED, renew_at=NOW + 60 * MINUTE)
 
 
 def stop_of(request: RequestSnapshot) -> str:
-    return subject_of_mark(request.uid, [TIMED_OUT])
+    return subject_of_patch(request.uid, [TIMED_OUT])
 
 
 def untold(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
     """What an incident knows that failed just now, for the first time, to tell a remediator to stop."""
     failure = ChoreFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
-    return PATIENT.having_tried(Chore.MARK, {stop_of(of)}, [failure], NOW, 1)
+    return PATIENT.having_tried(Chore.ANNOTATE, {stop_of(of)}, [failure], NOW, 1)
 
 
 def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> Move:
@@ -37,9 +37,9 @@ def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> M
     now, look = NOW + time, seen(*(requests or (FAILED,)))
     failing = ChoreFailure(subject=stop_of(FAILED), what="annotate it", why="no")
     move = next_move(look, learned(memory, look, now), now)
-    if not isinstance(move, MarkRequests):
+    if not isinstance(move, AnnotateRequests):
         return move
-    after = learned(memory, look, now).having_tried(Chore.MARK, {stop_of(FAILED)}, [failing], now, 1)
+    after = learned(memory, look, now).having_tried(Chore.ANNOTATE, {stop_of(FAILED)}, [failing], now, 1)
     return next_move(look, after, now)
 
 
@@ -59,7 +59,7 @@ def test_next_step_waits_for_a_minute_and_no_longer(*, is_forbidden: bool) -> No
 
 def test_mark_is_tried_again_meanwhile() -> None:
     look = seen(FAILED)
-    assert isinstance(next_move(look, untold(), NOW + 2 * MOMENT), MarkRequests)
+    assert isinstance(next_move(look, untold(), NOW + 2 * MOMENT), AnnotateRequests)
 
 
 def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
@@ -70,13 +70,13 @@ def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
 
 
 def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_longer() -> None:
-    old, now = subject_of_mark(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
+    old, now = subject_of_patch(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
     failure = ChoreFailure(subject=old, what="annotate it", why="no")
-    memory = PATIENT.having_tried(Chore.MARK, {old}, [failure], NOW, 1)
-    again = memory.having_tried(Chore.MARK, {old}, [failure], now, 1)
+    memory = PATIENT.having_tried(Chore.ANNOTATE, {old}, [failure], NOW, 1)
+    again = memory.having_tried(Chore.ANNOTATE, {old}, [failure], now, 1)
     move = next_move(seen(FAILED), learned(again, seen(FAILED), now), now)
-    assert isinstance(move, MarkRequests)
-    assert [list(mark.annotations) for mark in move.marks] == [[TIMED_OUT]]
+    assert isinstance(move, AnnotateRequests)
+    assert [list(mark.annotations) for mark in move.patches] == [[TIMED_OUT]]
 
 
 def test_mark_of_another_request_that_failed_is_not_waited_for() -> None:
@@ -87,9 +87,12 @@ def test_mark_of_another_request_that_failed_is_not_waited_for() -> None:
 def test_hold_of_the_detector_outlasts_the_wait() -> None:
     now = NOW + 2 * STOP_PATIENCE
     held = seen(FAILED, hold=HOLD)
-    assert isinstance(next_move(held, untold().resting(now), now), MarkRequests | Wait)
+    assert isinstance(
+        next_move(held, untold().model_copy(update={"notes": still_ahead(untold().notes, now)}), now),
+        AnnotateRequests | Wait,
+    )
     tried = untold().having_tried(
-        Chore.MARK, {stop_of(FAILED)}, [ChoreFailure(subject=stop_of(FAILED), what="", why="")], now, 1
+        Chore.ANNOTATE, {stop_of(FAILED)}, [ChoreFailure(subject=stop_of(FAILED), what="", why="")], now, 1
     )
     waiting = next_move(held, tried, now)
     assert isinstance(waiting, Wait)

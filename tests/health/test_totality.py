@@ -11,14 +11,16 @@ from pydantic import ValidationError
 from detector.dispatching.incident_workflows import urgency
 from detector.metrics.told_phase import told_hold, told_phase
 from health.model.incident_result import OrderRecord
-from health.model.moves import LONGEST_WAIT, Move, Phase, RequestMark, Wait, next_transition_of, phase_of
+from health.model.moves import LONGEST_WAIT, AnnotationPatch, Move, Phase, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
+from health.runbook.disruption import Disruption
 from health.runbook.learning import learned
-from health.runbook.memory import Memory, NewStart
+from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.memory import Loss, Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
@@ -32,8 +34,8 @@ pytestmark = pytest.mark.rule("rule 8/incident")
 NOWS = st.datetimes(datetime(1971, 1, 1), datetime(7999, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  st adds it
 NAMES = st.sampled_from(["reboot", "reset", ""])
 REQUESTS = st.builds(request, st.sampled_from(["uid-1", "uid-2"]), NAMES)
-MARKS = st.builds(
-    RequestMark,
+PATCHES = st.builds(
+    AnnotationPatch,
     request=REQUESTS,
     annotations=st.dictionaries(
         st.sampled_from([TIMED_OUT, HEALTHY_DELAY, GREW_OLD]),
@@ -82,26 +84,26 @@ OBSERVATIONS = st.builds(
 ORDERS = st.builds(
     OrderRecord, order=st.sampled_from(["abort", "hold"]), reason=TEXTS, given=TIMES, until=sometimes(TIMES)
 )
+LEASES = st.builds(
+    LeaseRecord,
+    state=st.sampled_from(LeaseState),
+    duration_seconds=NUMBERS,
+    acquired_at=sometimes(TIMES),
+    observed_at=sometimes(TIMES),
+    request_acquired_at=sometimes(TIMES),
+    renew_at=sometimes(TIMES),
+    is_of_control_plane=st.booleans(),
+)
 MEMORIES = st.builds(
     Memory,
     requests=st.lists(REQUESTS, max_size=2).map(tuple),
     has_acted=st.booleans(),
-    may_hold_lease=st.booleans(),
-    has_given_back=st.booleans(),
-    lease_seconds=NUMBERS,
-    lease_acquired_at=sometimes(TIMES),
-    lease_sighted_at=sometimes(TIMES),
-    made_under=sometimes(TIMES),
-    renew_at=sometimes(TIMES),
+    lease=LEASES,
     spent=st.lists(STEPS.map(lambda step: step.template), max_size=2).map(tuple),
-    may_have_deleted=st.booleans(),
+    disruption=st.builds(Disruption, action=sometimes(st.sampled_from(Action)), at=sometimes(TIMES)),
     is_marked=st.booleans(),
-    marked_at=sometimes(TIMES),
-    deleted_at=sometimes(TIMES),
-    marks=st.lists(MARKS, max_size=2).map(tuple),
-    lost=COUNTS,
-    lost_at=sometimes(TIMES),
-    lost_attempt=COUNTS,
+    patches=st.lists(PATCHES, max_size=2).map(tuple),
+    loss=sometimes(st.builds(Loss, at=TIMES, attempt=COUNTS)),
     attempt=COUNTS,
     skips_back_off=st.booleans(),
     starts_over=sometimes(st.builds(NewStart, first_step=NAMES)),

@@ -17,22 +17,22 @@ from temporalio import activity
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.annotations import patched
 from health.runbook.chores import OF_LEASE, ChoreFailure
-from health.runbook.marks import with_marks
-from health.runbook.remediating import STOP_PATIENCE
+from health.runbook.new_step import STOP_PATIENCE
 from tests.workflows.observations import expired
 from workflows.contracts import (
     ACT,
+    ANNOTATE,
     CLEAN_UP,
-    MARK,
     OBSERVE,
     RENEW,
     ActInput,
     ActResult,
+    AnnotateInput,
+    AnnotateResult,
     CleanUpInput,
     CleanUpResult,
-    MarkInput,
-    MarkResult,
     ObserveInput,
     RenewInput,
     RenewResult,
@@ -105,7 +105,7 @@ class FakeCluster:
         self.clean_ups: list[CleanUpInput] = []
         self.marks: list[tuple[str, dict[str, str | None]]] = []
         """The template of each request that was marked, and the annotations."""
-        self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, MARK)}
+        self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, ANNOTATE)}
 
     @property
     def found(self) -> list[Hold | None]:
@@ -237,19 +237,19 @@ class FakeCluster:
         self.note("renewed", when)
         return RenewResult(acquired_at=self.leased_since)
 
-    @activity.defn(name=MARK.name)
-    async def mark(self, asked: MarkInput) -> MarkResult:
-        when = await self._begin(MARK.name)
-        if self._fails(MARK.name):
+    @activity.defn(name=ANNOTATE.name)
+    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
+        when = await self._begin(ANNOTATE.name)
+        if self._fails(ANNOTATE.name):
             self._untold |= {
-                mark.request.uid: self._untold.get(mark.request.uid, when) for mark in asked.marks
+                patch.request.uid: self._untold.get(patch.request.uid, when) for patch in asked.patches
             }
-            failures = [self._failure(mark.subject, f"annotate {mark.request}") for mark in asked.marks]
-            return MarkResult(failures=tuple(failures))
-        self.marks += [(mark.request.template, mark.annotations) for mark in asked.marks]
-        marked = with_marks(self.requests.values(), asked.marks)
+            failures = [self._failure(patch.subject, f"annotate {patch.request}") for patch in asked.patches]
+            return AnnotateResult(failures=tuple(failures))
+        self.marks += [(patch.request.template, patch.annotations) for patch in asked.patches]
+        marked = patched(self.requests.values(), asked.patches)
         self.requests = {request.uid: request for request in marked}
-        return MarkResult()
+        return AnnotateResult()
 
     def _is_at_work(self, request: RequestSnapshot, when: datetime) -> bool:
         """Whether its remediator may be: it was not told to stop, nor was that tried for long enough."""

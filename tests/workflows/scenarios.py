@@ -10,6 +10,7 @@ from datetime import timedelta
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from health.runbook.memory import Memory
+from tests.health.steps import HELD_LEASE
 from tests.workflows import (
     scenarios_of_absence,
     scenarios_of_machines,
@@ -179,7 +180,7 @@ async def released_while_remediating(incident: IncidentDriver) -> None:
 async def carried_on_from_an_earlier_run(incident: IncidentDriver) -> None:
     request = incident.cluster.put_request()
     await incident.carry_on(
-        Memory(requests=(request.reference,), has_acted=True, may_hold_lease=True), expired()
+        Memory(requests=(request.reference,), has_acted=True, lease=HELD_LEASE), expired()
     )
     await rests(incident, Phase.REMEDIATING)
     await recover(incident)

@@ -9,7 +9,7 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.chores import FORBIDDEN_GRACE, LONGEST_RETRY, Chore
-from health.runbook.remediating import STOP_PATIENCE
+from health.runbook.new_step import STOP_PATIENCE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, healthy
 from tests.workflows.phases import act, fail_steps, take_first_step
@@ -20,7 +20,7 @@ from tests.workflows.settling import (
     rests,
     settle,
 )
-from workflows.contracts import MARK
+from workflows.contracts import ANNOTATE
 from workflows.messages import AbortOrder
 
 pytestmark = pytest.mark.rule("rule 47")
@@ -53,8 +53,8 @@ async def test_dead_webhook_delays_the_next_step_by_a_minute_and_is_shown(incide
     await fail_to_tell(incident)
     state = await incident.state()
     (note,) = state.memory.notes
-    assert (note.chore, note.what) == (Chore.MARK, "annotate Reboot/ns/node-1")
-    assert state.memory.marks == ()
+    assert (note.chore, note.what) == (Chore.ANNOTATE, "annotate Reboot/ns/node-1")
+    assert state.memory.patches == ()
     for words in (state.details, await incident.details()):
         assert "cannot annotate Reboot/ns/node-1: the API server is away (tried again at " in words
         assert "the next step waits until" in words
@@ -193,15 +193,15 @@ async def test_lease_that_could_not_be_renewed_is_renewed_as_soon_as_possible(
     assert all(longest / 2 <= wait <= longest + 1 for wait, longest in zip(waits, (2, 4, 8), strict=True))
     state = await rests(incident, Phase.REMEDIATING)
     assert state.memory.notes == ()
-    assert state.memory.renew_at is not None
-    assert abs(state.memory.renew_at - tries[-1] - 5 * MINUTE) < SECOND
+    assert state.memory.lease.renew_at is not None
+    assert abs(state.memory.lease.renew_at - tries[-1] - 5 * MINUTE) < SECOND
 
 
 async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes_on(
     incident: IncidentDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    impatient = dataclasses.replace(MARK, start_to_close=SECOND / 2, schedule_to_close=SECOND)
-    monkeypatch.setattr("workflows.contracts.MARK", impatient)
+    impatient = dataclasses.replace(ANNOTATE, start_to_close=SECOND / 2, schedule_to_close=SECOND)
+    monkeypatch.setattr("workflows.contracts.ANNOTATE", impatient)
     await take_first_step(incident)
     gate = incident.cluster.gates["mark"]
     gate.close()

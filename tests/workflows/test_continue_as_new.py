@@ -1,5 +1,6 @@
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
+from tests.health.steps import HELD_LEASE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held
 from workflows.messages import AbortOrder, HoldOrder
@@ -43,7 +44,7 @@ async def test_hold_is_kept_over_runs(long_incident: IncidentDriver) -> None:
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:
     request = incident.cluster.put_request()
     incident.cluster.requests.clear()
-    memory = Memory(requests=(request.reference,), has_acted=True, may_hold_lease=True)
+    memory = Memory(requests=(request.reference,), has_acted=True, lease=HELD_LEASE)
     await incident.carry_on(memory, healthy())
     assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.count("clean_up") == 1

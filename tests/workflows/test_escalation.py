@@ -177,10 +177,10 @@ async def test_each_act_is_told_of_the_requests_of_its_own_step_alone(incident: 
 @pytest.mark.rule("NHC 2.5/durations")
 async def test_lease_is_kept_for_the_time_of_the_step_that_runs(incident: IncidentDriver) -> None:
     await take_first_step(incident)
-    assert (await incident.state()).memory.lease_seconds == 300
+    assert (await incident.state()).memory.lease.duration_seconds == 300
     await fail_steps(incident, "first")
     await incident.happens("created", 2)
-    assert (await rests(incident, Phase.REMEDIATING)).memory.lease_seconds == 120
+    assert (await rests(incident, Phase.REMEDIATING)).memory.lease.duration_seconds == 120
 
 
 async def test_second_act_that_is_refused_keeps_the_lease(incident: IncidentDriver) -> None:

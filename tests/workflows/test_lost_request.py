@@ -38,9 +38,9 @@ async def test_each_loss_doubles_the_wait_for_the_next_one(incident: IncidentDri
     await begin(incident, limited(expired()))
     for number, minutes in enumerate((1, 2, 4), start=1):
         state = await lose(incident)
-        lost_at = state.memory.lost_at
-        assert lost_at is not None
-        assert state.memory.lost == number
+        assert state.memory.loss is not None
+        assert state.memory.loss.attempt == number
+        lost_at = state.memory.loss.at
         assert "BackOff: its request was removed by somebody, the next one is due at" in state.details
 
         await pass_until(incident, lost_at + minutes * MINUTE - A_BIT)
@@ -66,7 +66,7 @@ async def test_without_a_limit_it_is_made_anew_at_once(incident: IncidentDriver)
     await incident.cluster.lose_requests()
     await incident.wake()
     await incident.happens("created", 2)
-    assert (await rests(incident, Phase.REMEDIATING)).memory.lost == 1
+    assert (await rests(incident, Phase.REMEDIATING)).memory.loss is not None
 
 
 async def test_resume_skips_the_wait_once(incident: IncidentDriver) -> None:
@@ -103,7 +103,8 @@ async def test_act_knows_when_the_next_one_is_due_and_the_incident_waits_until_j
     first, lost = incident.cluster.acts
     assert first.due_after_loss is None
     assert lost.due_after_loss is not None
-    assert state.memory.lost_at == lost.due_after_loss - MINUTE
+    assert state.memory.loss is not None
+    assert state.memory.loss.at == lost.due_after_loss - MINUTE
     assert f"due at {stamp(lost.due_after_loss)}" in state.details
 
 
@@ -117,8 +118,8 @@ async def test_request_that_goes_after_its_node_failed_again_is_counted_once(
     await begin(incident, limited(expired()))
     if number > 1:
         state = await lose(incident)
-        assert state.memory.lost_at is not None
-        await pass_until(incident, state.memory.lost_at + MINUTE + A_BIT)
+        assert state.memory.loss is not None
+        await pass_until(incident, state.memory.loss.at + MINUTE + A_BIT)
         await rests(incident, Phase.REMEDIATING)
     incident.cluster.has_finalizer = True
     await incident.sees(healthy())
@@ -137,7 +138,7 @@ async def test_request_that_goes_after_its_node_failed_again_is_counted_once(
     await incident.happens("created", number + 1)
     state = await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.acts[-1].attempt == number + 1
-    assert state.memory.lost == number - 1
+    assert bool(state.memory.loss) is (number > 1)
 
 
 @pytest.mark.parametrize("is_removed_before", [False, True])
@@ -155,7 +156,7 @@ async def test_request_that_abort_removes_is_no_loss_unless_somebody_did_so_befo
     incident.cluster.remove_finalizer()
     await incident.pass_time(MINUTE)
     if is_removed_before:
-        assert (await rests(incident, Phase.HELD)).memory.lost == 1
+        assert (await rests(incident, Phase.HELD)).memory.loss is not None
         assert incident.cluster.count("created") == 1
         return
     await incident.happens("created", 2)
@@ -168,8 +169,8 @@ async def test_lost_request_of_a_step_is_made_anew_in_that_step(incident: Incide
     await incident.happens("created", 2)
     await rests(incident, Phase.REMEDIATING)
     state = await lose(incident)
-    assert state.memory.lost_at is not None
-    await pass_until(incident, state.memory.lost_at + MINUTE + A_BIT)
+    assert state.memory.loss is not None
+    await pass_until(incident, state.memory.loss.at + MINUTE + A_BIT)
     await incident.happens("created", 3)
     assert incident.cluster.tried == ["first", "second", "second"]
 
@@ -190,8 +191,8 @@ async def test_wait_outlasts_a_restart_of_the_worker(bare_incident: IncidentDriv
             await begin(incident, limited(expired()))
             state = await lose(incident)
         async with incident.worker():
-            assert state.memory.lost_at is not None
-            await pass_until(incident, state.memory.lost_at + MINUTE - A_BIT)
+            assert state.memory.loss is not None
+            await pass_until(incident, state.memory.loss.at + MINUTE - A_BIT)
             assert incident.cluster.count("created") == 1
-            await pass_until(incident, state.memory.lost_at + MINUTE + A_BIT)
+            await pass_until(incident, state.memory.loss.at + MINUTE + A_BIT)
             await incident.happens("created", 2)

@@ -83,7 +83,7 @@ async def test_look_that_comes_while_the_lease_is_given_back_does_not_claim_it_a
     await rests(incident, Phase.EXHAUSTED)
     renewals = incident.cluster.count("renew")
     await incident.pass_time(timedelta(hours=1))
-    assert not (await rests(incident, Phase.EXHAUSTED)).memory.may_hold_lease
+    assert not (await rests(incident, Phase.EXHAUSTED)).memory.lease.may_be_held
     assert incident.cluster.count("renew") == renewals
     assert not incident.cluster.is_leased
 

@@ -11,6 +11,7 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
+from tests.health.steps import HELD_LEASE
 from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
 from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import act
@@ -34,10 +35,13 @@ async def ask_in_vain_with_a_short_lease(incident: IncidentDriver) -> None:
     due = Memory(
         requests=(request.reference,),
         has_acted=True,
-        may_hold_lease=True,
-        lease_acquired_at=request.created,
-        lease_seconds=1,
-        renew_at=datetime.now(UTC),
+        lease=HELD_LEASE.model_copy(
+            update={
+                "duration_seconds": 1,
+                "acquired_at": request.created,
+                "renew_at": datetime.now(UTC),
+            }
+        ),
     )
     await incident.carry_on(due, expired())
     await asks(incident)

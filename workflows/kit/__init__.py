@@ -1,6 +1,35 @@
-"""What any workflow of ours is built from: calls that are always finished, and standing orders of people.
+"""What any workflow of ours is built from. Nothing here knows what a workflow is about.
 
 Rule: a workflow holds these, and inherits none of them; so it is one class, with its own handlers, state and
-loop. Nothing here knows what a workflow is about. A handler only writes down what it is told; the main loop
-alone awaits. A cancel is an order like any other.
+loop. A handler only writes down what it is told; the main loop alone awaits. A cancel is an order like any
+other, so that what exists in a cluster is taken care of before the workflow ends:
+
+    @workflow.init
+    def __init__(self, start: UpgradePauseInput) -> None:           # a RunInput: key and memory
+        self._memory = start.memory if start.is_handed_over() else Memory()
+        self._orders = StandingOrders(self._write_down, when_cancelled=EndOrder(reason="cancelled"))
+        self._calls = FinishedCalls(self._orders.obey_cancel)
+        self._wakes = Wakes()
+
+    @workflow.run
+    async def run(self, start: UpgradePauseInput) -> Result:
+        while True:
+            try:
+                self._orders.obey()                                 # what is written down counts from here
+                self._wakes.answer()
+                ...                                                 # decide by values, purely
+                await self._calls.call(PAUSE, asked, Paused, summary="pause the pool")
+                if is_new_run_due():
+                    begin_a_new_run(UpgradePauseInput(..., memory=self._memory))
+                await workflow.wait_condition(self._is_woken, timeout=...)  # an order, or a wake
+            except asyncio.CancelledError:
+                self._orders.obey_cancel()
+
+- `calls`: a `Contract` with all timeouts of an activity; `FinishedCalls`, which never cut a call short.
+- `standing_orders`: what people tell a workflow, as updates and as signals, for a time or for good.
+- `wakes`: the signal of the detector.
+- `runs`: continue-as-new.
+- `summaries`: words in the Temporal UI.
+
+`tests/workflows/upgrade_pause.py` is a small workflow of these alone.
 """

@@ -5,11 +5,9 @@ a query never repeats one (ADR 15).
 """
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import accumulate
 from typing import Any, TypeVar
 
 from temporalio import workflow
@@ -18,12 +16,9 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from objects.frozen import Frozen
+    from workflows.kit.summaries import in_summary
 
 Result = TypeVar("Result")
-
-SUMMARY_BYTES = 350
-"""Of the JSON of a summary in the Temporal UI; the server takes 400, with what is written around it."""
-CUT = "…"
 
 
 @dataclass(frozen=True)
@@ -85,24 +80,6 @@ class FinishedCalls:
             return await calling
 
 
-def in_summary(words: str) -> str:
-    """`words` as short as a summary must be."""
-    return cut_to_bytes(words, SUMMARY_BYTES)
-
-
 def in_words(error: ActivityError) -> str:
     """What broke a call off."""
     return str(error.cause or error)
-
-
-def cut_to_bytes(text: str, most: int) -> str:
-    """`text` whose JSON has at most `most` bytes; what is cut ends with "…"."""
-    if _json_bytes(text) <= most:
-        return text
-    room = most - _json_bytes(CUT)
-    used = accumulate(_json_bytes(letter) - _json_bytes("") for letter in text)
-    return text[: sum(one <= room for one in used)] + CUT
-
-
-def _json_bytes(text: str) -> int:
-    return len(json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass"))

@@ -39,14 +39,14 @@ async def test_machine_is_deleted_once_on_time_whatever_dies_around_its_deletion
     await paramedic.start()
     await machines.until_going(name, late)
     for each in (name, late):
-        await machines.until_state(each, lambda state: state.memory.has_deleted)
+        await machines.until_state(each, lambda state: state.memory.disruption.has_deleted)
     going = await machines.client.get(MACHINES, name, machines.namespace)
     assert datetime.fromisoformat(going["metadata"]["deletionTimestamp"]) >= failed + TIMEOUT
     await kill(paramedic)
     await machines.world.recover(name)
     await paramedic.start()
     await check.until_numbers(2, 0, 0)
-    assert (await machines.state(name)).memory.has_deleted
+    assert (await machines.state(name)).memory.disruption.has_deleted
     await asyncio.gather(machines.let_go(name), machines.let_go(late))
 
     assert [await machines.outcome(each) for each in (name, late)] == ["Remediated"] * 2

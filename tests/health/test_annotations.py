@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import RequestMark
+from health.model.moves import AnnotationPatch
 from health.model.remediation_request import (
     EVER,
     GREW_OLD,
@@ -18,14 +18,14 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.marks import OLD, added, healthy, old, timed_out, unhealthy, with_marks
+from health.runbook.annotations import OLD, healthy, merged, old, patched, timed_out, unhealthy
 from tests.health.samples import NOW, request, request_sight, stamp
 
 A_MOMENT = timedelta(microseconds=1)
 
 
-def mark(annotations: dict[str, str | None], uid: str = "request-uid") -> RequestMark:
-    return RequestMark(request=request(uid), annotations=annotations)
+def patch(annotations: dict[str, str | None], uid: str = "request-uid") -> AnnotationPatch:
+    return AnnotationPatch(request=request(uid), annotations=annotations)
 
 
 def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSnapshot:
@@ -44,8 +44,8 @@ def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSnapshot:
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 2.4/6/timeout")
 def test_request_that_is_over_is_told_when() -> None:
-    assert timed_out(request_sight(), NOW) == mark({TIMED_OUT: "2026-03-01T12:00:00Z"})
-    assert timed_out(request_sight(succeeded=False), NOW) == mark({TIMED_OUT: "2026-03-01T12:00:00Z"})
+    assert timed_out(request_sight(), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
+    assert timed_out(request_sight(succeeded=False), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
 
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.5/overdue")
@@ -62,13 +62,13 @@ def test_mark_of_the_reference_is_left_as_it_is() -> None:
 @pytest.mark.rule("NHC 1.7/healthy-delay", "NHC 2.6/positive")
 def test_stamp_of_a_recovery_is_in_utc_and_in_whole_seconds() -> None:
     now = datetime(2026, 3, 1, 13, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=1)))
-    assert healthy(request_sight(), now) == mark({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
+    assert healthy(request_sight(), now) == patch({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
 
 
 @pytest.mark.rule("rule 19")
 @pytest.mark.parametrize("since", [NOW, EVER])
 def test_stamp_goes_when_the_target_fails_again(since: datetime) -> None:
-    assert unhealthy(request_sight(healthy_since=since)) == mark({HEALTHY_DELAY: None})
+    assert unhealthy(request_sight(healthy_since=since)) == patch({HEALTHY_DELAY: None})
     assert unhealthy(request_sight()) is None
 
 
@@ -81,7 +81,7 @@ def test_request_is_flagged_once_when_it_is_48_hours_old(
     age: timedelta, *, is_flagged: bool, is_due: bool
 ) -> None:
     due = old(request_sight(created=NOW - age, is_flagged_as_old=is_flagged), NOW)
-    assert due == (mark({GREW_OLD: GREW_OLD_FLAG}) if is_due else None)
+    assert due == (patch({GREW_OLD: GREW_OLD_FLAG}) if is_due else None)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_was_written_is_seen_at_once(
     annotations: dict[str, str | None], field: str, value: object
 ) -> None:
     before = request_sight(created=NOW - OLD, healthy_since=NOW - OLD)
-    (after,) = with_marks([before], [mark(annotations)])
+    (after,) = patched([before], [patch(annotations)])
     assert after == before.model_copy(update={field: value})
 
 
@@ -105,18 +105,18 @@ def test_what_was_written_is_seen_at_once(
 @pytest.mark.parametrize("theirs", [EVER, NOW - A_MOMENT], ids=["unreadable", "before the request"])
 def test_stamp_that_somebody_else_wrote_over_ours_counts(theirs: datetime) -> None:
     stamped = request_sight(created=NOW, healthy_since=theirs)
-    assert with_marks([stamped], [mark({HEALTHY_DELAY: stamp(NOW)})]) == (stamped,)
+    assert patched([stamped], [patch({HEALTHY_DELAY: stamp(NOW)})]) == (stamped,)
 
 
 def test_mark_of_another_request_changes_nothing() -> None:
-    assert with_marks([request_sight()], [mark({TIMED_OUT: stamp(NOW)}, "another")]) == (request_sight(),)
+    assert patched([request_sight()], [patch({TIMED_OUT: stamp(NOW)}, "another")]) == (request_sight(),)
 
 
 def test_latest_writing_of_an_annotation_counts() -> None:
-    known = added((), [mark({HEALTHY_DELAY: stamp(NOW), TIMED_OUT: stamp(NOW)}), mark({}, "another")])
-    assert added(known, [mark({HEALTHY_DELAY: None})]) == (
-        mark({HEALTHY_DELAY: None, TIMED_OUT: stamp(NOW)}),
-        mark({}, "another"),
+    known = merged((), [patch({HEALTHY_DELAY: stamp(NOW), TIMED_OUT: stamp(NOW)}), patch({}, "another")])
+    assert merged(known, [patch({HEALTHY_DELAY: None})]) == (
+        patch({HEALTHY_DELAY: None, TIMED_OUT: stamp(NOW)}),
+        patch({}, "another"),
     )
 
 
@@ -137,7 +137,7 @@ def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
     for due in (timed_out(snapshot, NOW), healthy(snapshot, NOW), unhealthy(snapshot), old(snapshot, NOW)):
         if due is None:
             continue
-        (after,) = with_marks([snapshot], [due])
+        (after,) = patched([snapshot], [due])
         name = next(iter(due.annotations))
         again = {
             TIMED_OUT: timed_out(after, NOW),
@@ -154,5 +154,5 @@ def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
     )
 )
 def test_what_is_remembered_is_what_the_cluster_will_show(annotations: dict[str, str | None]) -> None:
-    (remembered,) = with_marks([request_sight()], [mark(annotations)])
+    (remembered,) = patched([request_sight()], [patch(annotations)])
     assert remembered == as_the_cluster_shows(annotations)

@@ -1,4 +1,4 @@
-"""Marks: annotations on requests that are due, as remediators and the NodeHealthCheck operator read them.
+"""Annotations that are due on requests, as remediators and the NodeHealthCheck operator read them. Pure.
 
 Rules: a request that is over tells its remediator to stop, unless it succeeded (NHC 2.4/6, NHC 2.5); one of
 a target that is healthy again says since when, while a healthyDelay keeps it, and no longer says it when the
@@ -9,7 +9,7 @@ What was written is remembered by the incident, since the detector's state may b
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from health.model.moves import RequestMark
+from health.model.moves import AnnotationPatch
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from objects.timestamps import as_time, stamp
@@ -19,32 +19,32 @@ CLOCK_SKEW = timedelta(minutes=1)
 """How far a stamp may be ahead of our clock, by which it is judged."""
 
 
-def timed_out(request: RequestSnapshot, now: datetime) -> RequestMark | None:
+def timed_out(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
     """Tell the remediator of a request that is over to stop."""
     if request.timed_out_at is not None or request.succeeded:
         return None
-    return RequestMark(request=request.reference, annotations={TIMED_OUT: stamp(now)})
+    return AnnotationPatch(request=request.reference, annotations={TIMED_OUT: stamp(now)})
 
 
-def healthy(request: RequestSnapshot, now: datetime) -> RequestMark | None:
+def healthy(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
     """Say since when the target is healthy; one far ahead would keep the request, and is written anew."""
     if request.healthy_since is not None and request.healthy_since <= now + CLOCK_SKEW:
         return None
-    return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
+    return AnnotationPatch(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
 
 
-def unhealthy(request: RequestSnapshot) -> RequestMark | None:
+def unhealthy(request: RequestSnapshot) -> AnnotationPatch | None:
     """Take back that the target is healthy."""
     if request.healthy_since is None:
         return None
-    return RequestMark(request=request.reference, annotations={HEALTHY_DELAY: None})
+    return AnnotationPatch(request=request.reference, annotations={HEALTHY_DELAY: None})
 
 
-def old(request: RequestSnapshot, now: datetime) -> RequestMark | None:
+def old(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
     """Flag a request that is older than 48 hours."""
     if request.is_flagged_as_old or now < request.created + OLD:
         return None
-    return RequestMark(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
+    return AnnotationPatch(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
 
 
 def grows_old_at(request: RequestSnapshot, now: datetime) -> datetime | None:
@@ -53,28 +53,28 @@ def grows_old_at(request: RequestSnapshot, now: datetime) -> datetime | None:
     return None if request.is_flagged_as_old or now >= grows_old else grows_old
 
 
-def with_marks(
-    requests: Iterable[RequestSnapshot], marks: Iterable[RequestMark]
+def merged(known: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> tuple[AnnotationPatch, ...]:
+    """All that was written so far, one patch for each request."""
+    patches = {patch.request.uid: patch for patch in known}
+    for patch in new:
+        before = patches.get(patch.request.uid)
+        annotations = {**(before.annotations if before else {}), **patch.annotations}
+        patches[patch.request.uid] = AnnotationPatch(request=patch.request, annotations=annotations)
+    return tuple(patches.values())
+
+
+def patched(
+    requests: Iterable[RequestSnapshot], patches: Iterable[AnnotationPatch]
 ) -> tuple[RequestSnapshot, ...]:
-    """The requests as they are once `marks` were written."""
-    return tuple(_with_all(request, marks) for request in requests)
+    """The requests as they are once `patches` were written."""
+    return tuple(_patched(request, patches) for request in requests)
 
 
-def added(known: Iterable[RequestMark], new: Iterable[RequestMark]) -> tuple[RequestMark, ...]:
-    """All that was written so far, one mark for each request."""
-    merged = {mark.request.uid: mark for mark in known}
-    for mark in new:
-        before = merged.get(mark.request.uid)
-        annotations = {**(before.annotations if before else {}), **mark.annotations}
-        merged[mark.request.uid] = RequestMark(request=mark.request, annotations=annotations)
-    return tuple(merged.values())
-
-
-def _with_all(request: RequestSnapshot, marks: Iterable[RequestMark]) -> RequestSnapshot:
+def _patched(request: RequestSnapshot, patches: Iterable[AnnotationPatch]) -> RequestSnapshot:
     changes: dict[str, object] = {}
-    for mark in marks:
-        if mark.request.uid == request.uid:
-            changes |= dict(_fields(mark))
+    for patch in patches:
+        if patch.request.uid == request.uid:
+            changes |= dict(_fields(patch))
     if changes.get("healthy_since") and _is_stamped_by_another(request):
         del changes["healthy_since"]
     return request.model_copy(update=changes) if changes else request
@@ -85,8 +85,8 @@ def _is_stamped_by_another(request: RequestSnapshot) -> bool:
     return request.healthy_since is not None and request.healthy_since < request.created
 
 
-def _fields(mark: RequestMark) -> Iterator[tuple[str, object]]:
-    for name, text in mark.annotations.items():
+def _fields(patch: AnnotationPatch) -> Iterator[tuple[str, object]]:
+    for name, text in patch.annotations.items():
         if name == TIMED_OUT:
             yield "timed_out_at", as_time(text)
         if name == HEALTHY_DELAY:

@@ -1,9 +1,9 @@
-"""Summaries that are cut."""
+"""Words of a workflow that are cut."""
 
 import pytest
 from pydantic_core import to_json
 
-from workflows.kit.calls import cut_to_bytes
+from workflows.kit.summaries import cut_to_bytes
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "…", "🔥", '"', "\n", "\\", "\x1b"])

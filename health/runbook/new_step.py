@@ -1,0 +1,128 @@
+"""NewStep: whether the next step of a remediation is taken now, or what is waited for first. Pure.
+
+It is a new act, which must be admitted as the first one was. The first row that fits wins:
+
+| what is so                                      | phase   | it waits for                                |
+|-------------------------------------------------|---------|---------------------------------------------|
+| a person holds it, whatever else is so          | Held    | `resume`, the end of the hold               |
+| the detector cannot tell                        | Held    | another answer                              |
+| a timer runs                                    | Waiting | the deadline                                |
+| a remediator could not be told to stop          | Held    | a minute at most                            |
+| not admitted                                    | Held    | a wake, or the time to ask again            |
+| the latest act failed a moment ago              | Held    | its back-off (`health.runbook.failing_acts`)|
+| somebody deleted the request before             | Held    | the back-off of remediations (rule 14)      |
+| else                                            | Acting  |                                             |
+
+A remediator may be at work until it was told to stop: visibly, and for a minute at most, since an annotation
+that is refused for good (a webhook that is dead, a right that is missing) must not keep a target from being
+remediated. A request or mark that somebody removed while its target is unhealthy counts as an attempt (rule
+14): the next one waits, as if the incident had ended with it; a person's `resume` skips that. What the
+incident deleted itself, or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from health.gate.back_off import after_a_loss, delay
+from health.model.details import Details
+from health.model.moves import Phase, TakeStep, Until, Wait, subject_of_patch
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import Action
+from health.model.remediation_request import TIMED_OUT
+from health.model.request_snapshot import RequestSnapshot
+from health.runbook.chores import Chore
+from health.runbook.memory import Memory
+from health.runbook.waiting import (
+    ASKS_AGAIN,
+    BY_RESUME,
+    DEADLINE_PASSES,
+    asks_again,
+    followed,
+    hold_ends,
+    status,
+    step_at,
+    wait,
+)
+from objects.timestamps import stamp
+
+NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
+"""Our detector answers no such thing; what anybody starts by hand carries whatever was written."""
+ASK_AGAIN = timedelta(minutes=1)
+STOP_PATIENCE = timedelta(minutes=1)
+"""Counted from the first failure to tell a remediator to stop."""
+
+
+def new_step(
+    number: int, seen: Observation, memory: Memory, now: datetime, over: Iterable[RequestSnapshot] = ()
+) -> TakeStep | Wait:
+    """Take the step of that number, or wait; `over` are the requests of earlier ones."""
+    if memory.held:
+        return Wait(Phase.HELD, status(seen, memory), otherwise=BY_RESUME).or_until(hold_ends(memory))
+    if seen.state is TargetState.UNKNOWN:
+        return _wait_for_detector(seen, now)
+    if seen.state is TargetState.WAITING:
+        return _wait_for_deadline(seen, memory, now)
+    stop = stop_awaited_until(over, memory)
+    if stop is not None and now < stop:
+        return _wait_for_stop(stop, seen, memory, now)
+    if seen.hold is not None and not _is_skipped(seen, memory):
+        return _wait_for_detector(seen, now)
+    if number >= len(seen.steps) or seen.fact is None:
+        return _not_yet(NOTHING_TO_ACT_ON, seen, now, Until(now + ASK_AGAIN, ASKS_AGAIN))
+    return _wait_between_acts(number, seen, memory, now) or TakeStep(number, Details(reason=seen.reason))
+
+
+def _wait_for_detector(seen: Observation, now: datetime) -> Wait:
+    if seen.hold is None:
+        return Wait(Phase.HELD, Details(reason=seen.reason))
+    again = seen.hold.ask_again_seconds
+    details = Details(reason=seen.reason, more=(str(seen.hold),), ask_again_seconds=again)
+    return wait(Phase.HELD, details, now, asks_again(seen, now))
+
+
+def _wait_for_deadline(seen: Observation, memory: Memory, now: datetime) -> Wait:
+    at = now + timedelta(seconds=seen.remaining_seconds)
+    words = f"{DEADLINE_PASSES}{followed(step_at(at, seen, memory))}"
+    return wait(Phase.WAITING, status(seen, memory), now, Until(at, words))
+
+
+def _wait_for_stop(until: datetime, seen: Observation, memory: Memory, now: datetime) -> Wait:
+    why = f"the next step waits until {stamp(until)} for the one before to be told to stop"
+    next_step = followed(step_at(now, seen, memory))
+    ends = Until(until, f"it waits no longer for the step before to be told to stop{next_step}")
+    return wait(Phase.HELD, status(seen, memory).and_also(why), now, ends)
+
+
+def _wait_between_acts(number: int, seen: Observation, memory: Memory, now: datetime) -> Wait | None:
+    failing = memory.failing
+    if failing is not None and failing.goes_on(seen) and now < failing.next_act:
+        return _not_yet(failing.words, seen, now, Until(failing.next_act, "its next attempt to act is due"))
+    due = due_after_a_loss(seen, memory)
+    if due is not None and now < due:
+        lost = "mark" if seen.steps[number].action is Action.MARK else "request"
+        return _not_yet(after_a_loss(due, lost), seen, now, Until(due, ASKS_AGAIN))
+    return None
+
+
+def _not_yet(why: str, seen: Observation, now: datetime, until: Until) -> Wait:
+    return wait(Phase.HELD, Details(reason=seen.reason, more=(why,)), now, until)
+
+
+def _is_skipped(seen: Observation, memory: Memory) -> bool:
+    return memory.skips_back_off and seen.hold is not None and seen.hold.reason is HoldReason.BACK_OFF
+
+
+def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
+    """When the next request is due because somebody deleted the one before; None: it waits for no loss."""
+    if memory.loss is None or memory.skips_back_off or not seen.back_off_limit_seconds:
+        return None
+    limit = timedelta(seconds=seen.back_off_limit_seconds)
+    return memory.loss.at + delay(memory.attempts_before(seen), limit)
+
+
+def stop_awaited_until(over: Iterable[RequestSnapshot], memory: Memory) -> datetime | None:
+    """Until when these requests, which are over, are to be told to stop first; None: none of them is."""
+    notes = {note.subject: note for note in memory.notes if note.chore is Chore.ANNOTATE}
+    untold = (one for one in over if one.timed_out_at is None and not one.succeeded)
+    stops = (subject_of_patch(one.uid, [TIMED_OUT]) for one in untold)
+    return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)

@@ -1,0 +1,88 @@
+"""Status: what an incident says of itself: in the Temporal UI, and as the answer to the query `state`. Pure.
+
+It is said anew with each move, before the move is carried out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+from health.model.details import Details
+from health.model.moves import (
+    BY_A_CHANGE,
+    End,
+    Move,
+    NextTransition,
+    Outcome,
+    Phase,
+    Wait,
+    next_transition_of,
+    phase_of,
+)
+from health.model.observation import Observation
+from health.model.request_snapshot import RequestSnapshot
+from health.runbook.memory import Memory
+from workflows.messages import State
+
+STARTING = Details()
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where an incident is; at first it starts."""
+
+    phase: Phase = Phase.WAITING
+    why: Details = STARTING
+    details: str = "starting"
+    """`why` in one sentence."""
+    outcome: Outcome | None = None
+    next_transition: NextTransition = BY_A_CHANGE
+    wakes_at: datetime | None = None
+    hold_reason: str | None = None
+    """Why a person holds it, as it is said here."""
+
+    @classmethod
+    def of(cls, move: Move, memory: Memory) -> Self:
+        """What is said while this move is made."""
+        why = move.details.with_notes(memory.notes)
+        return cls(
+            phase=phase_of(move),
+            why=why,
+            details=str(why),
+            outcome=move.outcome if isinstance(move, End) else None,
+            next_transition=next_transition_of(move),
+            hold_reason=memory.hold_reason,
+        )
+
+    def resting(self, wait: Wait, now: datetime) -> Self:
+        """The same while the incident waits."""
+        timeout = wait.requeue_after(now)
+        wakes_at = None if timeout is None else now + timeout
+        return replace(self, next_transition=wait.next_transition, wakes_at=wakes_at)
+
+    def awake(self) -> Self:
+        """The same once the wait is over."""
+        return replace(self, wakes_at=None)
+
+    def is_true_of(self, memory: Memory) -> bool:
+        """Whether the orders that stand are said here."""
+        says_left_alone = self.phase is Phase.LEFT_ALONE
+        return says_left_alone is (memory.left_alone is not None) and self.hold_reason == memory.hold_reason
+
+    def state(self, seen: Observation | None, requests: Iterable[RequestSnapshot], memory: Memory) -> State:
+        """The answer to the query; nobody knows what comes next while the detector is being asked."""
+        return State(
+            phase=self.phase,
+            details=self.details,
+            why=self.why,
+            outcome=self.outcome,
+            requests=tuple(requests),
+            observation=seen,
+            memory=memory,
+            wakes_at=self.wakes_at,
+            next_transition=self.next_transition if seen else None,
+        )
+
+    def __str__(self) -> str:
+        return f"**{self.phase}**: {self.details}"
