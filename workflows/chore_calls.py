@@ -1,18 +1,21 @@
-"""ChoreCall: what the activities beside the steps are asked, and what an incident remembers of their results.
+"""ChoreCall: what an activity beside the steps is asked, and what an incident remembers of its result.
 
-Rule: of a call that broke off nothing is known, so all that it tried is tried again.
+Rule: what it could not do becomes a note, with a next try. Of a call that broke off nothing is known, so all
+that it tried is tried again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Generic, TypeVar
 
 from temporalio.exceptions import ActivityError
 
 from health.model.moves import AnnotationPatch
 from health.model.observation import Observation
-from health.model.references import IncidentReference, RequestReference
+from health.model.references import IncidentReference
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind, next_try_of
 from health.runbook.memory import Memory
 from workflows.contracts import (
@@ -42,6 +45,8 @@ class ChoreCall(Generic[Result]):
     """What it is to do, in words, by subject."""
     unknown: Result
     """What is taken for the result where nobody knows it, but for the failures."""
+    remember: Callable[[Memory, Result, datetime], Memory]
+    """What was done, beside its failures."""
 
     async def done(self, calls: FinishedCalls, details: str) -> Result:
         """Have it done."""
@@ -52,6 +57,11 @@ class ChoreCall(Generic[Result]):
             failures = [ChoreFailure(subject=one, what=what, why=why) for one, what in self.tried.items()]
             return self.unknown.model_copy(update={"failures": tuple(failures)})
 
+    def after(self, result: Result, memory: Memory, now: datetime, spread: float) -> Memory:
+        """The memory once it was done, or failed; `spread` is drawn between 0 and 1."""
+        tried = memory.having_tried(self.chore, self.tried.keys(), result.failures, now, spread)
+        return self.remember(tried, result, now)
+
 
 def annotation(
     incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
@@ -59,11 +69,13 @@ def annotation(
     """Write annotations on requests."""
     tried = {patch.subject: str(patch) for patch in patches}
     asked = AnnotateInput(incident=incident, patches=patches)
-    return ChoreCall(Chore.ANNOTATE, ANNOTATE, asked, tried, AnnotateResult())
+    remember = partial(_annotated, patches)
+    return ChoreCall(Chore.ANNOTATE, ANNOTATE, asked, tried, AnnotateResult(), remember)
 
 
-def annotated(memory: Memory, patches: tuple[AnnotationPatch, ...], result: AnnotateResult) -> Memory:
-    """The memory with those that were written."""
+def _annotated(
+    patches: tuple[AnnotationPatch, ...], memory: Memory, result: AnnotateResult, _: datetime
+) -> Memory:
     failed_for = {failure.subject for failure in result.failures}
     return memory.having_annotated(tuple(one for one in patches if one.subject not in failed_for))
 
@@ -77,11 +89,10 @@ def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResul
         is_of_control_plane=lease.is_of_control_plane,
     )
     tried = {OF_LEASE: f"renew the Lease of {incident.target}"}
-    return ChoreCall(Chore.RENEW, RENEW, asked, tried, RenewResult())
+    return ChoreCall(Chore.RENEW, RENEW, asked, tried, RenewResult(), _renewed)
 
 
-def renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
-    """The memory with when the Lease is renewed next."""
+def _renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
     if result.failures:
         lease = memory.lease.renewed_later(next_try_of(memory.notes, Chore.RENEW, OF_LEASE))
     else:
@@ -89,8 +100,20 @@ def renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
     return memory.model_copy(update={"lease": lease})
 
 
-def clean_up(incident: IncidentReference, memory: Memory, seen: Observation) -> ChoreCall[CleanUpResult]:
-    """Delete all requests, and release the Lease."""
+def release(incident: IncidentReference, memory: Memory) -> ChoreCall[CleanUpResult]:
+    """Release the Lease, and keep the requests."""
+    lock = memory.may_hold_control_plane_lock
+    return _cleaning(CleanUpInput(incident=incident, requests=(), is_of_control_plane=lock), _released)
+
+
+def _released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
+    return memory if result.has_lease and memory.lease.may_be_held else memory.having_released_lease()
+
+
+def clean_up(
+    incident: IncidentReference, memory: Memory, seen: Observation, before: tuple[RequestSnapshot, ...]
+) -> ChoreCall[CleanUpResult]:
+    """Delete all requests, which were seen last as they are in `before`, and release the Lease."""
     visible = {request.uid for request in seen.requests}
     asked = CleanUpInput(
         incident=incident,
@@ -99,35 +122,30 @@ def clean_up(incident: IncidentReference, memory: Memory, seen: Observation) -> 
         is_of_control_plane=memory.may_hold_control_plane_lock,
         is_confirmed=seen.is_confirmed,
     )
-    return _clean_up(asked)
+    return _cleaning(asked, partial(_cleaned_up, asked, before))
 
 
-def release(incident: IncidentReference, memory: Memory) -> ChoreCall[CleanUpResult]:
-    """Release the Lease, and keep the requests."""
-    return _clean_up(
-        CleanUpInput(incident=incident, requests=(), is_of_control_plane=memory.may_hold_control_plane_lock)
+def _cleaned_up(
+    asked: CleanUpInput,
+    before: tuple[RequestSnapshot, ...],
+    memory: Memory,
+    result: CleanUpResult,
+    now: datetime,
+) -> Memory:
+    failed_for = {failure.subject for failure in result.failures}
+    left = LeftBehind(
+        hanging=result.remaining,
+        failed=tuple(one for one in asked.requests if one.uid in failed_for),
+        has_lease=result.has_lease and memory.lease.may_be_held,
     )
+    return memory.having_cleaned_up(left, before, now)
 
 
-def released(memory: Memory, result: CleanUpResult) -> Memory:
-    """The memory without the Lease, where it was released."""
-    is_kept = left_behind(memory, (), result).has_lease
-    return memory if is_kept else memory.having_released_lease()
-
-
-def _clean_up(asked: CleanUpInput) -> ChoreCall[CleanUpResult]:
+def _cleaning(
+    asked: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
+) -> ChoreCall[CleanUpResult]:
     tried = {one.uid: f"delete {one}" for one in asked.requests}
     tried[OF_LEASE] = f"give back the Lease of {asked.incident.target}"
     if asked.is_confirmed:
         tried[OF_CONFIRMATION] = f"take the mark off {asked.incident.target}"
-    return ChoreCall(Chore.CLEAN_UP, CLEAN_UP, asked, tried, CleanUpResult(has_lease=True))
-
-
-def left_behind(memory: Memory, asked_for: tuple[RequestReference, ...], result: CleanUpResult) -> LeftBehind:
-    """What remains of what the incident made."""
-    failed_for = {failure.subject for failure in result.failures}
-    return LeftBehind(
-        hanging=result.remaining,
-        failed=tuple(one for one in asked_for if one.uid in failed_for),
-        has_lease=result.has_lease and memory.lease.may_be_held,
-    )
+    return ChoreCall(Chore.CLEAN_UP, CLEAN_UP, asked, tried, CleanUpResult(has_lease=True), remember)

@@ -1,8 +1,9 @@
-"""What an order of a person changes in the memory of an incident. Pure.
+"""Orders of people: which an incident takes, and what each changes in its memory. Pure.
 
 An order is only written down when it comes; the runbook obeys it at its next step.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from types import MappingProxyType
 
@@ -21,6 +22,18 @@ def ordered(memory: Memory, order: Order, now: datetime) -> Memory:
     record = OrderRecord(order=NAMES[type(order)], reason=order.reason, given=now, until=until)
     changes = _changes(memory, order, record) | {"clean_up_at": None}
     return memory.having_been_ordered(record).model_copy(update=changes)
+
+
+def refuse_unknown_step(order: ResumeOrder, templates: Sequence[str]) -> None:
+    """Refuse to begin with a step that is none of those known, if any are.
+
+    Raises:
+        ValueError: no step uses that template.
+
+    """
+    if order.step and templates and order.step not in templates:
+        known = ", ".join(templates)
+        raise ValueError(f"step: no step uses the template {order.step!r}; the templates are {known}")
 
 
 def _changes(memory: Memory, order: Order, record: OrderRecord) -> dict[str, object]:

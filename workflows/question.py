@@ -1,7 +1,7 @@
 """The question to the detector: the one call that an incident may give up, since it changes nothing."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import workflow
 
@@ -10,32 +10,50 @@ with workflow.unsafe.imports_passed_through():
     from health.model.references import IncidentReference
     from health.runbook.memory import Memory
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
+    from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.summaries import in_summary
+    from workflows.orders import Order
 
 SHORTEST_WAIT = timedelta(seconds=5)
 NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
 
 
-def question(incident: IncidentReference, memory: Memory, now: datetime) -> ObserveInput:
-    """What an incident asks."""
-    backs_off = memory.failing is not None and now < memory.failing.next_act
+async def answer(
+    incident: IncidentReference, memory: Memory, orders: StandingOrders[Order], summary: str
+) -> Observation | None:
+    """What the detector answers; None where an order of a person came before.
+
+    Raises:
+        ActivityError: no detector took the question before the Lease is to be renewed.
+
+    """
+    workflow.set_current_details(f"{summary}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
+    asking = _ask(_question(incident, memory), _until_renewal(memory), summary)
+    try:
+        await workflow.wait_condition(lambda: asking.done() or orders.has_new)
+        return asking.result() if asking.done() else None
+    finally:
+        asking.cancel()
+
+
+def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
+    backs_off = memory.failing is not None and workflow.now() < memory.failing.next_act
     would_act = not (memory.left_alone or memory.held or backs_off)
     return ObserveInput(incident=incident, found=memory.found, would_act=would_act)
 
 
-def until_renewal(memory: Memory, now: datetime) -> timedelta | None:
+def _until_renewal(memory: Memory) -> timedelta | None:
     """How long a question may wait for a detector; None: no Lease is to be kept meanwhile."""
     renew_at = memory.lease.renew_at
     is_kept = memory.lease.may_be_held and not memory.is_exhausted and memory.clean_up_at is None
     if not is_kept or renew_at is None:
         return None
-    return max(SHORTEST_WAIT, renew_at - now)
+    return max(SHORTEST_WAIT, renew_at - workflow.now())
 
 
-def ask(
-    asked: ObserveInput, *, longest: timedelta | None, summary: str
+def _ask(
+    asked: ObserveInput, longest: timedelta | None, summary: str
 ) -> workflow.ActivityHandle[Observation]:
-    """Ask the detector; a question that none took for so long fails with ActivityError."""
     asking = workflow.start_activity(
         OBSERVE.name,
         asked,

@@ -8,16 +8,14 @@ observation and `return` nothing is awaited, so that no wake is lost while an in
 import asyncio
 import contextlib
 from datetime import datetime
-from functools import partial
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from health.model.incident_result import IncidentResult, ended
+    from health.model.incident_result import IncidentResult
     from health.model.moves import (
         AnnotateRequests,
-        AnnotationPatch,
         End,
         Move,
         ReleaseLease,
@@ -28,15 +26,13 @@ with workflow.unsafe.imports_passed_through():
     )
     from health.model.observation import Observation
     from health.model.request_snapshot import RequestSnapshot
-    from health.runbook.chores import still_ahead
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
     from health.runbook.waiting import spread
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act
-    from workflows.chore_calls import ChoreCall, Result
-    from workflows.contracts import FRESH, detector_queue
+    from workflows.contracts import FRESH
     from workflows.kit.calls import FinishedCalls
     from workflows.kit.runs import begin_a_new_run, is_new_run_due
     from workflows.kit.standing_orders import StandingOrders
@@ -54,9 +50,9 @@ with workflow.unsafe.imports_passed_through():
         State,
         Wake,
     )
-    from workflows.orders import Order, ordered
-    from workflows.question import NOT_ASKED, ask, question, until_renewal
-    from workflows.status import Status
+    from workflows.orders import Order, ordered, refuse_unknown_step
+    from workflows.question import NOT_ASKED, answer
+    from workflows.status import Status, result_of
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 
@@ -95,11 +91,11 @@ class Remediation:
                     case TakeStep(step=step):
                         await self._act(step, seen)
                     case AnnotateRequests(patches=patches):
-                        await self._annotate(patches)
+                        await self._do(chores.annotation(self._incident, patches))
                     case RenewLease():
-                        await self._renew()
+                        await self._do(chores.renewal(self._incident, self._memory))
                     case ReleaseLease():
-                        await self._release()
+                        await self._do(chores.release(self._incident, self._memory))
                     case RemoveRequests():
                         await self._clean_up(seen)
                     case End() if not self._is_woken():
@@ -127,9 +123,7 @@ class Remediation:
 
     @resume.validator
     def _refuse_unknown_step(self, order: ResumeOrder = ResumeOrder()) -> None:
-        if order.step and self._step_names and order.step not in self._step_names:
-            known = ", ".join(self._step_names)
-            raise ValueError(f"step: no step uses the template {order.step!r}; the templates are {known}")
+        refuse_unknown_step(order, self._step_names)
 
     @workflow.signal(name="abort")
     def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
@@ -178,22 +172,12 @@ class Remediation:
         """Ask the detector; None where an order of a person came before the answer."""
         if not self._status.is_true_of(self._memory):
             self._say(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
-        queue, summary = detector_queue(self._incident.cluster), self._status.details
-        workflow.set_current_details(f"{summary}\n\nAsks the detector, queue {queue}.")
         while True:
-            asked = question(self._incident, self._memory, workflow.now())
-            asking = ask(asked, longest=until_renewal(self._memory, workflow.now()), summary=summary)
             try:
-                await workflow.wait_condition(partial(self._may_go_on, asking))
-                return asking.result() if asking.done() else None
-            except ActivityError:
-                await self._renew()  # no detector came for the question in time
+                return await answer(self._incident, self._memory, self._orders, self._status.details)
+            except ActivityError:  # no detector came for the question in time
+                await self._do(chores.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
-            finally:
-                asking.cancel()
-
-    def _may_go_on(self, asking: workflow.ActivityHandle[Observation]) -> bool:
-        return asking.done() or self._orders.has_new
 
     def _learn(self, answer: Observation) -> Observation:
         seen = self._memory.complete(answer)
@@ -219,41 +203,21 @@ class Remediation:
         if self._seen is not None and self._seen.is_admitted:
             self._seen = self._seen.model_copy(update={"hold": hold})
 
-    async def _annotate(self, patches: tuple[AnnotationPatch, ...]) -> None:
-        result = await self._do(chores.annotation(self._incident, patches))
-        self._memory = chores.annotated(self._memory, patches, result)
-
-    async def _renew(self) -> None:
-        result = await self._do(chores.renewal(self._incident, self._memory))
-        self._memory = chores.renewed(self._memory, result, workflow.now())
-
-    async def _release(self) -> None:
-        result = await self._do(chores.release(self._incident, self._memory))
-        self._memory = chores.released(self._memory, result)
-
     async def _clean_up(self, seen: Observation) -> None:
-        known = self._memory.requests
-        result = await self._do(chores.clean_up(self._incident, self._memory, seen))
-        left = chores.left_behind(self._memory, known, result)
-        self._memory = self._memory.having_cleaned_up(left, self._requests, workflow.now())
+        await self._do(chores.clean_up(self._incident, self._memory, seen, self._requests))
         if seen is NOT_ASKED:
             self._seen = None
         elif self._memory.clean_up_at is None:
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
-    async def _do(self, chore: ChoreCall[Result]) -> Result:
-        """Have a chore done; what it could not do becomes a note, with a next try."""
+    async def _do(self, chore: chores.ChoreCall[chores.Result]) -> None:
         result = await chore.done(self._calls, self._status.details)
-        self._memory = self._memory.having_tried(
-            chore.chore, chore.tried.keys(), result.failures, workflow.now(), workflow.random().random()
-        )
-        return result
+        self._memory = chore.after(result, self._memory, workflow.now(), workflow.random().random())
 
     async def _rest(self, move: Wait) -> None:
         self._begin_a_new_run_if_due()
-        notes = still_ahead(self._memory.notes, workflow.now())
-        self._memory = self._memory.model_copy(update={"notes": notes})
-        wait = spread(move, self._memory, workflow.now(), partial(workflow.random().uniform, 0.9, 1.0))
+        self._memory = self._memory.resting(workflow.now())
+        wait = spread(move, self._memory, workflow.now(), workflow.random())
         self._status = self._status.resting(wait, workflow.now())
         timeout, words = wait.requeue_after(workflow.now()), f"{wait.phase}: {wait.details.hold_first}"
         with contextlib.suppress(TimeoutError):
@@ -273,25 +237,14 @@ class Remediation:
         return self._memory.began or workflow.info().workflow_start_time
 
     def _say(self, move: Move) -> None:
-        self._status = Status.of(move, self._memory)
-        workflow.set_current_details(str(self._status))
-        extra = {"phase": self._status.phase, "reason": self._status.details}
-        workflow.logger.info("incident moves on", extra=extra)
+        self._status = status = Status.of(move, self._memory)
+        workflow.set_current_details(str(status))
+        workflow.logger.info("incident moves on", extra={"phase": status.phase, "reason": status.details})
 
     def _concluded(self, end: End) -> IncidentResult:
         """Note what back-off counts from, in the task that ends the incident (rule 14)."""
-        memory, now = self._memory, workflow.now()
-        deleted_at = memory.disruption.deleted_at
-        if memory.attempt:
-            attempt_ended = ATTEMPT_ENDED.value_set(deleted_at or now)
-            workflow.upsert_search_attributes([ATTEMPT.value_set(memory.attempt), attempt_ended])
-        return IncidentResult(
-            outcome=end.outcome,
-            reason=str(end.details),
-            started=self._began,
-            ended=now,
-            attempts=memory.attempt,
-            deleted=deleted_at,
-            requests=ended(memory.records, now),
-            orders=memory.orders,
-        )
+        result = result_of(end, self._memory, self._began, workflow.now())
+        if result.attempts:
+            attempt_ended = ATTEMPT_ENDED.value_set(result.deleted or result.ended)
+            workflow.upsert_search_attributes([ATTEMPT.value_set(result.attempts), attempt_ended])
+        return result

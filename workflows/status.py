@@ -1,4 +1,4 @@
-"""Status: what an incident says of itself: in the Temporal UI, and as the answer to the query `state`. Pure.
+"""Status: what an incident says of itself: in the Temporal UI, to the query `state`, and at its end. Pure.
 
 It is said anew with each move, before the move is carried out.
 """
@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Self
 
 from health.model.details import Details
+from health.model.incident_result import IncidentResult, ended
 from health.model.moves import (
     BY_A_CHANGE,
     End,
@@ -86,3 +87,17 @@ class Status:
 
     def __str__(self) -> str:
         return f"**{self.phase}**: {self.details}"
+
+
+def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> IncidentResult:
+    """What the workflow returns."""
+    return IncidentResult(
+        outcome=end.outcome,
+        reason=str(end.details),
+        started=started,
+        ended=now,
+        attempts=memory.attempt,
+        deleted=memory.disruption.deleted_at,
+        requests=ended(memory.records, now),
+        orders=memory.orders,
+    )

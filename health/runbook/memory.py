@@ -14,7 +14,7 @@ from health.model.observation import Hold, Observation
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import merged, patched
-from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, after_attempt
+from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, after_attempt, still_ahead
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import lease_duration
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
@@ -211,6 +211,10 @@ class Memory(Frozen):
     ) -> Self:
         """The same once `chore` was tried for the subjects `tried`: what it could not do is noted."""
         return self._with(notes=after_attempt(self.notes, chore, tried, failures, now, spread))
+
+    def resting(self, now: datetime) -> Self:
+        """The same when it rests."""
+        return self._with(notes=still_ahead(self.notes, now))
 
     def having_been_ordered(self, order: OrderRecord) -> Self:
         """The same once a person gave an order."""

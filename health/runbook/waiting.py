@@ -7,9 +7,9 @@ could not be deleted, and an act that failed, are all that it waits for. Nor doe
 a person's hold without an end: nothing follows it before `resume`.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from random import Random
 
 from health.model.details import Details
 from health.model.moves import BY_A_CHANGE, LONGEST_WAIT, NextTransition, Phase, Until, Wait
@@ -20,7 +20,8 @@ from health.runbook.memory import Memory
 
 ASKS_AGAIN = "asks the detector again"
 DEADLINE_PASSES = "its deadline passes"
-SPREAD_FROM = timedelta(minutes=10)
+SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
+"""From which length on a hold is asked about again at a random share of its time."""
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
 
@@ -53,16 +54,13 @@ def status(seen: Observation, memory: Memory) -> Details:
     return Details(reason=seen.reason, requests=requests, held=memory.hold_reason)
 
 
-def spread(waiting: Wait, memory: Memory, now: datetime, draw: Callable[[], float]) -> Wait:
-    """The same; about a long hold it asks again a little early, so that a thousand don't ask at once.
-
-    `draw` says after which share of the time.
-    """
+def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait:
+    """The same; about a long hold it asks again a little early, so that a thousand don't ask at once."""
     timeout = waiting.requeue_after(now)
     is_held = waiting.phase is Phase.HELD and not memory.held
     if not is_held or timeout is None or timeout < SPREAD_FROM:
         return waiting
-    return waiting.or_until(Until(now + timeout * draw(), ASKS_AGAIN))
+    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), ASKS_AGAIN))
 
 
 def asks_again(seen: Observation, now: datetime) -> Until | None:

@@ -41,7 +41,6 @@ from health.runbook.chores import (
     ChoreFailure,
     LeftBehind,
     next_try_of,
-    still_ahead,
 )
 from health.runbook.escalation import Plan
 from health.runbook.learning import learned
@@ -231,7 +230,7 @@ class World(RuleBasedStateMachine):
             case End(outcome=outcome):
                 self.outcome = outcome
             case Wait():
-                self.remember(notes=still_ahead(self.memory.notes, self.now))
+                self.memory = self.memory.resting(self.now)
         return move
 
     def tries(self, chore: Chore, *subjects: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from health.model.moves import AnnotateRequests, Move, Phase, TakeStep, Wait, subject_of_patch
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import Chore, ChoreFailure, still_ahead
+from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
@@ -88,7 +88,7 @@ def test_hold_of_the_detector_outlasts_the_wait() -> None:
     now = NOW + 2 * STOP_PATIENCE
     held = seen(FAILED, hold=HOLD)
     assert isinstance(
-        next_move(held, untold().model_copy(update={"notes": still_ahead(untold().notes, now)}), now),
+        next_move(held, untold().resting(now), now),
         AnnotateRequests | Wait,
     )
     tried = untold().having_tried(
