@@ -1,6 +1,6 @@
 """Counting: interceptors that count acts, chores and ended incidents, so that none of them knows of metrics.
 
-A replay counts nothing. An end that a last look overtakes is counted again when it is reached again: Temporal
+A replay counts nothing. An end that a wake overtakes is counted again when it is reached again: Temporal
 refuses the first of the two after we have said it.
 """
 

@@ -2,8 +2,8 @@
 
 Retried by Temporal: `observe` alone, for as long as it takes, since without a detector an incident can but
 wait. `act` is never repeated as it is: what admitted it grows old, so an act that fails is a hold, and the
-incident asks the detector anew, with back-off (`health.runbook.failing_acts`). The chores (`mark`, `renew`,
-`clean_up`) answer what they could not do; one whose worker was lost is repeated once. Either way the incident
+incident asks the detector anew, with back-off (`health.runbook.failing_acts`). The chores (annotate, renew,
+clean up) answer what they could not do; one whose worker was lost is repeated once. Either way the incident
 goes on, and tries again by its own back-off (`health.runbook.chores`), no earlier than the API server tells
 us (Retry-After). What trying again cannot mend (a template that is not there, a request that is refused) is
 answered in the same way, for people to read. No incident fails because the API server is away. Worker,
@@ -19,7 +19,7 @@ from health.model.observation import Hold
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
-from health.runbook.chores import ChoreFailure
+from health.runbook.chores import Chore, ChoreFailure
 from objects.frozen import Frozen
 from workflows.kit.calls import Contract
 
@@ -54,7 +54,7 @@ class ActInput(Frozen):
     attempt: int = 1
     """Which remediation of the target in a row the request is of."""
     holds_lease: bool = False
-    """Whether the incident held the Lease before: then an act that fails does not give it back."""
+    """Whether the incident held the Lease before: then an act that fails does not release it."""
     is_under_way: bool = False
     """Whether a request for the target exists: then etcd has spared it already (NHC 2.4/1)."""
 
@@ -74,16 +74,16 @@ class ActResult(Frozen):
 
 
 class CleanUpInput(Frozen):
-    """Asks to delete the requests and to give the Lease of the target back."""
+    """Asks to delete the requests and to release the Lease of the target."""
 
     incident: IncidentReference
     requests: tuple[RequestReference, ...]
     doubtful: tuple[str, ...] = ()
     """The uids of those that the detector does not see as the check's: what is another's by now is kept."""
     is_of_control_plane: bool = False
-    """Whether the control-plane lock is to be given back too."""
+    """Whether the control-plane lock is to be released too."""
     is_confirmed: bool = False
-    """Whether a person's mark that the target is healthy is to be taken off."""
+    """Whether a person's confirmation that the target is healthy is to be taken off."""
 
 
 class CleanUpResult(Frozen):
@@ -92,7 +92,7 @@ class CleanUpResult(Frozen):
     remaining: tuple[RequestReference, ...] = ()
     """Requests that are being deleted, and that a finalizer keeps."""
     failures: tuple[ChoreFailure, ...] = ()
-    """What could not be deleted, given back or taken off."""
+    """What could not be deleted, released or taken off."""
     has_lease: bool = False
     """Whether the Lease of the target was kept."""
 
@@ -123,7 +123,7 @@ class AnnotateInput(Frozen):
 
 
 class AnnotateResult(Frozen):
-    """What became of the marks."""
+    """What became of them."""
 
     failures: tuple[ChoreFailure, ...] = ()
     """Those that were not written."""
@@ -137,9 +137,9 @@ _ATTEMPT, _CHORE = timedelta(seconds=10), timedelta(seconds=25)
 OBSERVE = Contract("observe", timedelta(seconds=5), None, _FOR_EVER)
 """Answered by the detector that holds the lead. It waits in its queue until there is one."""
 ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), _ONCE)
-CLEAN_UP = Contract("clean_up", _ATTEMPT, _CHORE, _TWICE)
-RENEW = Contract("renew", _ATTEMPT, _CHORE, _TWICE)
-ANNOTATE = Contract("mark", _ATTEMPT, _CHORE, _TWICE)
+CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, _TWICE)
+RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, _TWICE)
+ANNOTATE = Contract(Chore.ANNOTATE.value, _ATTEMPT, _CHORE, _TWICE)
 
 FRESH = timedelta(seconds=5)
 """How old facts may be when they are acted on (rule 4)."""

@@ -26,7 +26,7 @@ OF_LEASE, OF_CONFIRMATION = "", "confirmation"
 
 
 class Chore(StrEnum):
-    """What is to be done, as its activity is called, and metrics count it."""
+    """What is to be done, by the name of its activity, which metrics count it by."""
 
     ANNOTATE = "mark"
     RENEW = "renew"
@@ -80,15 +80,15 @@ class ChoreNote(Frozen):
         return f"cannot {self.what}: {self.reason} (tried again at {stamp(self.next_try)})"
 
 
-def retry_delay(failures: int, told_seconds: float, spread: float) -> timedelta:
+def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> timedelta:
     """How long to wait after so many failures in a row; `spread` is drawn between 0 and 1.
 
-    Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server told us.
+    Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server says.
     """
     doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
     longest = min(FIRST_RETRY * 2**doublings, LONGEST_RETRY)
-    told = timedelta(seconds=min(max(told_seconds, 0), LONGEST_RETRY.total_seconds()))
-    delay: timedelta = told + longest * (0.5 + spread / 2)
+    least = timedelta(seconds=min(max(retry_after_seconds, 0), LONGEST_RETRY.total_seconds()))
+    delay: timedelta = least + longest * (0.5 + spread / 2)
     return delay
 
 
@@ -141,8 +141,8 @@ def still_ahead(notes: Iterable[ChoreNote], now: datetime) -> tuple[ChoreNote, .
     return tuple(note for note in notes if now < note.next_try)
 
 
-AGAIN = timedelta(minutes=1)
-"""How long a request may hang on a finalizer before it is looked at without being told."""
+CHECK_HANGING_AFTER = timedelta(minutes=1)
+"""How long a request may hang on a finalizer before it is looked at without a wake."""
 
 
 @dataclass(frozen=True)
@@ -167,5 +167,5 @@ class LeftBehind:
         """
         tries = [note.next_try for note in notes if note.chore is Chore.CLEAN_UP]
         if self.hanging or (self.has_lease and not tries):
-            tries.append(now + AGAIN)
+            tries.append(now + CHECK_HANGING_AFTER)
         return min(tries, default=None)

@@ -2,9 +2,9 @@
 
 Rule (NHC 2.4/2, NHC 2.4/6, rules 10, 18, 22): the steps are tried in their order, each once. A request
 is over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, or
-when it is marked as timed out; it is not deleted then. A step without a timeout (a classic remediation) fails
-by that mark alone. A request whose template the check no longer lists keeps running until it fails or is
-marked, and the next step is of the new list. With no step left the remediation is exhausted.
+when it is annotated as timed out; it is not deleted then. A step without a timeout (a classic remediation)
+fails by that annotation alone. A request whose template the check no longer lists keeps running until it
+fails or is annotated, and the next step is of the new list. With no step left the remediation is exhausted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,7 +87,7 @@ class Plan:
         return may_fail and request.succeeded is False
 
     def timed_out_at(self, request: RequestSnapshot, now: datetime) -> datetime | None:
-        """When its time was over; None while it is not. One that succeeded is not marked with it."""
+        """When its time was over; None while it is not. One that succeeded is not annotated."""
         end = self.end_of(request)
         return request.timed_out_at or (end if end is not None and now > end else None)
 

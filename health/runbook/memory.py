@@ -168,7 +168,7 @@ class Memory(Frozen):
         return self._with(failing=failing, found=finding(self.found, hold) if is_told else self.found)
 
     def having_lost(self, gone: tuple[RequestReference, ...], seen: Observation, now: datetime) -> Self:
-        """The same once these requests of ours were looked for, and somebody had deleted them."""
+        """The same once an act found that somebody had deleted these requests."""
         uids = {request.uid for request in gone}
         return self._with(
             requests=tuple(known for known in self.requests if known.uid not in uids),

@@ -2,9 +2,9 @@
 
 Each moment is an `Until` of the `Wait`. Its timer ends with the first of them all, whatever that is; people
 are told the first that takes the incident further. The renewal of its Lease, the flag of a request that grows
-old, a look after a finalizer, another try of a chore and a timer that is too long take it nowhere; but what
-could not be deleted, and an act that failed, are all that it waits for. Nor does anything that runs out under
-a person's hold without an end: nothing follows it before `resume`.
+old, a check of what hangs on a finalizer, another try of a chore and a timer that is too long take it
+nowhere; but what could not be deleted, and an act that failed, are all that it waits for. Nor does anything
+that runs out under a person's hold without an end: nothing follows it before `resume`.
 """
 
 from dataclasses import replace

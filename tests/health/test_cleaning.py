@@ -7,7 +7,14 @@ import pytest
 from health.model.moves import End, Phase, RemoveRequests, Wait
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import AGAIN, OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind
+from health.runbook.chores import (
+    CHECK_HANGING_AFTER,
+    OF_CONFIRMATION,
+    OF_LEASE,
+    Chore,
+    ChoreFailure,
+    LeftBehind,
+)
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.samples import NOW
@@ -61,7 +68,7 @@ def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
     memory = cleaned(hanging=(ONE,))
     move = next_move(healthy(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
-    assert timer_of(move) == AGAIN.total_seconds()
+    assert timer_of(move) == CHECK_HANGING_AFTER.total_seconds()
     assert f"{ONE.reference} hangs on a finalizer" in str(move.details)
 
 
@@ -114,8 +121,10 @@ def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease()
     ("left", "notes", "again"),
     [
         pytest.param(LeftBehind(), (), None, id="nothing"),
-        pytest.param(LeftBehind(hanging=(ONE.reference,), has_lease=True), (), AGAIN, id="finalizer"),
-        pytest.param(LeftBehind(has_lease=True), (), AGAIN, id="a lease that nobody gave back"),
+        pytest.param(
+            LeftBehind(hanging=(ONE.reference,), has_lease=True), (), CHECK_HANGING_AFTER, id="finalizer"
+        ),
+        pytest.param(LeftBehind(has_lease=True), (), CHECK_HANGING_AFTER, id="a lease that nobody gave back"),
     ],
 )
 def test_what_remains_is_tried_again(left: LeftBehind, notes: tuple[()], again: timedelta | None) -> None:

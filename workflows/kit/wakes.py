@@ -1,8 +1,8 @@
-"""Wakes: signals without facts, that something has changed which the workflow is to look at again."""
+"""Wakes: signals without facts, that something has changed which the workflow is to observe again."""
 
 
 class Wakes:
-    """Those of one run; several that come while the main loop is busy are answered by one look."""
+    """Those of one run; several that come while the main loop is busy are answered by one observation."""
 
     def __init__(self) -> None:
         self._received = self._answered = 0
@@ -17,5 +17,5 @@ class Wakes:
         return self._received > self._answered
 
     def answer(self) -> None:
-        """Begin to look at what has changed; a wake that comes from now on asks for another look."""
+        """Begin to observe what has changed; a wake that comes from now on asks for it again."""
         self._answered = self._received
