@@ -136,7 +136,7 @@ async def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_
     state = await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.is_leased
     assert incident.cluster.acts[-1].holds_lease is False
-    assert state.memory.holds_lease
+    assert state.memory.lease.is_held
 
 
 @pytest.mark.rule("rule 39", "NHC 2.5/overdue")
