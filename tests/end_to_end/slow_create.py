@@ -6,6 +6,7 @@ So a create is really in flight: sent by the worker, received by the API server,
 import asyncio
 import base64
 import ssl
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from devcluster.polling import until
 from kube.client import Client
+from kube.errors import KubernetesError
 from kube.resource import Object, Resource
 from tests.end_to_end.world import REQUESTS
 from tests.ports import free_port
@@ -32,11 +34,16 @@ WEBHOOKS = Resource(
 )
 
 
+PATIENCE = timedelta(seconds=60)
+
+
 class SlowCreate:
     """What the webhook has received, and the gate that it waits at."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.probe = f"probe-{uuid.uuid4().hex[:8]}"
+        """A name that is refused: that shows that the API server asks."""
         self._gate = asyncio.Event()
 
     async def until_in_flight(self) -> None:
@@ -45,7 +52,7 @@ class SlowCreate:
         async def has_come() -> bool:
             return bool(self.names)
 
-        await until(has_come, within=timedelta(seconds=20), otherwise="no create came")
+        await until(has_come, within=PATIENCE, otherwise="no create came")
 
     def let_go(self) -> None:
         """Let all creates pass, those that come later as well."""
@@ -54,10 +61,26 @@ class SlowCreate:
     async def review(self, request: web.Request) -> web.Response:
         """Answer an AdmissionReview when the gate is open."""
         review = await request.json()
-        self.names.append(review["request"]["object"]["metadata"]["name"])
-        await self._gate.wait()
-        review["response"] = {"uid": review.pop("request")["uid"], "allowed": True}
+        name = review["request"]["object"]["metadata"]["name"]
+        if name != self.probe:
+            self.names.append(name)
+            await self._gate.wait()
+        review["response"] = {"uid": review.pop("request")["uid"], "allowed": name != self.probe}
         return web.json_response(review)
+
+    async def until_asked(self, client: Client, of: Resource) -> None:
+        """Return when the API server asks before it creates: it learns of a webhook a moment later."""
+        body = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": self.probe}, "spec": {}}
+
+        async def is_asked() -> bool:
+            try:
+                await client.create(of, body, "default")
+            except KubernetesError:
+                return True
+            await client.delete(of, self.probe, "default")
+            return False
+
+        await until(is_asked, within=PATIENCE, otherwise="nobody asks the webhook")
 
 
 @asynccontextmanager
@@ -75,9 +98,10 @@ async def slow_create(
     await runner.setup()
     port = free_port()
     await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
-    configuration = _configuration(of, name, port, certificate.read_bytes())
+    configuration = _configuration(of, (name, slow.probe), port, certificate.read_bytes())
     await client.create(WEBHOOKS, configuration)
     try:
+        await slow.until_asked(client, of)
         yield slow
     finally:
         slow.let_go()
@@ -85,7 +109,7 @@ async def slow_create(
         await runner.cleanup()
 
 
-def _configuration(of: Resource, name: str, port: int, certificate: bytes) -> Object:
+def _configuration(of: Resource, names: tuple[str, ...], port: int, certificate: bytes) -> Object:
     group, _, version = of.api_version.partition("/")
     rule = {
         "apiGroups": [group],
@@ -100,7 +124,7 @@ def _configuration(of: Resource, name: str, port: int, certificate: bytes) -> Ob
             "caBundle": base64.b64encode(certificate).decode(),
         },
         "rules": [rule],
-        "matchConditions": [{"name": "name", "expression": f"object.metadata.name == '{name}'"}],
+        "matchConditions": [{"name": "name", "expression": f"object.metadata.name in {list(names)}"}],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": 30,

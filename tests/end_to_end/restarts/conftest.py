@@ -10,6 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.other_kind import OtherKind, installed_kind
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.servers import OwnServers, own_servers
@@ -56,6 +57,14 @@ async def temporal_client(temporal_server: TemporalServer) -> TemporalClient:
         namespace=temporal_server.namespace,
         data_converter=pydantic_data_converter,
     )
+
+
+@pytest.fixture(scope="module")
+async def second_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
+    """A kind of requests for second steps, with our rights on it."""
+    async with installed_kind(control_plane) as kind:
+        await kind.grant()
+        yield kind
 
 
 @pytest.fixture

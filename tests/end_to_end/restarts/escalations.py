@@ -26,11 +26,11 @@ OPEN = [role for role, course in COURSES.items() if course.after != "Remediated"
 class Escalations:
     """The incidents of one test beside its others, with nodes, templates and a check of their own."""
 
-    def __init__(self, beside: World, audit_log: Path) -> None:
+    def __init__(self, beside: World, audit_log: Path, second: OtherKind) -> None:
         self._beside = beside
         self._audit_log = audit_log
         self._world = World(beside.client, beside.temporal, beside.cluster, beside.requests)
-        self._second = OtherKind(beside.client)
+        self._second = second
         self._nodes: dict[str, str] = {}
         self._before: dict[str, tuple[str, str | None]] = {}
 
@@ -51,8 +51,6 @@ class Escalations:
         self._before = {role: await self._first_request(role) for role in OPEN}
 
     async def _add_check(self) -> None:
-        await self._second.install()
-        await self._second.grant()
         await self._world.add_template()
         steps = [self._world.template(), self._second.template]
         escalation = [
@@ -98,7 +96,6 @@ class Escalations:
         await world.until_status(healthyNodes=len(COURSES), phase="Enabled", unhealthyNodes=None)
         self._none_must_have_been_made_twice()
         await world.remove()
-        await self._second.uninstall()
 
     async def _until_second_steps(self, *roles: str) -> None:
         """Return when these have a request of the second step, and no others."""

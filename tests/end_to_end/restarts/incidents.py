@@ -4,6 +4,7 @@ The facts of all of them change during the outage, and what must be so afterward
 alone: it is the same whatever was away, however, and for how long.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from health.model.node import EXCLUDE_LABEL
 from kube.resource import NODES
+from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.audit import created_requests
 from tests.end_to_end.restarts.course import Course
 from tests.end_to_end.restarts.crew import Crew
@@ -22,6 +24,7 @@ from tests.end_to_end.world import REQUESTS, World
 DURATION = timedelta(minutes=5)
 """Of the check. Each node fails so long ago that its deadline comes when the test wants it."""
 
+PATIENCE = timedelta(seconds=90)
 LONG_AGO = timedelta(minutes=-1)
 LATEST = timedelta(seconds=20)
 """How late an incident may act on a deadline that passes when all is well again."""
@@ -45,28 +48,30 @@ REMEDIATED = [role for role, course in OPEN.items() if course.after == "Remediat
 class Incidents:
     """The incidents of one test."""
 
-    def __init__(
-        self, world: World, crew: Crew, audit_log: Path, runs_out_in: timedelta, waits_for: timedelta
-    ) -> None:
+    def __init__(self, world: World, crew: Crew, audit_log: Path, second_kind: OtherKind) -> None:
+        world.patience = PATIENCE
         self._world = world
         self._crew = crew
         self._audit_log = audit_log
-        self._runs_out_in = runs_out_in
-        self._waits_for = waits_for
-        self._escalations = Escalations(world, audit_log)
+        self._escalations = Escalations(world, audit_log, second_kind)
         self._nodes: dict[str, str] = {}
         self._failed_at: dict[str, datetime] = {}
 
     @asynccontextmanager
-    async def begun(self, directory: Path) -> AsyncIterator[SlowCreate]:
-        """Each incident is in its phase; the create of one is in flight until it is let go."""
+    async def begun(
+        self, directory: Path, runs_out_in: timedelta, waits_for: timedelta
+    ) -> AsyncIterator[SlowCreate]:
+        """Each incident is in its phase; the create of one is in flight until it is let go.
+
+        From now on a timer runs out in so long, and another one waits until all is well again.
+        """
         world = self._world
         await self._escalations.begin()
         self._nodes = await world.add_named_nodes(*COURSES)
         await world.add_check(duration=f"{DURATION.total_seconds():g}s")
         await world.until_status(observedNodes=len(COURSES), healthyNodes=len(COURSES))
         await self._begin_remediations()
-        await self._begin_timers()
+        await self._begin_timers(runs_out_in, waits_for)
         async with slow_create(world.client, self._nodes["is-acted-on"], directory) as create:
             await self._fail("is-acted-on", LONG_AGO)
             await create.until_in_flight()
@@ -86,12 +91,12 @@ class Incidents:
         await world.recover(nodes["hangs"])
         await world.until_phase(nodes["hangs"], "CleaningUp")
 
-    async def _begin_timers(self) -> None:
+    async def _begin_timers(self, runs_out_in: timedelta, waits_for: timedelta) -> None:
         world, nodes = self._world, self._nodes
-        await self._fail("runs-out", self._runs_out_in)
-        await self._fail("is-left-alone", self._runs_out_in)
-        await self._fail("waits", self._waits_for)
-        await self._fail("recovers", self._waits_for)
+        await self._fail("runs-out", runs_out_in)
+        await self._fail("is-left-alone", runs_out_in)
+        await self._fail("waits", waits_for)
+        await self._fail("recovers", waits_for)
         for role in ("runs-out", "is-left-alone", "waits", "recovers"):
             await world.until_phase(nodes[role], "Waiting")
         await (await world.workflow(nodes["is-left-alone"])).execute_update("abort")
@@ -117,6 +122,10 @@ class Incidents:
         await world.recover(nodes["recovers"], nodes["is-mended"])
         await self._exclude("is-held", value=None)
         await world.set_finalizers(nodes["hangs"], None)
+
+    async def until_run_out(self) -> None:
+        """Return when the timer that runs out has done so."""
+        await asyncio.sleep((self._deadline("runs-out") - datetime.now(UTC)).total_seconds())
 
     async def must_have_gone_on(self) -> None:
         """Each incident becomes what the facts say, and the status of the check tells the same."""
@@ -175,11 +184,16 @@ class Incidents:
 
         await world.until(is_told, f"the status never told {expected}")
 
+    @property
+    def recovered_last(self) -> list[str]:
+        """The nodes that recover when the others are clean."""
+        return [self._nodes[role] for role in OPEN]
+
     async def must_end_clean(self) -> None:
         """After the recovery of all nodes nothing is left, nothing happened twice, no process died."""
         self._crew.nobody_must_have_died()
         world, nodes = self._world, self._nodes
-        await world.recover(*(nodes[role] for role in OPEN))
+        await world.recover(*self.recovered_last)
         for role in OPEN:
             outcome = "Remediated" if role in REMEDIATED else "Recovered"
             assert await world.outcome(nodes[role]) == outcome, role
