@@ -17,7 +17,7 @@ from tests.forked import Forked, fork
 from tests.ports import free_port
 from tests.samples_of_metrics import Series, samples_in
 
-PATIENCE = timedelta(seconds=30)
+PATIENCE = timedelta(seconds=60)
 
 
 class OurProcess:

@@ -26,7 +26,7 @@ GROUP, KIND = "demo.paramedic.dev/v1", "PowerCycleRemediation"
 REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
 TEMPLATES = Resource(GROUP, f"{KIND}Template", "powercycleremediationtemplates", namespaced=True)
 LEASE_NAMESPACE = "medik8s-leases"
-PATIENCE = timedelta(seconds=25)
+PATIENCE = timedelta(seconds=60)
 LOOK_AGAIN = timedelta(milliseconds=200)
 """Each look is a question to the API server or to a workflow; all tests of a machine share its cores."""
 

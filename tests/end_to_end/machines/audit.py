@@ -2,9 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+from temporalio.client import WorkflowHandle
+
+from tests.end_to_end.world import World
 
 WORKER, DETECTOR = "paramedic-worker", "paramedic-detector"
 WRITES = frozenset({"create", "update", "patch", "delete"})
+QUIET_LOOKS = 6
 Ask = tuple[str, str, str, int]
 """Who, the verb, the kind and name with the subresource, and the answer."""
 
@@ -12,6 +18,18 @@ Ask = tuple[str, str, str, int]
 def writes(audit_log: Path, namespace: str) -> list[Ask]:
     """Every write into a namespace by our processes, in order, whatever was answered."""
     return [ask for ask in _asked(audit_log, namespace) if ask[1] in WRITES]
+
+
+async def until_quiet(world: World, audit_log: Path, *incidents: WorkflowHandle[Any, Any]) -> None:
+    """Return when nobody has written into the namespace of a test, or woken these incidents, for a second."""
+    seen: list[tuple[int, ...]] = []
+
+    async def is_quiet() -> bool:
+        lengths = [(await incident.describe()).history_length for incident in incidents]
+        seen.append((len(writes(audit_log, world.name)), *lengths))
+        return len(seen) > QUIET_LOOKS and len(set(seen[-QUIET_LOOKS:])) == 1
+
+    await world.until(is_quiet, f"there are always writes: {seen[-QUIET_LOOKS:]}")
 
 
 def deletions(audit_log: Path, namespace: str, machine: str) -> list[int]:

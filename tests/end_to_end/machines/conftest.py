@@ -24,7 +24,8 @@ from tests.end_to_end.machines.machines import Machines
 from tests.end_to_end.pairs import Pairs
 
 settings, pairs = shared_processes.settings, shared_processes.pairs
-PATIENCE = timedelta(seconds=30)
+other_kind = shared_processes.other_kind
+PATIENCE = timedelta(seconds=60)
 
 
 @pytest.fixture(scope="session")

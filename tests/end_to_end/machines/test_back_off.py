@@ -17,7 +17,6 @@ from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
 from devcluster.simulation.resources import MACHINES
 from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
-from health.kinds.openshift.machine import EXTERNAL_REMEDIATION
 from kube.transport import Transport
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.machines import FINALIZER, Machines
@@ -94,7 +93,7 @@ async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_n
     replacement, other = await machines.until_running(2)
     await asyncio.gather(fail(replacement), fail(other))
     due = await due_of(machines, replacement, "2nd")
-    assert deleted + MINUTE <= due <= deleted + MINUTE + 10 * SECOND
+    assert deleted + MINUTE <= due <= deleted + MINUTE + 30 * SECOND
     assert await due_of(machines, other, "2nd") == due
     assert not await machines.is_going(replacement)
     await paramedic.detector.kill()
@@ -109,43 +108,3 @@ async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_n
     assert await machines.outcome(replacement) == "Remediated"
     assert not await machines.is_going(other)
     await due_of(machines, other, "2nd")
-
-
-@pytest.mark.rule("rule 14/controller", "rule 14/event")
-async def test_machine_that_nothing_keeps_is_followed_by_its_replacement_all_the_same(
-    machines: Machines,
-) -> None:
-    """It is gone before anybody sees it going."""
-    (first,) = await machines.add("first")
-    await machines.add_check()
-    await machines.set_status(first, phase="Failed")
-    assert await machines.outcome(first) == "Remediated"
-
-    (second,) = await machines.add("second")
-    await machines.set_status(second, phase="Failed")
-    await due_of(machines, second, "2nd")
-    event = await machines.until_told(second, "RemediationRestricted")
-    assert "BackOff: 2nd remediation in a row, due at " in event["message"]
-    await machines.resume(second)
-    assert await machines.outcome(second) == "Remediated"
-
-
-@pytest.mark.rule("rule 14", "rule 28", "rule 10")
-async def test_mark_is_not_set_again_at_once_and_does_not_keep_a_machine_that_is_to_be_deleted(
-    machines: Machines,
-) -> None:
-    (machine,) = await machines.add("machine")
-    check = await machines.add_check(annotations=BAREMETAL)
-    await machines.world.fail(machine)
-    await machines.until_told(machine, "ExternalAnnotationAdded")
-    await machines.world.recover(machine)
-    assert await machines.outcome(machine) == "Remediated"
-    await machines.set_metadata(machine, annotations={EXTERNAL_REMEDIATION: None})
-    await check.until_numbers(1, 1, 1)
-
-    await machines.world.fail(machine)
-    await due_of(machines, machine, "2nd")
-    await machines.resume(machine)
-    await machines.until_state(machine, lambda state: state.phase == "Remediating")
-    await machines.set_status(machine, phase="Failed")
-    assert await machines.outcome(machine) == "Remediated"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from tests.end_to_end.machines.audit import deletions, writes
+from tests.end_to_end.machines.audit import deletions, until_quiet, writes
 from tests.end_to_end.machines.machines import FINALIZER, Machines
 
 pytestmark = pytest.mark.cluster
@@ -91,6 +91,7 @@ async def test_paused_check_writes_nothing_and_does_at_once_what_is_due_when_the
     await deleting.until_numbers(3, 2, 2)
 
     await asyncio.gather(requesting.pause("false"), deleting.pause())
+    await until_quiet(machines.world, control_plane.audit_log)
     versions = [await check.version() for check in (requesting, deleting)]
     before = writes(control_plane.audit_log, machines.namespace)
     await machines.world.recover(recovers)

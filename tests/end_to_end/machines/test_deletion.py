@@ -8,7 +8,7 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import MACHINES
 from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import deletions, writes
+from tests.end_to_end.machines.audit import deletions, until_quiet, writes
 from tests.end_to_end.machines.check import Check
 from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
 from tests.samples_of_metrics import Series, series
@@ -173,6 +173,7 @@ async def test_heartbeats_cause_no_write_and_an_edit_of_the_check_is_obeyed_at_o
     await machines.world.fail(name)
     await machines.until_told(name, "DetectedUnhealthy")
     await check.until_numbers(1, 0, 0)
+    await until_quiet(machines.world, control_plane.audit_log, machines.workflow(name))
     before = writes(control_plane.audit_log, machines.namespace)
     history = (await machines.workflow(name).describe()).history_length
     for _ in range(20):

@@ -1,6 +1,5 @@
 """With a template, an external remediator is asked; its request goes when nobody needs it any more."""
 
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
@@ -18,16 +17,6 @@ pytestmark = pytest.mark.cluster
 
 TEMPLATE, REQUEST = "ExternalRemediationTemplateAvailable", "ExternalRemediationRequestAvailable"
 FAILED = "ExternalRemediationRequestCreationFailed"
-
-
-@pytest.fixture
-async def other_kind(machines: Machines) -> AsyncIterator[OtherKind]:
-    """A kind of request whose template may say anything."""
-    kind = OtherKind(machines.client)
-    await kind.install()
-    await kind.grant()
-    yield kind
-    await kind.uninstall()
 
 
 def request_of(machines: Machines, name: str, uid: str) -> Object:

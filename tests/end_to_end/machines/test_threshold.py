@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import DETECTOR, deletions, writes
+from tests.end_to_end.machines.audit import DETECTOR, deletions, until_quiet, writes
 from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
 from tests.samples_of_metrics import series
 
@@ -66,6 +66,9 @@ async def test_three_of_five_are_too_many_for_half_of_them_and_are_remediated_wh
 
 async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, names: list[str]) -> None:
     """Each Machine's state moves, its Node's kubelet reports, and nothing of that is written anywhere."""
+    await until_quiet(
+        machines.world, control_plane.audit_log, *(machines.workflow(name) for name in names[:3])
+    )
     told = len(await machines.events(CHECK))
     before = writes(control_plane.audit_log, machines.namespace)
     lengths = [(await machines.workflow(name).describe()).history_length for name in names[:3]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import Object, Resource
-from tests.end_to_end.escalation import reported
+from tests.end_to_end.escalation import Escalation, reported
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.audit import created_requests
 from tests.end_to_end.restarts.course import Course
@@ -48,6 +48,7 @@ class Escalations:
         await self._fail_a_step("has-no-step-left", self._second.requests)
         for role, course in COURSES.items():
             await world.until_phase(nodes[role], course.before)
+        await Escalation(world).until_told_once(nodes["has-no-step-left"])
         self._before = {role: await self._first_request(role) for role in OPEN}
 
     async def _add_check(self) -> None:
@@ -95,6 +96,7 @@ class Escalations:
         await self._until_second_steps()
         await world.until_status(healthyNodes=len(COURSES), phase="Enabled", unhealthyNodes=None)
         self._none_must_have_been_made_twice()
+        await Escalation(world).until_told_once(nodes["has-no-step-left"])
         await world.remove()
 
     async def _until_second_steps(self, *roles: str) -> None:

@@ -29,7 +29,7 @@ UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
 
 
-@pytest.mark.rule("NHC 2.7/restart", "rule 1")
+@pytest.mark.rule("NHC 2.7/restart", "NHC 2.4/6/kept", "rule 1", "rule 15", "rule 40/exhausted")
 async def test_incidents_in_every_phase_go_on_when_processes_that_were_killed_are_started_again(
     world: World, control_plane: ControlPlane, crew: Crew, second_kind: OtherKind, tmp_path: Path
 ) -> None:

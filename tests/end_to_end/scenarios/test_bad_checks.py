@@ -35,19 +35,3 @@ async def test_a_check_whose_remediation_kind_is_unknown_is_disabled_and_blinds_
 
     await world.until(is_disabled, "the check never was disabled")
     await world.client.delete(NODE_HEALTH_CHECKS, f"{world.name}-unknown")
-
-
-@pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "rule 17")
-async def test_a_paused_check_creates_nothing_until_it_is_unpaused(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check(pauseRequests=["maintenance of the rack"])
-    await world.fail(node)
-
-    await world.until_phase(node, "Held")
-    await world.until_status(
-        phase="Paused", reason="NHC is paused: maintenance of the rack", observedNodes=1, healthyNodes=0
-    )
-    assert world.requests.created(node) == 0
-    await world.edit_check(pauseRequests=[])
-
-    await world.until_requested(node)

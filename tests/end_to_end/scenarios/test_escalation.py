@@ -2,10 +2,9 @@
 
 import pytest
 
-from health.model.node import EXCLUDE_LABEL
 from tests.end_to_end.escalation import Escalation, reported, timed_out
 from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.world import REQUESTS, TEMPLATES, World
+from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
@@ -117,113 +116,10 @@ async def test_steps_of_one_kind_disable_the_check_until_each_template_allows_se
     await escalation.until_steps(node, "first")
 
 
-@pytest.mark.rule("rule 7/timed out", "NHC 1.1/pauseRequests", "NHC 2.7/template deleted")
-@pytest.mark.parametrize("holder", ["pauseRequests", "threshold", "exclude label", "template"])
-async def test_step_that_fails_while_nothing_new_is_allowed_is_told_to_stop_and_the_next_one_waits(
-    world: World, escalation: Escalation, holder: str
-) -> None:
-    node, other = await world.add_nodes(2)
-    await escalation.add("first", "second", minHealthy=1 if holder == "threshold" else 0)
-    await world.fail(node)
-    (before,) = (await escalation.until_steps(node, "first")).values()
-    match holder:
-        case "pauseRequests":
-            await world.edit_check(pauseRequests=["maintenance"])
-            await world.until_status(phase="Paused", observedNodes=2, healthyNodes=1)
-        case "threshold":
-            await world.fail(other)
-            await world.until_status(phase="Remediating", healthyNodes=0)
-        case "exclude label":
-            await world.set_label(node, EXCLUDE_LABEL, "true")
-        case "template":
-            await world.client.delete(TEMPLATES, world.template("second")["name"], "default")
-            await world.until_status(phase="Disabled", observedNodes=2, healthyNodes=1)
-
-    await escalation.report(node, "first", "False")
-    await escalation.until_timed_out(node, "first")
-    await world.until_phase(node, "Held")
-    (kept,) = (await escalation.requests(node)).values()
-    assert kept["metadata"]["uid"] == before["metadata"]["uid"]
-    match holder:
-        case "pauseRequests":
-            await world.edit_check(pauseRequests=None)
-        case "threshold":
-            await world.recover(other)
-        case "exclude label":
-            await world.set_label(node, EXCLUDE_LABEL, None)
-        case "template":
-            await world.add_template("second", multiple=True)
-    await escalation.until_steps(node, "first", "second")
-    assert escalation.taken(node) == ["first", "second"]
-
-
-@pytest.mark.rule("NHC 2.1/13/timer runs")
-async def test_nothing_escalates_while_only_a_timer_runs(world: World, escalation: Escalation) -> None:
-    (node,) = await world.add_nodes(1)
-    await escalation.add(
-        "first",
-        "second",
-        unhealthyConditions=[
-            {"type": "Ready", "status": "Unknown", "duration": "1s"},
-            {"type": "Ready", "status": "False", "duration": "1h"},
-        ],
-    )
-    await world.fail(node)
-    await escalation.until_steps(node, "first")
-    await world.set_ready(node, "False")
-    await world.until_status(healthyNodes=0)
-    await escalation.report(node, "first", "False")
-    await world.until_seen(node, lambda seen: seen.requests[0].succeeded is False)
-    assert not timed_out(await escalation.request(node, "first"))
-    assert escalation.taken(node) == ["first"]
-
-    await world.fail(node)
-    await escalation.until_steps(node, "first", "second")
-
-
-@pytest.mark.rule("rule 9", "rule 18", "rule 40/exhausted")
-async def test_request_that_somebody_deletes_is_made_anew_only_if_its_step_runs(
-    world: World, escalation: Escalation
-) -> None:
-    node, other = await world.add_nodes(2)
-    await escalation.add("first", "second")
-    await world.fail(node, other)
-    await escalation.until_steps(node, "first")
-    await escalation.report(node, "first", "False")
-    before = await escalation.until_steps(node, "first", "second")
-
-    for step in ("first", "second"):
-        await world.client.delete(REQUESTS, before[step]["metadata"]["name"], "default")
-
-    async def is_anew() -> bool:
-        found = await escalation.requests(node)
-        return (
-            set(found) == {"second"}
-            and found["second"]["metadata"]["uid"] != before["second"]["metadata"]["uid"]
-        )
-
-    await world.until(is_anew, "the request of the second step was not made anew")
-
-    async def are_taken() -> bool:
-        return escalation.taken(node) == ["first", "second", "second"]
-
-    await world.until(are_taken, "another step was taken")
-    await escalation.until_in_status(node, running=("second",))
-
-    # The order of the list says nothing: nobody is told, and nothing is written.
-    told = (await world.status())["lastUpdateTime"]
-    await world.edit_check(escalatingRemediations=[*reversed(escalation.steps("first", "second"))])
-    await world.until_looked_at(node)
-    assert (await world.status())["lastUpdateTime"] == told
-    # A person may skip a step that runs.
-    step = world.template("second")["name"]
-    await (await world.workflow(other)).execute_update("resume", {"step": step})
-    await escalation.until_steps(other, "second")
-    assert escalation.taken(other) == ["first", "second"]
-
-
-@pytest.mark.rule("rule 10/steps")
-async def test_edited_list_is_that_of_the_next_step_and_the_running_one_goes_on(
+@pytest.mark.rule(
+    "rule 7/timed out", "NHC 1.1/pauseRequests", "NHC 1.4/Paused", "NHC 2.1/11", "rule 17", "rule 10/steps"
+)
+async def test_step_that_fails_in_a_pause_is_told_to_stop_and_the_next_one_waits_and_is_of_the_list_as_it_is(
     world: World, escalation: Escalation
 ) -> None:
     (node,) = await world.add_nodes(1)
@@ -231,18 +127,19 @@ async def test_edited_list_is_that_of_the_next_step_and_the_running_one_goes_on(
     await world.add_template("third", multiple=True)
     await world.fail(node)
     (before,) = (await escalation.until_steps(node, "first")).values()
+    await world.edit_check(pauseRequests=["maintenance of the rack"])
+    await world.until_status(
+        phase="Paused", reason="NHC is paused: maintenance of the rack", observedNodes=1, healthyNodes=0
+    )
 
-    await world.edit_check(escalatingRemediations=escalation.steps("third", "second"))
-    await world.until_looked_at(node)
-    (running,) = (await escalation.requests(node)).values()
-    assert running["metadata"]["uid"] == before["metadata"]["uid"]
-    assert not timed_out(running)
     await escalation.report(node, "first", "False")
-
+    await escalation.until_timed_out(node, "first")
+    await world.until_phase(node, "Held")
+    (kept,) = (await escalation.requests(node)).values()
+    assert kept["metadata"]["uid"] == before["metadata"]["uid"]
+    await world.edit_check(pauseRequests=None, escalatingRemediations=escalation.steps("third", "second"))
     await escalation.until_steps(node, "first", "third")
-    await world.recover(node)
-    assert await world.outcome(node) == "Remediated"
-    await world.until_clean(node)
+    assert escalation.taken(node) == ["first", "third"]
 
 
 async def _lease_seconds(world: World, node: str) -> int:

@@ -7,8 +7,7 @@ import pytest
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import NODES, Object
-from tests.end_to_end.escalation import Escalation
-from tests.end_to_end.world import REQUESTS, World
+from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
@@ -133,49 +132,6 @@ async def test_confirmation_ends_a_positive_delay_and_is_taken_off_when_the_requ
     await world.set_annotation(healthy, CONFIRMED_HEALTHY, "true")
     await _until_unmarked(world, healthy)
     assert world.requests.created(healthy) == 0
-
-
-@pytest.mark.rule("NHC 2.6/positive", "NHC 2.6/edited", "NHC 2.1/12")
-async def test_all_requests_of_an_escalation_are_kept_and_a_node_that_leaves_the_check_keeps_none(
-    world: World,
-) -> None:
-    kept, leaving = await world.add_nodes(2)
-    escalation = Escalation(world)
-    await escalation.add("first", "second", healthyDelay="1h")
-    await world.fail(kept, leaving)
-    for node in (kept, leaving):
-        await escalation.until_steps(node, "first")
-        await escalation.report(node, "first", "False")
-        await escalation.until_steps(node, "first", "second")
-    await world.recover(kept, leaving)
-    await _until_delayed(world, kept, leaving)
-
-    await world.set_label(leaving, "test", "another")
-    assert await world.outcome(leaving) == "Released"
-    await world.until_clean(leaving)
-    requests = await escalation.requests(kept)
-    assert all(HEALTHY_DELAY in request["metadata"]["annotations"] for request in requests.values())
-    assert set(requests) == {"first", "second"}
-    await world.edit_check(healthyDelay=None)
-    assert await world.outcome(kept) == "Remediated"
-    await world.until_clean(kept)
-
-
-@pytest.mark.rule("NHC 2.6/unreadable")
-async def test_stamp_that_cannot_be_read_keeps_nothing(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check(healthyDelay="1h")
-    await world.fail(node)
-    await world.until_requested(node)
-    await world.recover(node)
-    await _until_stamped(world, node)
-    await world.until_phase(node, "HealthyDelay")
-
-    patch = {"metadata": {"annotations": {HEALTHY_DELAY: "yesterday"}}}
-    await world.client.merge_patch(REQUESTS, node, patch, "default")
-
-    assert await world.outcome(node) == "Remediated"
-    await world.until_clean(node)
 
 
 async def _stamp(world: World, node: str) -> str:

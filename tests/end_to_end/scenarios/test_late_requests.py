@@ -1,5 +1,6 @@
 """Requests that are committed when nobody waits for them any more, by an act that hung or a frozen worker."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from tests.end_to_end.world import REQUESTS, World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 41/late")]
 
-SECONDS = timedelta(seconds=10)
+SECONDS = timedelta(seconds=30)
 """The next reconciliation is minutes away."""
 QUIET_LOOKS = 6
 
@@ -50,43 +51,35 @@ async def _until_quiet(world: World, node: str) -> None:
     await world.until(is_quiet, f"the incident of {node} never rests")
 
 
-async def _until_seen_and_clean(world: World, node: str, created: int) -> None:
+async def test_late_requests_are_removed_within_seconds_whether_their_incident_is_left_alone_or_has_ended(
+    world: World,
+) -> None:
+    left_alone, ended = nodes = await world.add_nodes(2)
+    await world.add_check()
+    await world.fail(*nodes)
+    await world.until_requested(*nodes)
+    await (await world.workflow(left_alone)).execute_update("abort")
+    await world.until_phase(left_alone, "LeftAlone")
+    await world.recover(ended)
+    await world.until_ended(ended)
+    await world.until_clean(*nodes)
+    await _until_quiet(world, left_alone)
+
     world.patience = SECONDS
+    for node in nodes:
+        await _commit_late(world, node)
+    for node in nodes:
+        await world.until(_is_seen(world, node), "the watch of the test shows no late request")
+    await world.until_clean(*nodes)
+    await world.until_phase(left_alone, "LeftAlone")
+    await world.until_ended(ended)
 
+    await world.recover(left_alone)
+    assert await world.outcome(left_alone) == "Recovered"
+
+
+def _is_seen(world: World, node: str) -> Callable[[], Awaitable[bool]]:
     async def is_seen() -> bool:
-        return world.requests.created(node) == created
+        return world.requests.created(node) == 2
 
-    await world.until(is_seen, "the watch of the test shows no late request")
-    await world.until_clean(node)
-
-
-async def test_late_request_of_an_incident_that_is_left_alone_is_removed_within_seconds(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_requested(node)
-    await (await world.workflow(node)).execute_update("abort")
-    await world.until_phase(node, "LeftAlone")
-    await world.until_clean(node)
-    await _until_quiet(world, node)
-
-    await _commit_late(world, node)
-    await _until_seen_and_clean(world, node, created=2)
-    await world.until_phase(node, "LeftAlone")
-
-    await world.recover(node)
-    assert await world.outcome(node) == "Recovered"
-
-
-async def test_late_request_of_an_incident_that_has_ended_is_removed_within_seconds(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_requested(node)
-    await world.recover(node)
-    await world.until_ended(node)
-    await world.until_clean(node)
-
-    await _commit_late(world, node)
-    await _until_seen_and_clean(world, node, created=2)
-    await world.until_ended(node)
+    return is_seen

@@ -7,13 +7,14 @@ import pytest
 from kube.resource import NODES
 from tests.end_to_end.leases import antedate, delete_lease, put_lease, until_free, until_held
 from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.remediator import report
 from tests.end_to_end.second_check import events_of, second_check, until_told
 from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
 
 TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
+SOON = timedelta(seconds=20)
+"""Less than a minute, after which it would have asked again without having been told."""
 MAINTENANCE = "node-maintenance holds its Lease"
 
 
@@ -98,7 +99,7 @@ async def test_lease_of_somebody_else_holds_its_node_until_it_is_deleted_or_over
     await world.until_requested(ends)
     renewed = datetime.fromisoformat(ending["spec"]["renewTime"])
     made = datetime.fromisoformat((await world.request(ends))["metadata"]["creationTimestamp"])
-    assert timedelta(seconds=5) <= made - renewed <= timedelta(seconds=12)
+    assert timedelta(seconds=5) <= made - renewed <= timedelta(seconds=6) + SOON
     taken_over = await until_held(world, ends, f"NodeHealthCheck-{world.name}")
     assert taken_over["leaseTransitions"] == 1
     assert world.requests.created(deleted) == 0
@@ -106,7 +107,7 @@ async def test_lease_of_somebody_else_holds_its_node_until_it_is_deleted_or_over
     await delete_lease(world, deleted)
     freed = datetime.now(UTC)
     await world.until_requested(deleted)
-    assert datetime.now(UTC) - freed < timedelta(seconds=10)
+    assert datetime.now(UTC) - freed < SOON
     assert await until_held(world, deleted, f"NodeHealthCheck-{world.name}")
     skipped = [one for one in await events_of(world, world.name) if one[1] == "RemediationSkipped"]
     assert len(skipped) == 2
@@ -202,19 +203,6 @@ async def test_classic_remediation_that_is_overdue_leaves_its_node_to_a_second_c
     assert world.requests.created(node) == 1
 
 
-@pytest.mark.rule("NHC 2.5/overdue")
-async def test_remediation_that_succeeded_gives_its_overdue_lease_back_without_a_mark(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_status(phase="Remediating")
-    await report(world, node, Succeeded="True")
-    await antedate(world, node, timedelta(minutes=31))
-
-    await until_free(world, node)
-    assert TIMED_OUT not in (await world.request(node))["metadata"]["annotations"]
-
-
 @pytest.mark.rule(
     "NHC 2.8/same template", "NHC 2.8/thresholds", "rule 13", "rule 13/blocked", "NHC 2.4/4/foreign"
 )
@@ -249,23 +237,3 @@ async def test_first_of_two_checks_with_one_template_keeps_the_node_and_a_paused
     await world.recover(node)
     await world.until_clean(node)
     assert world.requests.created(node) == 2
-
-
-@pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "rule 13/overdue")
-async def test_overdue_request_of_the_same_template_is_in_the_way_until_it_is_gone(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_status(phase="Remediating")
-    async with second_check(world) as second:
-        await second.until_status(unhealthyNodes=[{"name": node}])
-        await antedate(world, node, timedelta(minutes=31))
-        await until_timed_out(world, node)
-        await until_free(world, node)
-        assert world.requests.created(node) == 1
-
-        await world.delete_check()
-        deleted = datetime.now(UTC)
-        await until_held(world, node, f"NodeHealthCheck-{second.name}")
-        await second.until_status(phase="Remediating")
-        assert datetime.now(UTC) - deleted < timedelta(seconds=10)

