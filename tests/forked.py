@@ -36,7 +36,7 @@ PROGRAMS: Mapping[str, Callable[[], NoReturn]] = MappingProxyType(
         "paramedic": main.run,
     }
 )
-PATIENCE_SECONDS = 40
+PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,15 @@ def fork(  # noqa: PLR0913  it is told as much
     return Forked(process)
 
 
-async def run(program: str, *arguments: str, environment: Mapping[str, str]) -> Ran:
-    """Run a program of ours to its end."""
+async def run(
+    program: str,
+    *arguments: str,
+    environment: Mapping[str, str],
+    entry: Callable[[], NoReturn] | None = None,
+) -> Ran:
+    """Run a program of ours to its end; for `entry` see `fork`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = fork(program, arguments, environment, out=out.fileno(), err=err.fileno())
+        process = fork(program, arguments, environment, out=out.fileno(), err=err.fileno(), entry=entry)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 code = await process.wait()

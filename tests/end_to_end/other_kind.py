@@ -12,6 +12,7 @@ from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 from kube.transport import Transport
 
+PATIENCE = timedelta(seconds=60)
 ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]
 """What remediators grant the NodeHealthCheck operator."""
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
@@ -52,7 +53,7 @@ class OtherKind:
                 return False
             return True
 
-        await until(is_created, within=timedelta(seconds=20), otherwise="the CRD is not served")
+        await until(is_created, within=PATIENCE, otherwise="the CRD is not served")
 
     async def uninstall(self) -> None:
         """Remove both CRDs, and with them what there is of the kinds; return when neither is served."""
@@ -73,7 +74,7 @@ class OtherKind:
                 return False
             return True
 
-        await until(are_gone, within=timedelta(seconds=20), otherwise="the CRDs are still served")
+        await until(are_gone, within=PATIENCE, otherwise="the CRDs are still served")
 
     async def serve_requests(self) -> None:
         """Install the CRD of the requests again."""

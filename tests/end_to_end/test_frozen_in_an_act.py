@@ -20,7 +20,7 @@ from tests.end_to_end.world import World
 from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.samples_of_metrics import named, series
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 
 Check = Callable[[], Awaitable[bool]]
 
@@ -28,7 +28,7 @@ LATENCY = timedelta(milliseconds=40)
 GZIP = b"\x1f\x8b\x08"
 STALE = series("paramedic_acts_total", result="Held", reason="StaleFacts")
 LONG_AGO = timedelta(minutes=1)
-PATIENCE, SECONDS = timedelta(seconds=30), timedelta(seconds=10)
+PATIENCE, SECONDS = timedelta(seconds=60), timedelta(seconds=30)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tests.kube.faults.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.cluster
 
+PATIENCE = timedelta(seconds=60)
 CRD = "nodehealthchecks.remediation.medik8s.io"
 
 
@@ -61,7 +62,7 @@ async def _until_it_says(process: OurProcess, sentence: str) -> None:
         status, text = await process.readiness()
         return status == 503 and sentence in text
 
-    await until(says, within=timedelta(seconds=20), otherwise=f"{process.name} never said {sentence!r}")
+    await until(says, within=PATIENCE, otherwise=f"{process.name} never said {sentence!r}")
 
 
 async def test_without_temporal_both_wait_and_go_on_when_temporal_is_there(
@@ -133,7 +134,7 @@ async def _remove_crd(client: Client) -> None:
             crd for crd in await client.list(CUSTOM_RESOURCE_DEFINITIONS) if crd["metadata"]["name"] == CRD
         ]
 
-    await until(is_gone, within=timedelta(seconds=20), otherwise="the CRD is still there")
+    await until(is_gone, within=PATIENCE, otherwise="the CRD is still there")
 
 
 async def test_a_missing_variable_is_named_and_ends_the_process_with_2(

@@ -12,7 +12,7 @@ from kube.errors import NotFound, TooManyRequests
 from kube.resource import NODES, Object
 
 NAMESPACE = "default"
-PATIENCE = timedelta(seconds=40)
+PATIENCE = timedelta(seconds=60)
 
 
 class MachineWorld:

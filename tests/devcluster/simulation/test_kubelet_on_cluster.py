@@ -60,7 +60,7 @@ async def wait_until_ready(client: Client) -> None:
     async def is_ready() -> bool:
         return (await ready(client)).get("status") == "True"
 
-    await until(is_ready, within=timedelta(seconds=15), otherwise="the node did not become Ready")
+    await until(is_ready, within=timedelta(seconds=60), otherwise="the node did not become Ready")
 
 
 async def renewal(client: Client) -> str:
@@ -75,7 +75,7 @@ async def wait_for_renewal_after(client: Client, before: str) -> None:
     async def is_renewed() -> bool:
         return await renewal(client) > before
 
-    await until(is_renewed, within=timedelta(seconds=15), otherwise="the Lease was not renewed")
+    await until(is_renewed, within=timedelta(seconds=60), otherwise="the Lease was not renewed")
 
 
 async def declare_unknown(client: Client, others: list[dict[str, str]]) -> None:
@@ -140,7 +140,7 @@ async def test_rebooted_machine_goes_on_with_its_node_on_the_new_boot(
         return bool(node["status"]["nodeInfo"]["bootID"] == "boot-2")
 
     async with running(transport, Machine(MACHINE.name, MACHINE.number, "boot-2")):
-        await until(has_booted, within=timedelta(seconds=15), otherwise="the node shows no new boot")
+        await until(has_booted, within=timedelta(seconds=60), otherwise="the node shows no new boot")
     assert (await client.get(NODES, MACHINE.name))["metadata"]["uid"] == before["metadata"]["uid"]
 
 

@@ -81,7 +81,7 @@ async def wait_for(client: Client, type_: str, value: str) -> None:
     async def is_there() -> bool:
         return (await conditions(client)).get(type_) == value
 
-    await until(is_there, within=timedelta(seconds=15), otherwise=f"{type_} did not become {value}")
+    await until(is_there, within=timedelta(seconds=60), otherwise=f"{type_} did not become {value}")
 
 
 async def test_requested_node_is_power_cycled_once(

@@ -16,7 +16,7 @@ MACHINE_HEALTH_CHECKS = Resource(
     "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
 )
 CRD = "clusterversions.config.openshift.io"
-PATIENCE = timedelta(seconds=20)
+PATIENCE = timedelta(seconds=60)
 
 
 class OpenShift:
