@@ -12,7 +12,6 @@ import pytest
 
 from tests.cli.command import PARAMEDIC, Command
 
-STAYS = "(until the end of the story; --stay keeps it up): "
 UNUSABLE = ["/etc/passwd", "/proc/foo", f"/tmp/{'x' * 300}"]  # noqa: S108  it is refused
 
 
@@ -110,31 +109,6 @@ async def test_demo_whose_reader_goes_away_ends_everything_and_leaves_nothing(sh
     assert (process.returncode, said) == (141, b"")
     assert left_in(short) == []
     assert not any(str(short) in line for line in command_lines())
-
-
-@pytest.mark.cluster
-@pytest.mark.timeout(200)  # two devclusters beside each other
-async def test_demos_that_went_well_leave_nothing_and_say_what_keeps_them_up(short: Path) -> None:
-    node, machine = await asyncio.gather(told(short, "demo"), told(short, "demo", "--scenario", "machine"))
-    assert node.count(STAYS) == 2
-    assert node.count("The workflow ended with the outcome Remediated.") == 1
-    assert machine.count(STAYS) == 3
-    assert machine.count("The workflow ended with the outcome Remediated.") == 2
-    assert left_in(short) == []
-
-
-async def told(directory: Path, *arguments: str) -> str:
-    """What a demo with that directory for temporary files says; it must go well."""
-    process = await asyncio.create_subprocess_exec(
-        PARAMEDIC,
-        *arguments,
-        env={**os.environ, "TMPDIR": str(directory)},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(180):
-        out, _ = await process.communicate()
-    assert process.returncode == 0, out
-    return out.decode()
 
 
 def left_in(directory: Path) -> list[Path]:

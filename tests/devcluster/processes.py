@@ -21,4 +21,4 @@ async def gone(pid: int) -> None:
     async def ended() -> bool:
         return not runs(pid)
 
-    await until(ended, within=timedelta(seconds=10), otherwise=f"process {pid} still runs")
+    await until(ended, within=timedelta(seconds=60), otherwise=f"process {pid} still runs")

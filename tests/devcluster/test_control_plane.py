@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import assets, build, manifests
+from devcluster import build, manifests
 from devcluster.control_plane import ControlPlane
-from devcluster.control_plane import control_plane as run_control_plane
 from devcluster.credentials import DETECTOR
 from devcluster.polling import until
 from tests.devcluster.kubectl import kubectl
@@ -58,7 +57,7 @@ async def test_what_is_owned_goes_with_its_owner(control_plane: ControlPlane, tm
         status, answer = await kubectl(admin, "get", "configmap", "owned")
         return status != 0 and "not found" in answer
 
-    await until(collected, within=timedelta(seconds=30), otherwise="the owned object is still there")
+    await until(collected, within=timedelta(seconds=60), otherwise="the owned object is still there")
 
 
 async def test_installing_again_changes_nothing(control_plane: ControlPlane) -> None:
@@ -67,12 +66,3 @@ async def test_installing_again_changes_nothing(control_plane: ControlPlane) -> 
     await manifests.install(control_plane.kubeconfig)
     assert await kubectl(control_plane.kubeconfig, *question) == before
     assert before[1]
-
-
-async def test_a_restart_goes_on_with_the_data_and_the_credentials(tmp_path: Path) -> None:
-    async with run_control_plane(tmp_path, assets.find()) as first:
-        assert (await kubectl(first.kubeconfig, "create", "namespace", "kept"))[0] == 0
-    async with run_control_plane(tmp_path, assets.find()) as second:
-        status, answer = await kubectl(first.kubeconfig, "get", "namespace", "kept", "-o", "name")
-    assert (status, answer) == (0, "namespace/kept")
-    assert second == first

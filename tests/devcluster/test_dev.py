@@ -1,8 +1,9 @@
+"""What runs is described, dies and is killed, under demos that go on with one directory after each other."""
+
 import asyncio
 import json
 import os
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,29 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.client import Client
 
+from devcluster.demo import cast
 from devcluster.dev import DevSettings
 from devcluster.errors import SettingsError
 from devcluster.polling import until
-from devcluster.simulation.control_socket import ask
+from tests.cli.command import PARAMEDIC
 from tests.devcluster.kubectl import kubectl
 from tests.devcluster.processes import gone, runs
+from tests.forked import run
 
-PATIENCE = timedelta(seconds=60)
-MACHINES = "machines.machine.openshift.io"
-NODES = 12
-SCRIPT = (
-    "import asyncio, sys; from datetime import timedelta; from pathlib import Path\n"
-    "from devcluster.dev import DevSettings, run\n"
-    "from devcluster.errors import DevclusterError\n"
-    "try:\n"
-    "    machines = timedelta(seconds=float(sys.argv[3])) if sys.argv[3] else None\n"
-    "    left_out = frozenset({'detector', 'worker'})\n"
-    "    settings = DevSettings(Path(sys.argv[1]), int(sys.argv[2]), left_out, machines)\n"
-    "    asyncio.run(run(settings))\n"
-    "except DevclusterError as error:\n"
-    "    sys.exit(str(error))\n"
-)
+pytestmark = pytest.mark.timeout(240)  # whoever asks first waits for a whole story
+
+PATIENCE = timedelta(seconds=120)
+SERVERS = {"temporal", "etcd", "control_plane", "manager"}
+OURS = {"detector", "worker"}
+ENDED_WELL = "The workflow ended with the outcome Remediated."
+GOES_AFTERWARDS = "(until the end of the story; --stay keeps it up): "
 
 
 def description(directory: Path) -> dict[str, Any]:
@@ -44,31 +40,42 @@ def description(directory: Path) -> dict[str, Any]:
     return content
 
 
-async def start(directory: Path, simulate_nodes: int = 0, machines: str = "") -> asyncio.subprocess.Process:
-    command = (sys.executable, "-c", SCRIPT, str(directory), str(simulate_nodes), machines)
-    return await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+async def temporal_of(content: dict[str, Any]) -> Client:
+    return await Client.connect(content["temporal_address"], namespace=content["temporal_namespace"])
+
+
+class Demo:
+    """A demo that runs, and what it has said."""
+
+    def __init__(self, process: asyncio.subprocess.Process, said: Path) -> None:
+        self.process = process
+        self._said = said
+
+    def said(self) -> str:
+        return self._said.read_text()
+
+    async def until_said(self, words: str) -> None:
+        async def is_said() -> bool:
+            assert self.process.returncode is None, self.said()
+            return words in self.said()
+
+        await until(is_said, within=PATIENCE, otherwise=f"it never said {words!r}")
 
 
 @asynccontextmanager
-async def dev(
-    directory: Path, simulate_nodes: int = 0, machines: str = ""
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A running `paramedic dev` without our own processes, ready; killed at the end if it still runs.
-
-    `machines` is how many seconds a Machine waits for its node, "" for nobody looks after Machines.
-    """
-    process = await start(directory, simulate_nodes, machines)
-
-    async def ready() -> bool:
-        return bool(description(directory)) or process.returncode is not None
-
+async def demo(directory: Path, *arguments: str) -> AsyncIterator[Demo]:
+    """A running `paramedic demo`, killed at the end if it still runs."""
+    said = directory / f"said{len(arguments)}"
+    with said.open("wb") as file:
+        process = await asyncio.create_subprocess_exec(
+            PARAMEDIC, "demo", "--dir", str(directory), *arguments, stdout=file
+        )
     try:
-        await until(ready, within=PATIENCE, otherwise="it does not become ready")
-        yield process
+        yield Demo(process, said)
     finally:
         if process.returncode is None:
             process.kill()
-        await process.communicate()
+        await process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +86,13 @@ async def directory() -> AsyncIterator[Path]:
 
 
 @pytest.fixture(scope="module")
-async def first(directory: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The first run on the directory, with simulated nodes; the last test of it kills it."""
-    async with dev(directory, simulate_nodes=NODES) as process:
-        yield process
+async def first(directory: Path) -> AsyncIterator[Demo]:
+    """The story of a node, which is told to its end; what it runs on stays. The last test of it kills it."""
+    async with demo(directory, "--stay") as running:
+        await running.until_said("Everything keeps running until Ctrl-C.")
+        assert running.said().count(ENDED_WELL) == 1
+        assert GOES_AFTERWARDS not in running.said()
+        yield running
 
 
 @pytest.mark.cluster
@@ -91,12 +101,12 @@ async def test_it_describes_what_runs_and_is_ready_when_every_simulated_node_is_
     directory: Path,
 ) -> None:
     content = description(directory)
-    servers = {"temporal", "etcd", "control_plane", "manager"}
-    assert set(content["pids"]) == servers | {"kubelets", "remediator"}
+    assert set(content["pids"]) == SERVERS | OURS | {"kubelets", "remediator"}
+    assert set(content["ready_urls"]) == OURS
     assert content["cluster"].startswith("dev-")
     assert content["audit_log"] == str(directory / "logs" / "audit.log")
     nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
-    assert nodes[1].count("node/node-") == NODES
+    assert nodes[1].count("node/node-") == cast.NODES
 
 
 @pytest.mark.cluster
@@ -115,63 +125,39 @@ async def test_server_that_dies_is_started_again(directory: Path) -> None:
 @pytest.mark.cluster
 @pytest.mark.usefixtures("first")
 async def test_second_one_on_the_same_directory_is_refused(directory: Path) -> None:
-    second = await start(directory)
-    _, complaint = await second.communicate()
-    assert second.returncode == 1
-    assert complaint.decode().count("\n") == 1
-    assert "is in use by another paramedic dev" in complaint.decode()
+    second = await run("paramedic", "dev", "--dir", str(directory), environment=os.environ)
+    assert second.code == 1
+    assert second.err.count("\n") == 1
+    assert "is in use by another paramedic dev" in second.err
 
 
 @pytest.mark.cluster
 async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and_ends_in_order(
-    directory: Path, first: asyncio.subprocess.Process
+    directory: Path, first: Demo
 ) -> None:
+    """On its data, at its addresses, with its credentials; and tells of Machines."""
     before = description(directory)
-    first.kill()
+    kubeconfig = Path(before["kubeconfig"])
+    assert (await kubectl(kubeconfig, "create", "namespace", "kept"))[0] == 0
+    await (await temporal_of(before)).start_workflow("Nobody", id="kept", task_queue="nobody")
+    first.process.kill()
     for pid in before["pids"].values():
         await gone(pid)
     (directory / "dev.json").unlink()
-    async with dev(directory, machines="0.1") as process:
+    async with demo(directory, "--scenario", "machine") as second:
+        await second.until_said(ENDED_WELL)
         again = description(directory)
         assert {**again, "pids": {}} == {**before, "pids": {}}
         assert "machine_set" in again["pids"]
-        await _machine_gets_a_node_that_fails_when_its_kubelet_is_told_to_stop(directory)
+        assert await kubectl(kubeconfig, "get", "namespace", "kept", "-o", "name") == (0, "namespace/kept")
+        kept = await (await temporal_of(again)).get_workflow_handle("kept").describe()
+        assert kept.workflow_type == "Nobody"
 
-        process.terminate()
-        assert await asyncio.wait_for(process.wait(), PATIENCE.total_seconds()) == 0
+        assert await asyncio.wait_for(second.process.wait(), PATIENCE.total_seconds()) == 0
+        assert second.said().count(ENDED_WELL) == 2
+        assert second.said().count(GOES_AFTERWARDS) == 3
         assert not any(map(runs, again["pids"].values()))
         assert not description(directory)
-
-
-MACHINE_SET = {
-    "apiVersion": "machine.openshift.io/v1beta1",
-    "kind": "MachineSet",
-    "metadata": {"name": "workers", "namespace": "default"},
-    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"pool": "workers"}}}},
-}
-
-
-async def _machine_gets_a_node_that_fails_when_its_kubelet_is_told_to_stop(directory: Path) -> None:
-    kubeconfig = Path(description(directory)["kubeconfig"])
-    (directory / "set.json").write_text(json.dumps(MACHINE_SET))
-    assert (await kubectl(kubeconfig, "create", "-f", str(directory / "set.json")))[0] == 0
-    name_and_phase = "jsonpath={.items[*].status.nodeRef.name} {.items[*].status.phase}"
-    shown = ""
-
-    async def runs_on_its_node() -> bool:
-        nonlocal shown
-        shown = (await kubectl(kubeconfig, "get", MACHINES, "-l", "pool=workers", "-o", name_and_phase))[1]
-        return shown.startswith("node-") and shown.endswith(" Running")
-
-    await until(runs_on_its_node, within=PATIENCE, otherwise="the Machine never runs")
-    node = shown.split(maxsplit=1)[0]
-    ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
-
-    async def is_unknown() -> bool:
-        return (await kubectl(kubeconfig, "get", "node", node, "-o", ready))[1] == "Unknown"
-
-    await ask(directory / "kubelets.sock", {"stop": node})
-    await until(is_unknown, within=PATIENCE, otherwise="the node does not fail")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Two detectors, of which the leading one is cut off from Temporal: the other goes on with the incidents."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
+from runtime.connections import Connections
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.detectors import Detectors
 from tests.end_to_end.world import World
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture
 def detectors(world: World, control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Detectors:
     monkeypatch.setattr("runtime.temporal_link.CHECK_EVERY_SECONDS", 0.3)
-    monkeypatch.setattr("runtime.temporal_link.ANSWER_WITHIN", timedelta(seconds=1))
+    monkeypatch.setattr("runtime.temporal_link.ANSWER_WITHIN", timedelta(seconds=3))
     return Detectors(world, control_plane)
 
 
@@ -49,4 +51,11 @@ async def test_standby_that_reaches_temporal_takes_over_from_a_leader_that_does_
                 await world.recover(node)
                 assert await world.outcome(node) == "Remediated"
                 await detectors.until_led_by("second")
-                assert not second.problems.sentences
+                await world.until(_is_well(second), "the second is not well")
+
+
+def _is_well(connections: Connections) -> Callable[[], Awaitable[bool]]:
+    async def is_well() -> bool:
+        return not connections.problems.sentences
+
+    return is_well

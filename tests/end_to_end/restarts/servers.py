@@ -15,7 +15,7 @@ from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from runtime.temporal import connect
 
-TEMPORAL = "temporal"
+TEMPORAL, ETCD = "temporal", "etcd"
 
 
 class OwnServers:
@@ -68,4 +68,4 @@ async def own_servers(directory: Path) -> AsyncIterator[OwnServers]:
         yield OwnServers(supervisor, lay_out(directory), assets.find())
 
 
-__all__ = ["API_SERVER", "TEMPORAL", "OwnServers", "own_servers"]
+__all__ = ["API_SERVER", "ETCD", "TEMPORAL", "OwnServers", "own_servers"]

@@ -1,18 +1,24 @@
 """What does not move for a while, and then goes on as if no time had passed: processes of ours, servers."""
 
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from kube.resource import NODES
+from kube.transport import Transport
+from kube.watching import Watching, watch
+from tests.detector.observer import Observer
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.incidents import Incidents
-from tests.end_to_end.restarts.servers import API_SERVER, TEMPORAL
+from tests.end_to_end.restarts.servers import API_SERVER, ETCD, TEMPORAL
 from tests.end_to_end.restarts.witnesses import heard_since
 from tests.end_to_end.world import World
+from tests.kube.eventually import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -22,6 +28,7 @@ HALF = LASTING / 2
 TO_SEE_AGAIN = timedelta(seconds=35)
 """Watches are opened anew after a wait of up to 30 s, and proven fresh within four; then all is true."""
 TO_WAKE = timedelta(seconds=20)
+SECONDS = 60
 
 
 async def test_incidents_in_every_phase_go_on_when_servers_that_were_frozen_wake(
@@ -66,3 +73,42 @@ async def test_incidents_in_every_phase_go_on_with_the_standby_which_a_leader_th
     standby = crew.standby.environment["PARAMEDIC_IDENTITY"]
     assert await crew.leader() == standby
     assert set(await heard_since(world, incidents.recovered_last, woken)) == {standby}
+
+
+@pytest.mark.rule("rule 3", "rule 4")
+async def test_api_server_whose_etcd_is_frozen_is_held_and_lifts_by_itself(
+    world: World, control_plane: ControlPlane, crew: Crew
+) -> None:
+    """It goes on accepting watches, and sends bookmarks."""
+    await world.add_nodes(1)
+    await world.fail(*world.nodes)
+    await world.add_check(duration="0s")  # last: bookmarks tell of nodes that nothing happened since
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        observer = Observer(transport, await world.incident(world.nodes[0]))
+        async with observer.open():
+            await eventually(lambda: observer.observe().is_admitted, SECONDS)
+            crew.servers.freeze(ETCD)
+            try:
+                await eventually(observer.is_stale, SECONDS)
+                assert await _bookmarked_version(transport) == await _cached_version(transport)
+                assert not observer.observe().is_admitted
+            finally:
+                crew.servers.thaw(ETCD)
+            await eventually(lambda: observer.observe().is_admitted, SECONDS)
+
+
+async def _cached_version(transport: Transport) -> str:
+    """What the API server tells without asking etcd."""
+    answer = await transport.request("GET", NODES.path(), query=[("resourceVersion", "0"), ("limit", "1")])
+    version: str = json.loads(answer)["metadata"]["resourceVersion"]
+    return version
+
+
+async def _bookmarked_version(transport: Transport) -> str:
+    """What the bookmark of a watch tells that is opened now."""
+    lasting = Watching().lasting(timedelta(0))
+    async with watch(transport, NODES.path(), "", "1", lasting, 2 * lasting) as lines:
+        told = [json.loads(line) async for line in lines]
+    assert told[-1]["type"] == "BOOKMARK"
+    version: str = told[-1]["object"]["metadata"]["resourceVersion"]
+    return version

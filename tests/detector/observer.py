@@ -1,0 +1,58 @@
+"""Observer: what a detector would answer an incident, by all that it has seen, and how fresh that is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from detector.answers.observation_builder import ObservationBuilder
+from detector.state.cluster_state import ClusterState
+from detector.watching.sources import Scope, Sources
+from health.model.observation import HoldReason, Observation
+from health.model.references import IncidentReference
+from kube.backoff import Waits
+from kube.connection import ClusterConnection
+from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings
+from kube.transport import Transport
+from runtime.problems import Problems
+from runtime.settings import Settings
+
+SETTINGS = Settings(cluster="test", sight_limit_seconds=SHORTEST_LIMIT.total_seconds())
+LIMIT = SETTINGS.policy.sight_limit
+# As in production, but for the waits after a failure.
+QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(LIMIT)
+
+
+class Observer:
+    """A detector's sources and cluster state, and what it would answer one incident."""
+
+    def __init__(self, transport: Transport, incident: IncidentReference) -> None:
+        self._cluster_state = ClusterState("test")
+        scope = Scope(SETTINGS.lease_namespace, reflectors=lambda: QUICK)
+        self._sources = Sources(
+            ClusterConnection.over(transport), self._cluster_state, scope, Problems(), lambda: SETTINGS.policy
+        )
+        self._incident = incident
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(self._sources.run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+    def age(self) -> timedelta | None:
+        return self._sources.age()
+
+    def observe(self) -> Observation:
+        freshness = self._sources.freshness(self._incident.check)
+        return ObservationBuilder(
+            self._cluster_state, self._incident, freshness, datetime.now(UTC)
+        ).observation()
+
+    def is_stale(self) -> bool:
+        hold = self.observe().hold
+        return hold is not None and hold.reason is HoldReason.STALE_SIGHT
