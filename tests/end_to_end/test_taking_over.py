@@ -1,5 +1,6 @@
 """Paramedic goes on where the NodeHealthCheck operator was stopped, and the other way round (rule 39)."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -126,6 +127,8 @@ async def test_escalation_of_the_reference_takes_its_next_step_on_time_and_can_b
     assert (await escalation.until_steps(between, "1", "2"))["2"]["metadata"]["name"].startswith(between)
     assert timed_out((await escalation.until_steps(failed, "1", "2"))["1"])
     await world.until_phase(exhausted, "Exhausted")
+    assert set(await escalation.requests(second)) == {"1", "2"}
+    await asyncio.sleep((created(at_work) + MINUTE - datetime.now(UTC)).total_seconds())
     requests = await escalation.until_steps(second, "1", "2", "3")
     assert requests["2"]["metadata"]["uid"] == at_work["metadata"]["uid"]
     late = created(requests["3"]) - created(at_work)

@@ -125,11 +125,15 @@ class Incidents:
 
     async def until_run_out(self) -> None:
         """Return when the timer that runs out has done so."""
-        await asyncio.sleep((self._deadline("runs-out") - datetime.now(UTC)).total_seconds())
+        await self._until_deadline("runs-out")
+
+    async def _until_deadline(self, role: str) -> None:
+        await asyncio.sleep((self._deadline(role) - datetime.now(UTC)).total_seconds())
 
     async def must_have_gone_on(self) -> None:
         """Each incident becomes what the facts say, and the status of the check tells the same."""
         world, nodes = self._world, self._nodes
+        await self._until_deadline("waits")  # before that, to ask for phases is work for nothing
         for role, course in COURSES.items():
             if course.after in ("Recovered", "Remediated"):
                 assert await world.outcome(nodes[role]) == course.after, role

@@ -87,10 +87,11 @@ async def test_api_server_whose_etcd_is_frozen_is_held_and_lifts_by_itself(
         observer = Observer(transport, await world.incident(world.nodes[0]))
         async with observer.open():
             await eventually(lambda: observer.observe().is_admitted, SECONDS)
+            before = await _cached_version(transport)
             crew.servers.freeze(ETCD)
             try:
                 await eventually(observer.is_stale, SECONDS)
-                assert await _bookmarked_version(transport) == await _cached_version(transport)
+                assert await _bookmarked_version(transport, before) == await _cached_version(transport)
                 assert not observer.observe().is_admitted
             finally:
                 crew.servers.thaw(ETCD)
@@ -104,10 +105,10 @@ async def _cached_version(transport: Transport) -> str:
     return version
 
 
-async def _bookmarked_version(transport: Transport) -> str:
+async def _bookmarked_version(transport: Transport, since: str) -> str:
     """What the bookmark of a watch tells that is opened now."""
     lasting = Watching().lasting(timedelta(0))
-    async with watch(transport, NODES.path(), "", "1", lasting, 2 * lasting) as lines:
+    async with watch(transport, NODES.path(), "", since, lasting, 2 * lasting) as lines:
         told = [json.loads(line) async for line in lines]
     assert told[-1]["type"] == "BOOKMARK"
     version: str = told[-1]["object"]["metadata"]["resourceVersion"]

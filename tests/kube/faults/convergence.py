@@ -13,7 +13,7 @@ from tests.kube.eventually import eventually
 from tests.kube.faults.config_maps import ConfigMap, Contents, contents, facts
 
 PHASES = ("before", "during", "after")
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 class Cluster(Protocol):
