@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from devcluster.demo import cast
+from devcluster.demo import fixtures
 from devcluster.dev import DevSettings
 from devcluster.errors import SettingsError
 from devcluster.polling import until
@@ -106,7 +106,7 @@ async def test_it_describes_what_runs_and_is_ready_when_every_simulated_node_is_
     assert content["cluster"].startswith("dev-")
     assert content["audit_log"] == str(directory / "logs" / "audit.log")
     nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
-    assert nodes[1].count("node/node-") == cast.NODES
+    assert nodes[1].count("node/node-") == fixtures.NODES
 
 
 @pytest.mark.cluster
