@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 LONG, SHORT = "tests/end_to_end/restarts", "tests/health"
 PARTS = {
     "tests/end_to_end/machines": 1,
-    "tests/end_to_end/scenarios": 5,
+    "tests/end_to_end/scenarios": 3,
     "tests/end_to_end/surroundings": 1,
 }
 

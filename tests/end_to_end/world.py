@@ -27,7 +27,7 @@ REQUESTS = Resource(GROUP, KIND, "powercycleremediations", namespaced=True)
 TEMPLATES = Resource(GROUP, f"{KIND}Template", "powercycleremediationtemplates", namespaced=True)
 LEASE_NAMESPACE = "medik8s-leases"
 PATIENCE = timedelta(seconds=60)
-LOOK_AGAIN = timedelta(milliseconds=200)
+LOOK_AGAIN = timedelta(milliseconds=300)
 """Each look is a question to the API server or to a workflow; all tests of a machine share its cores."""
 
 

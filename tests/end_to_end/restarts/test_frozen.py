@@ -80,14 +80,14 @@ async def test_api_server_whose_etcd_is_frozen_is_held_and_lifts_by_itself(
     world: World, control_plane: ControlPlane, crew: Crew
 ) -> None:
     """It goes on accepting watches, and sends bookmarks."""
-    await world.add_nodes(1)
-    await world.fail(*world.nodes)
-    await world.add_check(duration="0s")  # last: bookmarks tell of nodes that nothing happened since
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        before = await _cached_version(transport)
+        await world.add_nodes(1)
+        await world.fail(*world.nodes)
+        await world.add_check(duration="0s")  # last: bookmarks tell of nodes that nothing happened since
         observer = Observer(transport, await world.incident(world.nodes[0]))
         async with observer.open():
             await eventually(lambda: observer.observe().is_admitted, SECONDS)
-            before = await _cached_version(transport)
             crew.servers.freeze(ETCD)
             try:
                 await eventually(observer.is_stale, SECONDS)
