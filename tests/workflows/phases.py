@@ -1,6 +1,7 @@
 """Ways to bring an incident to each of its phases, as a test's parameter."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,7 +15,6 @@ from tests.workflows.observations import (
     healthy,
     held,
     hold,
-    unknown,
     waiting,
 )
 from tests.workflows.settling import rests, settle
@@ -29,11 +29,6 @@ async def wait(incident: IncidentDriver) -> None:
 
 async def be_held(incident: IncidentDriver) -> None:
     await incident.start(held())
-    await incident.reaches(Phase.HELD)
-
-
-async def be_held_blind(incident: IncidentDriver) -> None:
-    await incident.start(unknown())
     await incident.reaches(Phase.HELD)
 
 
@@ -72,6 +67,15 @@ async def exhaust(incident: IncidentDriver) -> None:
     await rests(incident, Phase.EXHAUSTED)
 
 
+async def adopt_exhausted(incident: IncidentDriver) -> None:
+    """All steps were tried in vain before it began: the same, in a moment."""
+    for step in ESCALATION:
+        incident.cluster.put_request(template=step.template.name)
+        incident.cluster.report(step.template.name, succeeded=False, timed_out_at=datetime.now(UTC))
+    await incident.start(escalating())
+    await rests(incident, Phase.EXHAUSTED)
+
+
 async def hang_on_a_finalizer(incident: IncidentDriver) -> None:
     await act(incident)
     incident.cluster.has_finalizer = True
@@ -80,13 +84,6 @@ async def hang_on_a_finalizer(incident: IncidentDriver) -> None:
     await incident.reaches(Phase.CLEANING_UP)
 
 
-BEFORE_A_REQUEST = [
-    pytest.param(wait, id="waiting"),
-    pytest.param(be_held, id="held"),
-    pytest.param(be_held_blind, id="held-blind"),
-    pytest.param(be_refused, id="refused"),
-]
-WITH_A_REQUEST = [pytest.param(act, id="remediating"), pytest.param(adopt, id="adopted")]
 A_FEW = [
     pytest.param(wait, id="waiting"),
     pytest.param(be_refused, id="refused"),

@@ -7,7 +7,7 @@ from health.model.moves import Outcome, Phase
 from tests.kube.eventually import eventually
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, waiting
-from tests.workflows.phases import A_FEW, BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
+from tests.workflows.phases import A_FEW, Bring, act
 from workflows.messages import AbortOrder
 
 pytestmark = pytest.mark.rule("rule 40")
@@ -17,7 +17,7 @@ POWER_WORK = AbortOrder(reason="power work")
 FOR_TEN_MINUTES = AbortOrder(reason="power work", for_seconds=600)
 
 
-@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
+@pytest.mark.parametrize("bring", A_FEW)
 async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
     incident: IncidentDriver, bring: Bring
 ) -> None:
@@ -39,11 +39,8 @@ async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
     assert await incident.outcome() is Outcome.RECOVERED
 
 
-@pytest.mark.parametrize("bring", A_FEW)
-async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(
-    incident: IncidentDriver, bring: Bring
-) -> None:
-    await bring(incident)
+async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(incident: IncidentDriver) -> None:
+    await act(incident)
     acts = incident.cluster.count("act")
     await incident.abort(FOR_TEN_MINUTES)
     await incident.reaches(Phase.LEFT_ALONE)
@@ -55,17 +52,6 @@ async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(
     await incident.pass_time(2 * MINUTE)
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("act") == acts + 1
-
-
-@pytest.mark.parametrize("bring", A_FEW)
-async def test_resumed_incident_acts_at_once(incident: IncidentDriver, bring: Bring) -> None:
-    await bring(incident)
-    await incident.abort()
-    await incident.reaches(Phase.LEFT_ALONE)
-    incident.cluster.observation = expired()
-    await incident.resume()
-    await incident.reaches(Phase.REMEDIATING)
-    assert incident.cluster.requests
 
 
 @pytest.mark.rule("rule 41/late")
@@ -122,41 +108,10 @@ async def test_abort_while_an_act_is_in_flight_lets_it_finish_and_cleans_up(inci
     assert not incident.cluster.is_leased
 
 
-async def test_abort_cleans_up_at_once_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
-    incident = bare_incident
-    async with incident.worker():
-        await act(incident)
-        await incident.wake()
-        assert incident.cluster.requests
-        await incident.abort()
-        await incident.reaches(Phase.LEFT_ALONE)
-        assert not incident.cluster.requests
-        assert incident.cluster.count("observe") == 0
-
-        incident.cluster.observation = healthy()
-        async with incident.detector():
-            assert await incident.outcome() is Outcome.RECOVERED
-
-
-async def test_abort_without_anything_to_clean_up_is_told_when_no_detector_answers(
-    bare_incident: IncidentDriver,
-) -> None:
-    incident = bare_incident
-    async with incident.worker():
-        await incident.start(waiting())
-        await incident.wake()
-        await incident.abort()
-        await incident.reaches(Phase.LEFT_ALONE)
-        assert incident.cluster.count("clean_up") == 0
-
-
-@pytest.mark.parametrize("order", [AbortOrder(), FOR_TEN_MINUTES], ids=["for-good", "for-a-time"])
-async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(
-    incident: IncidentDriver, order: AbortOrder
-) -> None:
+async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(incident: IncidentDriver) -> None:
     await act(incident)
     incident.cluster.has_finalizer = True
-    await incident.abort(order)
+    await incident.abort(FOR_TEN_MINUTES)
     await incident.reaches(Phase.CLEANING_UP)
     await incident.wake()
     await incident.pass_time(timedelta(seconds=150))
@@ -165,16 +120,6 @@ async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(
     incident.cluster.remove_finalizer()
     await incident.wake()
     await incident.reaches(Phase.LEFT_ALONE)
-
-
-async def test_abort_while_a_request_hangs_on_a_finalizer_still_ends_with_the_recovery(
-    incident: IncidentDriver,
-) -> None:
-    await hang_on_a_finalizer(incident)
-    await incident.abort()
-    incident.cluster.remove_finalizer()
-    await incident.wake()
-    assert await incident.outcome() is Outcome.RECOVERED
 
 
 async def test_time_of_an_abort_that_ends_while_a_finalizer_hangs_lets_the_incident_go_on(
@@ -217,11 +162,15 @@ async def test_resume_during_the_clean_up_of_an_abort_asks_before_it_acts(incide
     assert incident.cluster.count("act") == 1
 
 
-async def test_resume_shows_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
+async def test_orders_show_at_once_when_no_detector_answers_and_nothing_is_to_be_cleaned_up(
+    bare_incident: IncidentDriver,
+) -> None:
     incident = bare_incident
     async with incident.worker():
         await incident.start(waiting())
+        await incident.wake()
         await incident.abort()
         await incident.reaches(Phase.LEFT_ALONE)
+        assert incident.cluster.count("clean_up") == 0
         await incident.resume()
         assert "no answer" in (await incident.reaches(Phase.HELD)).details

@@ -18,7 +18,7 @@ from workflows.contracts import FRESH
 ASKS_AGAIN = timedelta(seconds=7)
 
 
-async def test_act_that_failed_is_a_hold_and_is_made_anew_after_another_question(
+async def test_act_that_failed_is_a_hold_and_the_same_act_is_made_anew_after_another_question(
     incident: IncidentDriver,
 ) -> None:
     incident.cluster.failing["act"] = 1
@@ -34,14 +34,6 @@ async def test_act_that_failed_is_a_hold_and_is_made_anew_after_another_question
     whats = [entry.what for entry in incident.cluster.log]
     assert whats == ["answered", "act", *["observe", "answered"] * 2, "act", "created"]
     assert await incident.queued() == ["act", "observe", "observe", "act"]
-
-
-async def test_act_that_is_made_anew_is_the_same_act(incident: IncidentDriver) -> None:
-    incident.cluster.failing["act"] = 1
-    await incident.start(expired())
-    await incident.happens("act")
-    await incident.pass_time(ASKS_AGAIN)
-    await incident.reaches(Phase.REMEDIATING)
     first, second = incident.cluster.attempts
     assert (first.run_id, first.step) == (second.run_id, second.step)
 
@@ -55,15 +47,6 @@ async def test_act_that_made_its_request_and_failed_then_is_adopted(incident: In
     state = await incident.reaches(Phase.REMEDIATING)
     assert [request.uid for request in state.requests] == ["request-1"]
     assert incident.cluster.count("act") == 1
-
-
-async def test_node_that_recovers_after_an_act_that_failed_is_cleaned_up(incident: IncidentDriver) -> None:
-    incident.cluster.failing["act"] = 1
-    await incident.start(expired())
-    await incident.reaches(Phase.HELD)
-    await incident.sees(healthy())
-    await incident.outcome()
-    assert incident.cluster.count("clean_up") == 1
 
 
 async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_incident: IncidentDriver) -> None:

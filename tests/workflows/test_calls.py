@@ -30,7 +30,7 @@ async def events(incident: IncidentDriver) -> list[HistoryEvent]:
     return [event for history in await incident.histories() for event in history.events]
 
 
-async def test_history_has_no_markers_and_shows_what_went_into_each_activity(
+async def test_history_has_no_markers_and_shows_what_went_into_each_activity_and_what_it_makes(
     incident: IncidentDriver,
 ) -> None:
     await remediate_in_two_steps(incident)
@@ -49,11 +49,7 @@ async def test_history_has_no_markers_and_shows_what_went_into_each_activity(
         is_question = one.activity_type.name == "observe"
         assert is_question or one.schedule_to_close_timeout.ToTimedelta() <= timedelta(seconds=25)
 
-
-async def test_summary_of_an_act_names_what_it_makes(incident: IncidentDriver) -> None:
-    await remediate_in_two_steps(incident)
-    summaries = await incident.summaries()
-    (first, second) = (one for one in summaries if one.startswith("create "))
+    first, second = (one for one in await incident.summaries() if one.startswith("create "))
     assert "first" in first
     assert "second" in second
     assert "Node/node-1" in first

@@ -3,36 +3,42 @@ import pytest
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, waiting
-from tests.workflows.phases import BEFORE_A_REQUEST, WITH_A_REQUEST, Bring, act, hang_on_a_finalizer
+from tests.workflows.phases import act, hang_on_a_finalizer
 
 
 @pytest.mark.rule("rule 40")
-@pytest.mark.parametrize("bring", BEFORE_A_REQUEST + WITH_A_REQUEST)
-async def test_cancel_is_an_abort(incident: IncidentDriver, bring: Bring) -> None:
-    await bring(incident)
+async def test_cancel_is_an_abort_and_a_second_one_changes_nothing(incident: IncidentDriver) -> None:
+    await act(incident)
     await incident.handle.cancel()
     state = await incident.reaches(Phase.LEFT_ALONE)
     assert "cancelled" in state.details
-    assert await incident.is_open()
     assert not incident.cluster.requests
     assert not incident.cluster.is_leased
+
+    await incident.handle.cancel()
+    await incident.wake()
+    await incident.happens("observe", 2)
+    assert await incident.is_open()
+    assert (await incident.reaches(Phase.LEFT_ALONE)).outcome is None
+
     await incident.sees(healthy())
     assert await incident.outcome() is Outcome.RECOVERED
 
 
-async def test_cancel_while_an_act_is_in_flight_loses_no_request(incident: IncidentDriver) -> None:
-    gate = incident.cluster.gates["act"]
-    gate.close()
-    await incident.start(expired())
-    await gate.entered.wait()
-    await incident.handle.cancel()
-    await incident.wake()
-    assert incident.cluster.count("created") == 0
-    gate.open()
-    await incident.reaches(Phase.LEFT_ALONE)
-    assert incident.cluster.count("created") == 1
-    assert incident.cluster.count("deleted") == 1
-    assert await incident.is_open()
+@pytest.mark.rule("rule 40")
+async def test_cancel_before_the_first_step_is_an_abort_that_resume_ends(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    async with incident.detector():
+        await incident.start(waiting())
+        await incident.handle.cancel()
+        async with incident.worker():
+            await incident.reaches(Phase.LEFT_ALONE)
+            assert await incident.is_open()
+            incident.cluster.observation = expired()
+            await incident.resume()
+            await incident.reaches(Phase.REMEDIATING)
 
 
 async def test_cancel_while_a_clean_up_is_in_flight_finishes_it(incident: IncidentDriver) -> None:
@@ -66,34 +72,3 @@ async def test_cancel_while_no_detector_answers_cleans_up_at_once(bare_incident:
         await incident.reaches(Phase.LEFT_ALONE)
         assert not incident.cluster.requests
         assert await incident.is_open()
-
-
-async def test_cancel_before_the_first_step_is_an_abort_too(bare_incident: IncidentDriver) -> None:
-    incident = bare_incident
-    async with incident.detector():
-        await incident.start(waiting())
-        await incident.handle.cancel()
-        async with incident.worker():
-            await incident.reaches(Phase.LEFT_ALONE)
-            assert await incident.is_open()
-
-
-@pytest.mark.rule("rule 40")
-async def test_cancelled_incident_can_be_resumed(incident: IncidentDriver) -> None:
-    await incident.start(waiting())
-    await incident.handle.cancel()
-    await incident.reaches(Phase.LEFT_ALONE)
-    incident.cluster.observation = expired()
-    await incident.resume()
-    await incident.reaches(Phase.REMEDIATING)
-
-
-async def test_second_cancel_changes_nothing(incident: IncidentDriver) -> None:
-    await act(incident)
-    await incident.handle.cancel()
-    await incident.reaches(Phase.LEFT_ALONE)
-    await incident.handle.cancel()
-    await incident.wake()
-    await incident.happens("observe", 2)
-    assert await incident.is_open()
-    assert (await incident.reaches(Phase.LEFT_ALONE)).outcome is None

@@ -8,7 +8,7 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import TIMED_OUT
-from health.runbook.chores import FORBIDDEN_GRACE, LONGEST_RETRY, Chore
+from health.runbook.chores import FORBIDDEN_GRACE, Chore
 from health.runbook.new_step import STOP_PATIENCE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, healthy
@@ -49,7 +49,9 @@ async def keep_one_of_two(incident: IncidentDriver) -> None:
 
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out")
-async def test_dead_webhook_delays_the_next_step_by_a_minute_and_is_shown(incident: IncidentDriver) -> None:
+async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_neither_lease_nor_mark(
+    incident: IncidentDriver,
+) -> None:
     await fail_to_tell(incident)
     state = await incident.state()
     (note,) = state.memory.notes
@@ -65,42 +67,37 @@ async def test_dead_webhook_delays_the_next_step_by_a_minute_and_is_shown(incide
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
     assert 4 <= incident.cluster.count("mark") <= 8
-
-
-async def test_lease_is_renewed_and_the_mark_written_at_last_while_the_next_step_runs(
-    incident: IncidentDriver,
-) -> None:
-    await fail_to_tell(incident)
-    await pass_wakes(incident, STOP_PATIENCE)
-    assert incident.cluster.tried == ["first", "second"]
-    renewals = incident.cluster.count("renewed")
-    await pass_wakes(incident, MINUTE + SECOND)
-    assert incident.cluster.count("renewed") == renewals + 1
     assert incident.cluster.marks == []
 
+    renewals = incident.cluster.count("renewed")
     incident.cluster.failing["mark"] = 0
     await pass_wakes(incident, 2 * MINUTE)
+    assert incident.cluster.count("renewed") > renewals
     assert ("first", [TIMED_OUT]) in [(one, list(texts)) for one, texts in incident.cluster.marks]
     state = await incident.state()
     assert state.memory.notes == ()
     assert "cannot" not in state.details
 
 
-async def test_abort_and_resume_are_obeyed_while_a_mark_fails(incident: IncidentDriver) -> None:
+async def test_look_repeats_no_chore_before_its_time_and_abort_and_resume_are_obeyed_meanwhile(
+    incident: IncidentDriver,
+) -> None:
     await fail_to_tell(incident)
+    await pass_until_it_rests_for_long(incident)
+    before, tries = (await incident.state()).memory.notes, incident.cluster.count("mark")
+    await incident.wake()
+    await settle(incident)
+    assert (await incident.state()).memory.notes == before
+    assert incident.cluster.count("mark") == tries
+
     await incident.abort(POWER_WORK)
     await rests(incident, Phase.LEFT_ALONE)
     assert not incident.cluster.requests
     assert not incident.cluster.is_leased
+    tried = incident.cluster.tried
     await incident.resume()
     await rests(incident, Phase.REMEDIATING)
-    assert incident.cluster.tried == ["first", "first"]
-
-
-async def test_recovery_is_obeyed_while_a_mark_fails(incident: IncidentDriver) -> None:
-    await fail_to_tell(incident)
-    await incident.sees(escalating(healthy()))
-    assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.tried == [*tried, "first"]
 
 
 @pytest.mark.rule("rule 47/403")
@@ -119,7 +116,9 @@ async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_m
 
 
 @pytest.mark.rule("rule 47/403")
-async def test_403_is_told_as_a_missing_right_after_half_a_minute(incident: IncidentDriver) -> None:
+async def test_403_is_told_as_a_missing_right_after_half_a_minute_and_recovery_is_obeyed_meanwhile(
+    incident: IncidentDriver,
+) -> None:
     incident.cluster.is_forbidding = True
     await fail_to_tell(incident)
     while not (note := (state := await incident.state()).memory.notes[0]).is_right_missing:
@@ -130,9 +129,12 @@ async def test_403_is_told_as_a_missing_right_after_half_a_minute(incident: Inci
     assert "a right is missing" in state.details
     assert 4 <= incident.cluster.count("mark") <= 8
 
+    await incident.sees(escalating(healthy()))
+    assert await incident.outcome() is Outcome.REMEDIATED
 
-@pytest.mark.rule("NHC 2.5/release")
-async def test_request_that_cannot_be_deleted_keeps_the_lease_and_no_other_request(
+
+@pytest.mark.rule("NHC 2.5/release", "rule 40")
+async def test_request_that_cannot_be_deleted_keeps_the_lease_and_no_other_request_and_abort_tries_at_once(
     incident: IncidentDriver,
 ) -> None:
     await keep_one_of_two(incident)
@@ -141,15 +143,13 @@ async def test_request_that_cannot_be_deleted_keeps_the_lease_and_no_other_reque
     assert "cannot delete Reboot/ns/node-1: the API server is away" in (await incident.state()).details
 
     renewals, tries = incident.cluster.count("renew"), incident.cluster.count("clean_up")
-    await pass_wakes(incident, 20 * MINUTE)
+    await pass_wakes(incident, 6 * MINUTE)  # its Lease would have been renewed
     assert incident.cluster.count("renew") == renewals
-    assert incident.cluster.count("clean_up") <= tries + 14
-    latest = incident.cluster.times("clean_up")[-2:]
-    assert LONGEST_RETRY / 2 <= latest[1] - latest[0] <= LONGEST_RETRY + SECOND
+    assert incident.cluster.count("clean_up") <= tries + 9
 
     incident.cluster.undeletable.clear()
-    await pass_until(incident, await incident.now() + LONGEST_RETRY)
-    assert await incident.outcome() is Outcome.REMEDIATED
+    await incident.abort()
+    assert await incident.outcome() is Outcome.RECOVERED
     assert not incident.cluster.is_leased
 
 
@@ -167,17 +167,6 @@ async def test_abort_says_what_it_waits_for_and_ends_when_that_is_gone(incident:
     await rests(incident, Phase.LEFT_ALONE)
     assert not incident.cluster.is_leased
     assert (await incident.state()).memory.notes == ()
-
-
-@pytest.mark.rule("rule 40")
-async def test_abort_is_tried_at_once_however_long_the_back_off_of_the_clean_up_is(
-    incident: IncidentDriver,
-) -> None:
-    await keep_one_of_two(incident)
-    await pass_wakes(incident, 10 * MINUTE)
-    incident.cluster.undeletable.clear()
-    await incident.abort()
-    assert await incident.outcome() is Outcome.RECOVERED
 
 
 async def test_lease_that_could_not_be_renewed_is_renewed_as_soon_as_possible(
@@ -217,14 +206,3 @@ async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes
     await pass_wakes(incident, 3 * SECOND)
     assert (await incident.state()).memory.notes == ()
     assert incident.cluster.marks
-
-
-async def test_look_repeats_no_chore_before_its_time(incident: IncidentDriver) -> None:
-    await fail_to_tell(incident)
-    await pass_wakes(incident, STOP_PATIENCE)
-    await pass_until_it_rests_for_long(incident)
-    before, tries = (await incident.state()).memory.notes, incident.cluster.count("mark")
-    await incident.wake()
-    await settle(incident)
-    assert (await incident.state()).memory.notes == before
-    assert incident.cluster.count("mark") == tries

@@ -6,19 +6,19 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, gone, healthy, held, released, replaced, waiting
-from tests.workflows.phases import hang_on_a_finalizer
+from tests.workflows.phases import act, hang_on_a_finalizer
 
-ENDINGS = [
-    pytest.param(gone(), Outcome.GONE, id="gone"),
-    pytest.param(replaced(), Outcome.GONE, id="replaced"),
-    pytest.param(released(), Outcome.RELEASED, id="released"),
-]
 HANGING = timedelta(minutes=1, seconds=1)
 
 
 @pytest.mark.rule("rule 10", "rule 11")
-@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
-@pytest.mark.parametrize("before", [pytest.param(waiting(), id="waiting"), pytest.param(held(), id="held")])
+@pytest.mark.parametrize(
+    ("before", "ending", "outcome"),
+    [
+        pytest.param(waiting(), gone(), Outcome.GONE, id="waiting"),
+        pytest.param(held(), released(), Outcome.RELEASED, id="held"),
+    ],
+)
 async def test_incident_without_a_request_ends_with_its_target(
     incident: IncidentDriver, before: Observation, ending: Observation, outcome: Outcome
 ) -> None:
@@ -29,43 +29,43 @@ async def test_incident_without_a_request_ends_with_its_target(
 
 
 @pytest.mark.rule("rule 10", "rule 11")
-@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
+@pytest.mark.parametrize(
+    ("ending", "outcome"),
+    [
+        pytest.param(gone(), Outcome.GONE, id="gone"),
+        pytest.param(released(), Outcome.RELEASED, id="released"),
+    ],
+)
 async def test_request_is_cleaned_up_when_its_target_ends(
     incident: IncidentDriver, ending: Observation, outcome: Outcome
 ) -> None:
-    await incident.start(expired())
-    await incident.reaches(Phase.REMEDIATING)
+    await act(incident)
     await incident.sees(ending)
     assert await incident.outcome() is outcome
     assert incident.cluster.count("deleted") == 1
 
 
 @pytest.mark.rule("rule 10", "rule 11")
-@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
-async def test_target_that_ends_while_an_act_is_in_flight_is_cleaned_up(
-    incident: IncidentDriver, ending: Observation, outcome: Outcome
+async def test_target_that_is_replaced_while_an_act_is_in_flight_is_cleaned_up(
+    incident: IncidentDriver,
 ) -> None:
     gate = incident.cluster.gates["act"]
     gate.close()
     await incident.start(expired())
     await gate.entered.wait()
-    await incident.sees(ending)
+    await incident.sees(replaced())
     gate.open()
-    assert await incident.outcome() is outcome
+    assert await incident.outcome() is Outcome.GONE
     assert incident.cluster.count("deleted") == 1
 
 
 @pytest.mark.rule("rule 10", "rule 11")
-@pytest.mark.parametrize(("ending", "outcome"), ENDINGS)
-async def test_target_that_ends_while_it_is_left_alone_ends_the_incident(
-    incident: IncidentDriver, ending: Observation, outcome: Outcome
-) -> None:
-    await incident.start(expired())
-    await incident.reaches(Phase.REMEDIATING)
+async def test_target_that_goes_while_it_is_left_alone_ends_the_incident(incident: IncidentDriver) -> None:
+    await act(incident)
     await incident.abort()
     await incident.reaches(Phase.LEFT_ALONE)
-    await incident.sees(ending)
-    assert await incident.outcome() is outcome
+    await incident.sees(gone())
+    assert await incident.outcome() is Outcome.GONE
 
 
 @pytest.mark.rule("NHC 2.1/13")
@@ -79,20 +79,15 @@ async def test_incident_that_is_started_for_a_request_of_a_recovered_node_cleans
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
-async def test_request_that_hangs_on_a_finalizer_is_waited_for(incident: IncidentDriver) -> None:
+async def test_request_that_hangs_on_a_finalizer_is_looked_at_each_minute_without_being_told(
+    incident: IncidentDriver,
+) -> None:
     await hang_on_a_finalizer(incident)
     state = await incident.reaches(Phase.CLEANING_UP)
     assert "finalizer" in state.details
     assert state.requests
     assert incident.cluster.is_leased
 
-    incident.cluster.remove_finalizer()
-    await incident.wake()
-    assert await incident.outcome() is Outcome.REMEDIATED
-
-
-async def test_finalizer_is_looked_at_each_minute_without_being_told(incident: IncidentDriver) -> None:
-    await hang_on_a_finalizer(incident)
     for times in (2, 3):
         await incident.pass_time(HANGING)
         await incident.happens("clean_up", times)
@@ -107,8 +102,7 @@ async def test_node_that_fails_again_while_it_is_cleaned_up_is_remediated_again(
     incident: IncidentDriver,
 ) -> None:
     gate = incident.cluster.gates["clean_up"]
-    await incident.start(expired())
-    await incident.reaches(Phase.REMEDIATING)
+    await act(incident)
     gate.close()
     await incident.sees(healthy())
     await gate.entered.wait()
@@ -134,8 +128,7 @@ async def test_look_that_arrives_while_the_last_answer_is_under_way_is_answered(
 
 async def test_look_that_arrives_while_the_last_activity_runs_is_answered(incident: IncidentDriver) -> None:
     gate = incident.cluster.gates["clean_up"]
-    await incident.start(expired())
-    await incident.reaches(Phase.REMEDIATING)
+    await act(incident)
     gate.close()
     await incident.sees(healthy())
     await gate.entered.wait()

@@ -1,6 +1,5 @@
 """What an incident is told is as old as the moment at which it was seen, whatever became of the message."""
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,12 +7,11 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from health.model.moves import Outcome, Phase
-from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held, waiting
-from tests.workflows.settling import settle
+from tests.workflows.settling import rests, settle
 from workflows.contracts import FRESH
-from workflows.messages import HoldOrder, RemediationInput
+from workflows.messages import RemediationInput
 
 pytestmark = pytest.mark.rule("rule 4")
 
@@ -21,16 +19,6 @@ RETRIED = timedelta(seconds=10)
 """For so long a client of Temporal may try to start a workflow."""
 A_DAY = timedelta(days=1)
 TOO_OLD = FRESH + timedelta(seconds=1)
-
-Wake = Callable[[IncidentDriver], Awaitable[None]]
-
-
-async def _look(incident: IncidentDriver) -> None:
-    await incident.sees(expired())
-
-
-async def _start(incident: IncidentDriver) -> None:
-    await incident.start(expired())
 
 
 async def test_start_that_was_under_way_for_ten_seconds_is_asked_about_and_not_acted_on(
@@ -45,33 +33,22 @@ async def test_start_that_was_under_way_for_ten_seconds_is_asked_about_and_not_a
     assert (incident.cluster.count("observe"), incident.cluster.attempts) == (1, [])
 
 
-async def test_wake_up_that_comes_with_a_start_costs_no_question(incident: IncidentDriver) -> None:
+async def test_act_on_what_the_start_carried_is_told_when_that_was_seen_and_costs_no_question(
+    incident: IncidentDriver,
+) -> None:
+    before = datetime.now(UTC)
     await incident.start(expired())
-    await incident.reaches(Phase.REMEDIATING)
-    await settle(incident)
+    await rests(incident, Phase.REMEDIATING)
     types = [event.event_type for event in await incident.events()]
     assert types.count(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED) == 1
     assert await incident.queued() == ["act"]
-
-
-@pytest.mark.parametrize("observation", [expired(), held()], ids=["by-the-start", "by-an-answer"])
-async def test_act_is_told_when_what_admits_it_was_seen(
-    incident: IncidentDriver, observation: Observation
-) -> None:
-    before = datetime.now(UTC)
-    await incident.start(observation)
-    if observation.hold is not None:
-        before = datetime.now(UTC)
-        await incident.sees(expired())
-    await incident.reaches(Phase.REMEDIATING)
     (asked,) = incident.cluster.acts
     assert asked.seen_at is not None
     assert before <= asked.seen_at <= datetime.now(UTC)
 
 
-@pytest.mark.parametrize("wake", [_look, _start], ids=["wake", "start"])
-async def test_copy_of_a_start_asks_a_day_later_and_its_first_look_wakes_it(
-    incident: IncidentDriver, wake: Wake
+async def test_act_is_told_when_the_answer_that_admits_it_was_seen_and_a_copy_of_a_start_asks_a_day_later(
+    incident: IncidentDriver,
 ) -> None:
     yesterday = expired().model_copy(update={"seen_at": datetime.now(UTC) - A_DAY})
     incident.cluster.observation = held()
@@ -79,46 +56,26 @@ async def test_copy_of_a_start_asks_a_day_later_and_its_first_look_wakes_it(
     await incident.reaches(Phase.HELD)
     assert incident.cluster.attempts == []
 
-    await wake(incident)
+    before = datetime.now(UTC)
+    await incident.start(expired())
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("observe") == 2
+    (asked,) = incident.cluster.acts
+    assert asked.seen_at is not None
+    assert before <= asked.seen_at <= datetime.now(UTC)
 
 
-async def test_copy_of_a_run_that_was_carried_on_begins_without_the_memory_of_that_run(
-    long_incident: IncidentDriver,
-) -> None:
-    incident = long_incident
-    await incident.start(held())
-    await incident.hold(HoldOrder(reason="disk swap"))
-    await incident.wake_until_continued()
-    told = await incident.told()
-    assert told.memory.held
-    await incident.handle.terminate()
-
-    incident.cluster.note("resume", datetime.now(UTC))  # the order is of the run that is over
-    incident.cluster.observation = expired()
-    await incident.start_bare(told)
-    await incident.reaches(Phase.REMEDIATING)
-    assert not (await incident.state()).memory.held
-
-
-async def _act_after_an_answer(incident: IncidentDriver) -> None:
-    await incident.start(held())
-    await incident.reaches(Phase.HELD)
-    await incident.sees(expired())
-    await incident.reaches(Phase.REMEDIATING)
-    await settle(incident)
-
-
-@pytest.mark.parametrize("after", ["observe", "act"])
-async def test_run_that_is_reset_asks_anew_and_makes_no_second_request(
-    bare_incident: IncidentDriver, after: str
+async def test_run_that_is_reset_after_its_act_asks_anew_and_makes_no_second_request(
+    bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
     async with incident.detector():
         async with incident.worker():
-            await _act_after_an_answer(incident)
-        await incident.reset(await _task_after(incident, after))
+            await incident.start(held())
+            await incident.reaches(Phase.HELD)
+            await incident.sees(expired())
+            await rests(incident, Phase.REMEDIATING)
+        await incident.reset(await _task_after(incident, "act"))
         await incident.pass_time(TOO_OLD)
         async with incident.worker():
             await incident.reaches(Phase.REMEDIATING)

@@ -7,10 +7,9 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import HEALTHY_DELAY
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, recovered
+from tests.workflows.observations import escalating, recovered
 from tests.workflows.phases import act, take_first_step, wait
-from tests.workflows.settling import pass_until, rests, settle
-from workflows.messages import AbortOrder
+from tests.workflows.settling import pass_until, rests
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
@@ -28,86 +27,64 @@ async def recover(incident: IncidentDriver, delay: timedelta) -> datetime:
 
 
 def stamps(incident: IncidentDriver) -> list[str | None]:
-    return [annotations[HEALTHY_DELAY] for _, annotations in incident.cluster.marks]
+    marks = [annotations for _, annotations in incident.cluster.marks]
+    return [annotations[HEALTHY_DELAY] for annotations in marks if HEALTHY_DELAY in annotations]
 
 
-@pytest.mark.rule("NHC 2.6/positive", "NHC 1.7/healthy-delay")
-async def test_request_is_stamped_and_kept_to_the_second_for_the_delay(incident: IncidentDriver) -> None:
-    await act(incident)
-    since = await recover(incident, 5 * MINUTE)
-    assert stamps(incident) == [since.strftime("%Y-%m-%dT%H:%M:%SZ")]
-    assert abs(since - await incident.now()) < 3 * A_BIT
-
-    await pass_until(incident, since + 5 * MINUTE - A_BIT)
-    assert incident.cluster.count("clean_up") == 0
-    await pass_until(incident, since + 5 * MINUTE + A_BIT)
-    assert await incident.outcome() is Outcome.REMEDIATED
+@pytest.mark.rule("NHC 2.6/positive", "NHC 1.7/healthy-delay", "NHC 2.7/restart")
+async def test_request_is_stamped_and_kept_to_the_second_for_the_delay_over_a_restart_of_the_worker(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    async with incident.detector():
+        async with incident.worker(UNCACHED):
+            await act(incident)
+            since = await recover(incident, 5 * MINUTE)
+            assert stamps(incident) == [since.strftime("%Y-%m-%dT%H:%M:%SZ")]
+            assert abs(since - await incident.now()) < 3 * A_BIT
+        await incident.pass_time(4 * MINUTE)
+        async with incident.worker(UNCACHED):
+            await pass_until(incident, since + 5 * MINUTE - A_BIT)
+            assert incident.cluster.count("clean_up") == 0
+            await pass_until(incident, since + 5 * MINUTE + A_BIT)
+            assert await incident.outcome() is Outcome.REMEDIATED
     assert len(stamps(incident)) == 1
 
 
-@pytest.mark.rule("NHC 2.6/none")
-async def test_delay_of_zero_keeps_nothing(incident: IncidentDriver) -> None:
-    await act(incident)
-    await incident.sees(recovered(timedelta()))
-    assert await incident.outcome() is Outcome.REMEDIATED
-    assert stamps(incident) == []
-
-
-@pytest.mark.rule("rule 19")
-async def test_node_that_fails_again_loses_its_stamp_and_has_the_whole_delay_once_more(
+@pytest.mark.rule("rule 19", "rule 1")
+async def test_node_that_fails_again_loses_its_stamp_while_its_step_goes_on_and_has_the_whole_delay_once_more(
     incident: IncidentDriver,
 ) -> None:
-    await act(incident)
+    await take_first_step(incident)
+    began = incident.cluster.request_of("first").created
     first = await recover(incident, 5 * MINUTE)
     await pass_until(incident, first + 4 * MINUTE)
-    await incident.sees(expired())
+    await incident.sees(escalating())
     await rests(incident, Phase.REMEDIATING)
     assert stamps(incident)[1:] == [None]
     assert incident.cluster.count("created") == 1
 
-    await pass_until(incident, first + 6 * MINUTE)
     second = await recover(incident, 5 * MINUTE)
-    assert second - first >= 5 * MINUTE
+    assert second - first >= 4 * MINUTE
     await pass_until(incident, second + 5 * MINUTE - A_BIT)
-    assert incident.cluster.requests
-    await pass_until(incident, second + 5 * MINUTE + A_BIT)
-    assert await incident.outcome() is Outcome.REMEDIATED
-
-
-@pytest.mark.rule("rule 19", "rule 1")
-async def test_step_goes_on_from_its_own_start_when_the_node_fails_again(incident: IncidentDriver) -> None:
-    await take_first_step(incident)
-    began = incident.cluster.request_of("first").created
-    since = await recover(incident, 20 * MINUTE)
-    await pass_until(incident, since + 6 * MINUTE)
     assert incident.cluster.tried == ["first"]
     await incident.sees(escalating())
     await incident.happens("created", 2)
-    assert incident.cluster.times("created")[1] - began < 7 * MINUTE
+    assert incident.cluster.times("created")[1] - began > 5 * MINUTE
 
 
 @pytest.mark.rule("NHC 2.6/edited", "rule 10/edit")
-async def test_edited_delay_counts_from_the_same_recovery(incident: IncidentDriver) -> None:
-    await act(incident)
-    since = await recover(incident, 5 * MINUTE)
-    assert await recover(incident, 9 * MINUTE) == since
-    await pass_until(incident, since + 9 * MINUTE - A_BIT)
-    assert incident.cluster.count("clean_up") == 0
-    await pass_until(incident, since + 9 * MINUTE + A_BIT)
-    assert await incident.outcome() is Outcome.REMEDIATED
-    assert len(stamps(incident)) == 1
-
-
-@pytest.mark.rule("NHC 2.6/edited")
-@pytest.mark.parametrize("delay", [timedelta(), MINUTE])
-async def test_delay_that_becomes_shorter_than_what_has_passed_ends_at_once(
-    incident: IncidentDriver, delay: timedelta
+async def test_edited_delay_counts_from_the_same_recovery_and_ends_at_once_when_so_much_has_passed(
+    incident: IncidentDriver,
 ) -> None:
     await act(incident)
     since = await recover(incident, 5 * MINUTE)
-    await pass_until(incident, since + 2 * MINUTE)
-    await incident.sees(recovered(delay))
+    assert await recover(incident, 9 * MINUTE) == since
+    await pass_until(incident, since + 6 * MINUTE)
+    assert incident.cluster.count("clean_up") == 0
+    await incident.sees(recovered(5 * MINUTE))
     assert await incident.outcome() is Outcome.REMEDIATED
+    assert len(stamps(incident)) == 1
 
 
 @pytest.mark.rule("NHC 2.6/negative", "NHC 2.6/confirmed", "NHC 1.7/manually-confirmed-healthy")
@@ -116,23 +93,14 @@ async def test_negative_delay_keeps_a_request_without_a_stamp_until_a_person_con
 ) -> None:
     await act(incident)
     await recover(incident, FOR_GOOD)
-    for _ in range(3):
+    for _ in range(2):
         await incident.pass_time(6 * MINUTE)
         await rests(incident, Phase.HEALTHY_DELAY)
     assert stamps(incident) == []
-    assert incident.cluster.count("renew") == 3
+    assert incident.cluster.count("renew") == 2
     assert incident.cluster.count("clean_up") == 0
 
     await incident.sees(recovered(FOR_GOOD, is_confirmed=True))
-    assert await incident.outcome() is Outcome.REMEDIATED
-    assert [asked.is_confirmed for asked in incident.cluster.clean_ups] == [True]
-
-
-@pytest.mark.rule("NHC 2.6/confirmed")
-async def test_person_who_confirms_ends_a_delay_that_runs(incident: IncidentDriver) -> None:
-    await act(incident)
-    await recover(incident, 5 * MINUTE)
-    await incident.sees(recovered(5 * MINUTE, is_confirmed=True))
     assert await incident.outcome() is Outcome.REMEDIATED
     assert [asked.is_confirmed for asked in incident.cluster.clean_ups] == [True]
 
@@ -156,31 +124,6 @@ async def test_mark_of_a_person_stays_until_the_last_request_is_gone(incident: I
     await incident.wake()
     assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.clean_ups[-1].is_confirmed
-
-
-@pytest.mark.rule("rule 40")
-async def test_abort_ends_a_delay(incident: IncidentDriver) -> None:
-    await act(incident)
-    await recover(incident, 5 * MINUTE)
-    await incident.abort(AbortOrder(reason="power work"))
-    assert await incident.outcome() is Outcome.RECOVERED
-    assert incident.cluster.count("deleted") == 1
-
-
-@pytest.mark.rule("NHC 2.7/restart", "NHC 2.6/positive")
-async def test_delay_outlasts_restarts_of_the_worker(bare_incident: IncidentDriver) -> None:
-    incident = bare_incident
-    async with incident.detector():
-        async with incident.worker(UNCACHED):
-            await act(incident)
-            since = await recover(incident, 5 * MINUTE)
-        await incident.pass_time(4 * MINUTE)
-        async with incident.worker(UNCACHED):
-            await settle(incident)
-            assert incident.cluster.requests
-            await pass_until(incident, since + 5 * MINUTE + A_BIT)
-            assert await incident.outcome() is Outcome.REMEDIATED
-    assert len(stamps(incident)) == 1
 
 
 @pytest.mark.rule("rule 39")

@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import STEP, gone, healthy, released, replaced
+from tests.workflows.observations import STEP, gone
 from tests.workflows.phases import act
 from tests.workflows.settling import rests
 
@@ -45,33 +44,3 @@ async def test_request_that_its_remediator_removes_itself_is_the_end_too(inciden
     await incident.wake()
     assert await incident.outcome() is Outcome.GONE
     assert not incident.cluster.is_leased
-
-
-@pytest.mark.rule("rule 11/recreated")
-async def test_request_goes_when_another_node_of_that_name_is_there(incident: IncidentDriver) -> None:
-    await expect_the_end_of_the_node(incident)
-    await incident.sees(gone())
-    await incident.tells("its remediator expects that")
-    await incident.sees(replaced())
-    assert await incident.outcome() is Outcome.GONE
-    assert incident.cluster.count("deleted") == 1
-    assert not incident.cluster.is_leased
-
-
-async def test_abort_does_not_wait_for_the_remediator(incident: IncidentDriver) -> None:
-    await expect_the_end_of_the_node(incident)
-    await incident.sees(gone())
-    await incident.tells("its remediator expects that")
-    await incident.abort()
-    assert await incident.outcome() is Outcome.GONE
-
-
-@pytest.mark.parametrize(
-    ("end", "outcome"), [(healthy(), Outcome.REMEDIATED), (released(), Outcome.RELEASED)]
-)
-async def test_node_that_stays_is_as_any_other(
-    incident: IncidentDriver, end: Observation, outcome: Outcome
-) -> None:
-    await expect_the_end_of_the_node(incident)
-    await incident.sees(end)
-    assert await incident.outcome() is outcome

@@ -7,7 +7,7 @@ import pytest
 from health.model.moves import Phase
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, recovered
+from tests.workflows.observations import expired
 from tests.workflows.settling import pass_until, rests, settle
 
 OLD = timedelta(hours=48)
@@ -39,28 +39,4 @@ async def test_request_is_flagged_after_48_hours_and_never_again(incident: Incid
     await incident.pass_time(3 * OLD)
     await incident.wake()
     await settle(incident)
-    assert flags(incident) == [GREW_OLD_FLAG]
-
-
-async def test_request_that_an_earlier_run_flagged_is_not_flagged_again(incident: IncidentDriver) -> None:
-    request = incident.cluster.put_request(datetime.now(UTC) - 2 * OLD)
-    incident.cluster.report(request.reference.template, is_flagged_as_old=True)
-    await incident.start(expired())
-    await rests(incident, Phase.EXHAUSTED)
-    assert flags(incident) == []
-
-
-async def test_request_that_is_old_when_it_is_found_is_flagged_at_once(incident: IncidentDriver) -> None:
-    incident.cluster.put_request(datetime.now(UTC) - 2 * OLD)
-    await incident.start(expired())
-    await rests(incident, Phase.EXHAUSTED)
-    assert flags(incident) == [GREW_OLD_FLAG]
-
-
-async def test_request_that_a_healthy_delay_keeps_grows_old_too(incident: IncidentDriver) -> None:
-    created = datetime.now(UTC) - OLD + timedelta(minutes=1)
-    incident.cluster.put_request(created)
-    await incident.start(recovered(timedelta(hours=5)))
-    await rests(incident, Phase.HEALTHY_DELAY)
-    await grow_old(incident, created)
     assert flags(incident) == [GREW_OLD_FLAG]

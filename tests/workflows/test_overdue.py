@@ -8,7 +8,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.remediation_request import TIMED_OUT
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, healthy, hold, waiting
+from tests.workflows.observations import escalating, expired, healthy, hold
 from tests.workflows.phases import act, take_first_step
 from tests.workflows.settling import pass_until, rests, settle
 
@@ -25,13 +25,10 @@ async def pass_renewals(incident: IncidentDriver, *, until: timedelta) -> None:
     await pass_until(incident, acquired + until)
 
 
-async def become_overdue(incident: IncidentDriver) -> None:
-    await pass_renewals(incident, until=30 * MINUTE + A_BIT)
-    await settle(incident)
-
-
-@pytest.mark.rule("NHC 2.5/overdue", "NHC 1.7/nhc-timed-out", "NHC 2.8/overdue", "rule 13/overdue")
-async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_minutes(
+@pytest.mark.rule(
+    "NHC 2.5/overdue", "NHC 2.5/release", "NHC 1.7/nhc-timed-out", "NHC 2.8/overdue", "rule 13/overdue"
+)
+async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_minutes_for_good(
     incident: IncidentDriver,
 ) -> None:
     await act(incident)
@@ -48,19 +45,10 @@ async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_m
     assert len(incident.cluster.requests) == 1
     assert incident.cluster.count("created") == 1
 
-
-@pytest.mark.rule("NHC 2.5/overdue", "NHC 2.5/release")
-async def test_overdue_remediation_renews_nothing_any_more_and_is_cleaned_up_on_recovery(
-    incident: IncidentDriver,
-) -> None:
-    await act(incident)
-    await become_overdue(incident)
-    await rests(incident, Phase.EXHAUSTED)
-    renewals = incident.cluster.count("renew")
     await incident.pass_time(timedelta(hours=10))
     await incident.wake()
     await rests(incident, Phase.EXHAUSTED)
-    assert incident.cluster.count("renew") == renewals
+    assert incident.cluster.count("renew") == 5
     assert incident.cluster.count("clean_up") == incident.cluster.count("mark") == 1
     assert not incident.cluster.is_leased
 
@@ -85,30 +73,6 @@ async def test_look_that_comes_while_the_lease_is_given_back_does_not_claim_it_a
     await incident.pass_time(timedelta(hours=1))
     assert not (await rests(incident, Phase.EXHAUSTED)).memory.lease.may_be_held
     assert incident.cluster.count("renew") == renewals
-    assert not incident.cluster.is_leased
-
-
-@pytest.mark.rule("NHC 2.5/overdue")
-async def test_overdue_request_that_succeeded_is_not_marked(incident: IncidentDriver) -> None:
-    await act(incident)
-    (request,) = incident.cluster.requests.values()
-    incident.cluster.report(request.reference.template, succeeded=True)
-    await become_overdue(incident)
-    await incident.happens("clean_up")
-    await rests(incident, Phase.REMEDIATING)
-    assert incident.cluster.marks == []
-    assert not incident.cluster.is_leased
-
-
-@pytest.mark.rule("NHC 2.1/13/timer runs")
-async def test_remediation_is_not_overdue_while_only_a_timer_runs(incident: IncidentDriver) -> None:
-    await act(incident)
-    await incident.sees(waiting(timedelta(hours=5)))
-    await become_overdue(incident)
-    assert incident.cluster.count("mark") == incident.cluster.count("clean_up") == 0
-    await incident.sees(expired())
-    await incident.happens("clean_up")
-    await rests(incident, Phase.EXHAUSTED)
     assert not incident.cluster.is_leased
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, healthy, released, waiting
+from tests.workflows.observations import escalating, healthy, released, waiting
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import rests, settle
 from workflows.messages import HoldOrder
@@ -40,20 +40,6 @@ async def test_result_says_what_became_of_requests_attempts_and_orders(incident:
     assert (resumed.order, resumed.until) == ("resume", None)
 
 
-async def test_request_that_somebody_deleted_ended_when_that_was_seen(incident: IncidentDriver) -> None:
-    await incident.start(expired())
-    await rests(incident, Phase.REMEDIATING)
-    await incident.cluster.lose_requests()
-    await incident.wake()
-    await rests(incident, Phase.REMEDIATING)
-    await incident.sees(healthy())
-    first, second = (await incident.result()).requests
-    assert first.uid != second.uid
-    assert first.ended is not None
-    assert second.ended is not None
-    assert first.ended <= second.ended
-
-
 async def test_incident_that_did_nothing_says_so(incident: IncidentDriver) -> None:
     await incident.start(waiting())
     await rests(incident, Phase.WAITING)
@@ -62,16 +48,3 @@ async def test_incident_that_did_nothing_says_so(incident: IncidentDriver) -> No
     assert result.outcome is Outcome.RELEASED
     assert "no longer selects" in result.reason
     assert (result.attempts, result.requests, result.orders) == (0, (), ())
-
-
-async def test_result_covers_all_runs_of_an_incident(long_incident: IncidentDriver) -> None:
-    await long_incident.start(expired())
-    await long_incident.reaches(Phase.REMEDIATING)
-    begun = (await long_incident.handle.describe()).start_time
-    await long_incident.hold(HoldOrder(reason="disk swap"))
-    await long_incident.wake_until_continued()
-    await long_incident.sees(healthy())
-    result = await long_incident.result()
-    assert abs(result.started - begun) < MOMENT
-    assert [one.uid for one in result.requests] == ["request-1"]
-    assert [one.reason for one in result.orders] == ["disk swap"]

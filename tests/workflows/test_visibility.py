@@ -3,33 +3,49 @@ from pydantic_core import to_json
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy
-from tests.workflows.phases import Bring, act, be_held, hang_on_a_finalizer, wait
+from tests.workflows.observations import expired, healthy, held, waiting
+from tests.workflows.phases import act, wait
 from tests.workflows.settling import settle
+from workflows.kit.calls import in_summary
 from workflows.messages import HoldOrder
 
-IN_PHASES = [
-    pytest.param(wait, Phase.WAITING, "Ready is False", id="waiting"),
-    pytest.param(be_held, Phase.HELD, "Threshold: not now (asks again in 30m)", id="held"),
-    pytest.param(act, Phase.REMEDIATING, "Reboot/ns/node-1 exists", id="remediating"),
-    pytest.param(
-        hang_on_a_finalizer, Phase.CLEANING_UP, "Reboot/ns/node-1 hangs on a finalizer", id="cleaning-up"
-    ),
-]
 
-
-@pytest.mark.parametrize(("bring", "phase", "words"), IN_PHASES)
-async def test_state_and_details_say_where_the_incident_is(
-    incident: IncidentDriver, bring: Bring, phase: Phase, words: str
-) -> None:
-    await bring(incident)
-    state = await incident.state()
-    assert state.phase is phase
+async def shows(incident: IncidentDriver, phase: Phase, words: str) -> None:
+    state = await incident.reaches(phase)
     assert words in state.details
     assert state.outcome is None
     details = await incident.details()
     assert words in details
     assert phase in details
+
+
+async def test_state_details_and_summaries_say_where_the_incident_is_from_its_start_to_its_end(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(waiting())
+    await shows(incident, Phase.WAITING, "Ready is False")
+    description = await incident.handle.describe()
+    assert await description.static_summary() == "node-1: NodeHealthCheck/workers"
+    assert "Ready is False" in (await description.static_details() or "")
+
+    await incident.sees(held())
+    await shows(incident, Phase.HELD, "Threshold: not now (asks again in 30m)")
+    await incident.sees(expired())
+    await shows(incident, Phase.REMEDIATING, "Reboot/ns/node-1 exists")
+    incident.cluster.has_finalizer = True
+    await incident.sees(healthy())
+    await incident.happens("clean_up")
+    await incident.tells("hangs on a finalizer")
+    await shows(incident, Phase.CLEANING_UP, "Reboot/ns/node-1 hangs on a finalizer")
+
+    incident.cluster.remove_finalizer()
+    await incident.wake()
+    assert await incident.outcome() is Outcome.REMEDIATED
+    state = await incident.state()
+    assert (state.phase, state.outcome) == (Phase.ENDED, Outcome.REMEDIATED)
+    summaries = await incident.summaries()
+    assert len(summaries) >= 8
+    assert all("node-1" in summary for summary in summaries)
 
 
 async def test_state_that_is_asked_while_an_act_is_in_flight_says_so(incident: IncidentDriver) -> None:
@@ -43,14 +59,6 @@ async def test_state_that_is_asked_while_an_act_is_in_flight_says_so(incident: I
     assert len(state.requests) == 1
 
 
-async def test_state_can_be_asked_after_the_end(incident: IncidentDriver) -> None:
-    await wait(incident)
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.RECOVERED
-    state = await incident.state()
-    assert (state.phase, state.outcome) == (Phase.ENDED, Outcome.RECOVERED)
-
-
 async def test_details_say_whom_an_incident_waits_for_when_no_detector_answers(
     bare_incident: IncidentDriver,
 ) -> None:
@@ -60,32 +68,19 @@ async def test_details_say_whom_an_incident_waits_for_when_no_detector_answers(
         assert f"paramedic-{bare_incident.name}-detector" in await bare_incident.details()
 
 
-async def test_incident_is_described_by_node_and_check(incident: IncidentDriver) -> None:
-    await wait(incident)
-    description = await incident.handle.describe()
-    assert await description.static_summary() == "node-1: NodeHealthCheck/workers"
-    assert "Ready is False" in (await description.static_details() or "")
-
-
-async def test_every_activity_and_timer_says_what_it_is_for(incident: IncidentDriver) -> None:
-    await wait(incident)
-    await incident.sees(expired())
-    await incident.reaches(Phase.REMEDIATING)
-    await incident.sees(healthy())
-    await incident.outcome()
-    summaries = await incident.summaries()
-    assert len(summaries) >= 6
-    assert all("node-1" in summary for summary in summaries)
+async def test_words_that_are_too_long_for_temporal_are_cut_visibly_behind_the_reason_of_a_hold(
+    incident: IncidentDriver,
+) -> None:
+    await act(incident)
+    await incident.hold(HoldOrder(reason="🔥" * 1000))
+    await settle(incident)
+    timer = (await incident.summaries())[-1]
+    assert timer.startswith("Remediating: held by a person: 🔥")
+    assert timer.endswith("🔥…")
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "🔥", '"'])
-async def test_words_that_are_too_long_for_temporal_are_cut_visibly_behind_the_reason_of_a_hold(
-    incident: IncidentDriver, letter: str
-) -> None:
-    await act(incident)
-    await incident.hold(HoldOrder(reason=letter * 1000))
-    await settle(incident)
-    timer = (await incident.summaries())[-1]
-    assert timer.startswith(f"Remediating: held by a person: {letter}")
-    assert timer.endswith(f"{letter}…")
-    assert 340 < len(to_json(timer)) <= 350
+def test_summary_is_cut_to_what_temporal_takes_as_json(letter: str) -> None:
+    summary = in_summary(letter * 1000)
+    assert summary.endswith(f"{letter}…")
+    assert 340 < len(to_json(summary)) <= 350

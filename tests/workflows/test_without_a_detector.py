@@ -54,8 +54,10 @@ async def asks(incident: IncidentDriver, times: int = 1) -> None:
             await asyncio.sleep(POLL_SECONDS)
 
 
-@pytest.mark.rule("rule 7/lease", "NHC 2.5/manage/renew")
-async def test_lease_is_renewed_again_and_again_while_a_question_waits(bare_incident: IncidentDriver) -> None:
+@pytest.mark.rule("rule 7/lease", "NHC 2.5/manage/renew", "rule 40")
+async def test_lease_is_renewed_again_and_again_while_a_question_waits_until_an_abort_which_is_obeyed(
+    bare_incident: IncidentDriver,
+) -> None:
     incident = bare_incident
     async with incident.worker():
         await ask_in_vain_with_a_short_lease(incident)
@@ -63,33 +65,6 @@ async def test_lease_is_renewed_again_and_again_while_a_question_waits(bare_inci
         await asks(incident, 3)
         assert incident.cluster.count("observe") == 0
 
-        incident.cluster.observation = healthy()
-        async with incident.detector():
-            assert await incident.outcome() is Outcome.REMEDIATED
-    assert incident.cluster.count("observe") == 1
-
-
-@pytest.mark.rule("rule 7/lease")
-async def test_answer_that_comes_late_is_used(bare_incident: IncidentDriver) -> None:
-    incident = bare_incident
-    async with incident.worker():
-        await ask_in_vain(incident)
-        await incident.happens("renew")
-        await asks(incident, 2)
-        async with incident.detector():
-            await incident.happens("answered", 2)
-            await rests(incident, Phase.REMEDIATING)
-        assert incident.cluster.count("observe") == incident.cluster.count("renew") == 1
-        assert incident.cluster.count("act") == 1
-
-
-@pytest.mark.rule("rule 40")
-async def test_abort_is_obeyed_while_a_question_waits(bare_incident: IncidentDriver) -> None:
-    incident = bare_incident
-    async with incident.worker():
-        await ask_in_vain_with_a_short_lease(incident)
-        await incident.happens("renew")
-        await asks(incident, 2)
         await incident.abort()
         await incident.reaches(Phase.LEFT_ALONE)
         assert not incident.cluster.requests
@@ -97,9 +72,11 @@ async def test_abort_is_obeyed_while_a_question_waits(bare_incident: IncidentDri
         incident.cluster.observation = healthy()
         async with incident.detector():
             assert await incident.outcome() is Outcome.RECOVERED
+    assert incident.cluster.count("observe") == 1
 
 
-async def test_hold_shows_while_a_question_waits_and_the_lease_is_still_kept(
+@pytest.mark.rule("rule 7/lease")
+async def test_hold_shows_while_a_question_waits_and_an_answer_that_comes_late_is_used(
     bare_incident: IncidentDriver,
 ) -> None:
     incident = bare_incident
@@ -108,8 +85,14 @@ async def test_hold_shows_while_a_question_waits_and_the_lease_is_still_kept(
         await incident.hold(HoldOrder(reason="disk swap"))
         await incident.tells("disk swap")
         await incident.happens("renew")
+        await asks(incident, 2)
         await incident.tells("disk swap")
         assert incident.cluster.requests
+        async with incident.detector():
+            await incident.happens("answered", 2)
+            await rests(incident, Phase.REMEDIATING)
+        assert incident.cluster.count("observe") == incident.cluster.count("renew") == 1
+        assert incident.cluster.count("act") == 1
 
 
 async def test_question_without_a_lease_to_keep_waits_for_as_long_as_it_takes(
