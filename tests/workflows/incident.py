@@ -1,8 +1,7 @@
 """IncidentDriver: one incident as detector, operators and a test see it, with its workers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,12 +27,11 @@ from health.model.observation import Observation
 from health.runbook.memory import Memory
 from runtime import search_attributes
 from tests.outcome import result_of
+from tests.workflows import workers
 from tests.workflows.fake_cluster import FakeCluster
-from tests.workflows.observations import incident_reference
-from tests.workflows.sandbox import workflow_runner
-from workflows.contracts import detector_queue, worker_queue
+from tests.workflows.observations import UID, incident_reference
+from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
-from workflows.remediation import Remediation
 
 PATIENCE_SECONDS = 15
 POLL_SECONDS = 0.1
@@ -46,12 +44,12 @@ _SUMMARIZED = (
 class IncidentDriver:
     """Starts, wakes, orders and watches one incident."""
 
-    def __init__(self, environment: WorkflowEnvironment, cluster_name: str) -> None:
+    def __init__(self, environment: WorkflowEnvironment, cluster_name: str, uid: str = UID) -> None:
         self.environment = environment
         self.client = environment.client
         self.cluster = FakeCluster(self.now)
         self.name = cluster_name
-        self.reference = incident_reference(cluster_name)
+        self.reference = incident_reference(cluster_name, uid)
         self._calls = IncidentCalls(lambda: self.client, cluster_name)
         self._runs: set[str] = set()
         self._orders = 0
@@ -245,33 +243,25 @@ class IncidentDriver:
     async def status(self) -> WorkflowExecutionStatus | None:
         return (await self.handle.describe()).status
 
-    @asynccontextmanager
-    async def detector(self) -> AsyncIterator[None]:
-        """A detector that holds the lead."""
-        async with Worker(
-            self.client, task_queue=detector_queue(self.name), activities=self.cluster.detector
-        ):
-            yield
+    def detector(self) -> Worker:
+        """A detector that holds the lead, for this incident alone."""
+        return workers.detector(self.client, self.name, self.cluster.detector)
 
-    @asynccontextmanager
-    async def worker(
+    def worker(
         self,
         max_cached_workflows: int = 1000,
         interceptors: Sequence[Interceptor] = (),
         grace: timedelta = timedelta(),
-    ) -> AsyncIterator[None]:
-        """A worker."""
-        async with Worker(
+    ) -> Worker:
+        """A worker for this incident alone."""
+        return workers.worker(
             self.client,
-            task_queue=worker_queue(self.name),
-            workflows=[Remediation],
-            activities=self.cluster.worker,
-            interceptors=interceptors,
-            workflow_runner=workflow_runner(),
+            self.name,
+            self.cluster.worker,
             max_cached_workflows=max_cached_workflows,
-            graceful_shutdown_timeout=grace,
-        ):
-            yield
+            interceptors=interceptors,
+            grace=grace,
+        )
 
     async def histories(self) -> list[WorkflowHistory]:
         """The histories of all runs, those that were continued as new included."""

@@ -12,6 +12,7 @@ from health.model.references import (
 )
 from health.model.verdict import Fact
 
+UID = "11111111-2222-3333"
 FIVE_MINUTES = timedelta(minutes=5)
 FACT = Fact(condition="Ready", status="False", since=datetime(2025, 1, 1, tzinfo=UTC))
 
@@ -28,11 +29,11 @@ FIRST, SECOND, THIRD = step("first", 300), step("second", 120), step("third", 60
 ESCALATION = (FIRST, SECOND, THIRD)
 
 
-def incident_reference(cluster: str) -> IncidentReference:
+def incident_reference(cluster: str, uid: str = UID) -> IncidentReference:
     return IncidentReference(
         cluster=cluster,
         check=CheckReference(kind="NodeHealthCheck", name="workers"),
-        target=TargetReference(kind="Node", name="node-1", uid="11111111-2222-3333"),
+        target=TargetReference(kind="Node", name="node-1", uid=uid),
     )
 
 

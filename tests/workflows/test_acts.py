@@ -3,13 +3,19 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
+from tests.workflows import workers
+from tests.workflows.checked import checked
+from tests.workflows.fake_clusters import FakeClusters
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy
 from tests.workflows.settling import settle
@@ -64,41 +70,32 @@ async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_inciden
     assert incident.cluster.count("act") == 1
 
 
-@pytest.mark.parametrize("has_created", [False, True], ids=["before-the-request", "after-the-request"])
-async def test_worker_that_is_killed_in_the_middle_of_an_act_leads_to_one_request(
-    bare_incident: IncidentDriver, *, has_created: bool
-) -> None:
-    incident = bare_incident
-    async with incident.detector():
-        async with _worker_in_the_middle_of_an_act(incident):
-            if has_created:
-                request = incident.cluster.put_request()
-                incident.cluster.note("created", request.created)
-        async with incident.worker():
-            await settle(incident)  # Temporal gives the act up when its time is over
-            if not has_created:
-                await incident.reaches(Phase.HELD)
-                await incident.pass_time(ASKS_AGAIN)
-            await incident.reaches(Phase.REMEDIATING)
-            assert incident.cluster.count("created") == 1
-            await incident.sees(healthy())
-            assert await incident.outcome() is Outcome.REMEDIATED
-
-
 @pytest.mark.rule("NHC 2.5/release", "NHC 2.7/restart")
-async def test_lease_of_a_worker_that_was_killed_in_an_act_is_given_back_when_the_node_recovers(
-    bare_incident: IncidentDriver,
+async def test_worker_that_is_killed_in_the_middle_of_acts_leads_to_one_request_each_and_leaves_no_lease(
+    three_incidents: list[IncidentDriver],
 ) -> None:
-    incident = bare_incident
-    async with incident.detector():
-        async with _worker_in_the_middle_of_an_act(incident):
-            incident.cluster.leased_since = await incident.now()
-        await incident.sees(healthy())
-        async with incident.worker():
-            await settle(incident)
-            assert await incident.outcome() is Outcome.RECOVERED
-    assert incident.cluster.count("clean_up") == 1
-    assert not incident.cluster.is_leased
+    before_its_request, after_its_request, recovers = three_incidents
+    client, name, clusters = recovers.client, recovers.name, FakeClusters()
+    for incident in three_incidents:
+        clusters.add(incident.reference, incident.cluster)
+    async with workers.detector(client, name, clusters.detector):
+        async with _worker_in_the_middle_of_acts(three_incidents):
+            request = after_its_request.cluster.put_request()
+            after_its_request.cluster.note("created", request.created)
+            recovers.cluster.leased_since = await recovers.now()
+        await recovers.sees(healthy())
+        async with workers.worker(client, name, clusters.worker):
+            for incident in three_incidents:
+                await settle(incident)  # Temporal gives the acts up when their time is over
+            await before_its_request.pass_time(ASKS_AGAIN)
+            for incident in (before_its_request, after_its_request):
+                await incident.reaches(Phase.REMEDIATING)
+                assert incident.cluster.count("created") == 1
+                await incident.sees(healthy())
+                assert await incident.outcome() is Outcome.REMEDIATED
+            assert await recovers.outcome() is Outcome.RECOVERED
+    assert recovers.cluster.count("clean_up") == 1
+    assert not recovers.cluster.is_leased
 
 
 async def test_orders_and_looks_that_come_in_the_middle_of_an_act_are_obeyed_in_order(
@@ -118,22 +115,33 @@ async def test_orders_and_looks_that_come_in_the_middle_of_an_act_are_obeyed_in_
     assert (await incident.state()).memory.held
 
 
+@pytest.fixture
+async def three_incidents(
+    time_skipping: WorkflowEnvironment, replayer: Replayer
+) -> AsyncIterator[list[IncidentDriver]]:
+    """They are of one cluster, and have no workers."""
+    name = f"test-{uuid4().hex[:8]}"
+    async with AsyncExitStack() as stack:
+        drivers = [IncidentDriver(time_skipping, name, uid=str(uuid4())) for _ in range(3)]
+        yield [await stack.enter_async_context(checked(driver, replayer)) for driver in drivers]
+
+
 @asynccontextmanager
-async def _worker_in_the_middle_of_an_act(incident: IncidentDriver) -> AsyncIterator[None]:
-    """Start the incident, and kill the worker that is acting for it."""
-    address = incident.client.service_client.config.target_host
+async def _worker_in_the_middle_of_acts(incidents: list[IncidentDriver]) -> AsyncIterator[None]:
+    """Start the incidents, and kill the worker that is acting for them."""
+    client = incidents[0].client
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "tests.workflows.worker_in_the_middle"),
-        *(address, incident.client.namespace, incident.name),
+        *(client.service_client.config.target_host, client.namespace, incidents[0].name),
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        await incident.start(expired())
         assert process.stdout is not None
         async with asyncio.timeout(20):
-            while (await process.stdout.readline()) not in (b"acting\n", b""):
-                pass
+            for incident in incidents:
+                await incident.start(expired())
+                assert await process.stdout.readline() == b"acting\n"
         yield
     finally:
         process.kill()

@@ -1,5 +1,6 @@
 """An incident that acted notes at its end which remediation in a row it was, and when it ended."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,6 +17,13 @@ from tests.workflows.observations import expired, gone, healthy, released, waiti
 pytestmark = pytest.mark.rule("rule 14")
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def incident(bare_incident: IncidentDriver) -> AsyncIterator[IncidentDriver]:
+    """The only one of its cluster."""
+    async with bare_incident.detector(), bare_incident.worker():
+        yield bare_incident
 
 
 async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]:

@@ -1,0 +1,24 @@
+"""Checked: an incident of a test, of which afterwards is shown what must hold of all incidents."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.worker import Replayer
+
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.violations import violations
+
+
+@asynccontextmanager
+async def checked(driver: IncidentDriver, replayer: Replayer) -> AsyncIterator[IncidentDriver]:
+    """It is terminated where it is open still, its histories are replayed, and its log is judged."""
+    yield driver
+    histories = await driver.histories()
+    has_ended = bool(histories) and (await driver.status()) is WorkflowExecutionStatus.COMPLETED
+    if histories and not has_ended:
+        await driver.handle.terminate()
+    for history in histories:
+        await replayer.replay_workflow(history)
+    assert violations(driver.cluster) == []
+    assert not has_ended or (not driver.cluster.requests and not driver.cluster.is_leased)

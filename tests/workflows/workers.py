@@ -1,0 +1,40 @@
+"""Detectors and workers of tests, with activities that a script plays."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.worker import Interceptor, Worker
+
+from tests.workflows.sandbox import workflow_runner
+from workflows.contracts import detector_queue, worker_queue
+from workflows.remediation import Remediation
+
+Activities = Sequence[Callable[..., Any]]
+
+
+def detector(client: Client, cluster_name: str, activities: Activities) -> Worker:
+    """A detector that holds the lead."""
+    return Worker(client, task_queue=detector_queue(cluster_name), activities=activities)
+
+
+def worker(  # noqa: PLR0913  as many as a worker has
+    client: Client,
+    cluster_name: str,
+    activities: Activities,
+    *,
+    max_cached_workflows: int = 1000,
+    interceptors: Sequence[Interceptor] = (),
+    grace: timedelta = timedelta(),
+) -> Worker:
+    return Worker(
+        client,
+        task_queue=worker_queue(cluster_name),
+        workflows=[Remediation],
+        activities=activities,
+        interceptors=interceptors,
+        workflow_runner=workflow_runner(),
+        max_cached_workflows=max_cached_workflows,
+        graceful_shutdown_timeout=grace,
+    )
