@@ -10,16 +10,16 @@ from health.model.references import IncidentReference
 from tests.workflows.fake_cluster import FakeCluster
 from workflows.contracts import (
     ACT,
+    ANNOTATE,
     CLEAN_UP,
-    MARK,
     OBSERVE,
     RENEW,
     ActInput,
     ActResult,
+    AnnotateInput,
+    AnnotateResult,
     CleanUpInput,
     CleanUpResult,
-    MarkInput,
-    MarkResult,
     ObserveInput,
     RenewInput,
     RenewResult,
@@ -62,6 +62,6 @@ class FakeClusters:
     async def renew(self, asked: RenewInput) -> RenewResult:
         return await self._of(asked.incident).renew(asked)
 
-    @activity.defn(name=MARK.name)
-    async def mark(self, asked: MarkInput) -> MarkResult:
+    @activity.defn(name=ANNOTATE.name)
+    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
         return await self._of(asked.incident).mark(asked)

@@ -6,7 +6,7 @@ from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held, waiting
 from tests.workflows.phases import act, wait
 from tests.workflows.settling import settle
-from workflows.kit.calls import in_summary
+from workflows.kit.summaries import in_summary
 from workflows.messages import HoldOrder
 
 
