@@ -22,7 +22,7 @@ from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooMan
 from kube.transport import Transport
 from tests.kube.api_server import Answer, ApiServer, refused
 from tests.kube.conftest import client, server, transport
-from tests.workflows.observations import incident_reference
+from tests.objects import incident_reference
 from workflows.contracts import AnnotateInput, CleanUpInput, RenewInput
 
 __all__ = ["client", "server", "transport"]

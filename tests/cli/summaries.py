@@ -8,8 +8,7 @@ from health.model.moves import Phase, next_transition_of
 from health.model.observation import Observation
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.samples import INCIDENT, NOW
-from tests.health.steps import seen
+from tests.objects import INCIDENT, NOW, seen
 from workflows.messages import State
 
 CONDITION = "Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m"

@@ -5,7 +5,7 @@ import pytest
 from cli.choosing import NameFilter, is_called
 from cli.naming import incident_name, is_named
 from health.model.references import TargetReference
-from tests.health.samples import INCIDENT
+from tests.objects import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")
 MACHINE = TargetReference(kind="Machine", namespace="ns", name="a", uid="u")

@@ -6,7 +6,7 @@ from cli.orders import standing
 from health.model.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
-from tests.health.samples import NOW
+from tests.objects import NOW
 from tests.workflows.observations import FIRST, SECOND, expired, held
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 

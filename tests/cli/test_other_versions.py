@@ -8,8 +8,7 @@ from cli.incident_view import IncidentView
 from health.model.moves import Phase
 from health.model.observation import Hold
 from tests.cli.summaries import REASON, UNHEALTHY, state, summary
-from tests.health.samples import NOW
-from tests.health.steps import seen
+from tests.objects import NOW, seen
 from workflows.messages import State
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined")

@@ -19,16 +19,16 @@ from health.runbook.failing_acts import FailingActs
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, REASON, UNHEALTHY, state, summary
-from tests.health.samples import INCIDENT, NOW
-from tests.health.steps import (
-    ACTED,
+from tests.health.steps import ACTED, order
+from tests.objects import (
     CLASSIC,
     ESCALATION,
     FIRST,
     HOLD,
+    INCIDENT,
     MINUTE,
+    NOW,
     SECOND,
-    order,
     request_of,
     seen,
     with_steps_tried,

@@ -9,7 +9,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.history import story
-from tests.health.samples import NOW
+from tests.objects import NOW
 from workflows.contracts import RENEW
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 

@@ -13,8 +13,8 @@ from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, state, summary
-from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, order, request_of, seen
+from tests.health.steps import ACTED, order
+from tests.objects import FIRST, NOW, request_of, seen
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
 HELD = {"held": order("hold", "disk swap")}

@@ -22,7 +22,7 @@ from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, READY
 from tests.devcluster.kubectl import kubectl
-from tests.health.samples import TEMPLATE, check_object, escalation
+from tests.objects import TEMPLATE, check_object, escalation
 
 pytestmark = pytest.mark.cluster
 

@@ -9,7 +9,7 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.client import Client
 from kube.transport import Transport
 from tests.devcluster.kubectl import kubectl
-from tests.health.samples import check_object
+from tests.objects import check_object
 
 pytestmark = pytest.mark.cluster
 

@@ -26,7 +26,7 @@ from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
 from tests.devcluster.kubectl import kubectl
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.world import TEMPLATES
-from tests.health.samples import check_object
+from tests.objects import check_object
 from tests.ports import free_port
 from tests.tls import write_pair
 

@@ -20,7 +20,7 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.target import TargetName
-from tests.health.samples import NOW, check_object, condition, node_object, stamp
+from tests.objects import NOW, check_object, condition, node_object, stamp
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 REQUEST_KIND = ("example.com/v1", "Reboot")

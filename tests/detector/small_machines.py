@@ -19,7 +19,7 @@ from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName, node_name
 from kube.record import Key
 from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
-from tests.health.samples import NOW, condition, node_object, stamp
+from tests.objects import NOW, condition, node_object, stamp
 
 CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 REQUEST_KIND = (TEMPLATE["apiVersion"], "Metal3Remediation")

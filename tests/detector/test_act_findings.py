@@ -13,7 +13,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.health.samples import NOW, condition, node_object
+from tests.objects import NOW, condition, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)
 ETCD = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd allows no disruption now")

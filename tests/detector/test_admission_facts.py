@@ -12,9 +12,9 @@ from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden
 from kube.transport import Transport
-from tests.health.samples import check_object
 from tests.kube.api_server import NOT_SERVED, ApiServer, refused, said
 from tests.kube.conftest import server, transport
+from tests.objects import check_object
 
 __all__ = ["server", "transport"]
 

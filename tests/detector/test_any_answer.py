@@ -28,9 +28,9 @@ from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
 from runtime.guard import Caught, Guard
 from tests.detector.small_cluster import CHECK, REQUEST_KIND
 from tests.health.extremes import mutated
-from tests.health.samples import NOW
 from tests.health.test_parsers import METADATA, NODE, NODE_CHECK, REQUEST
 from tests.kube.leases import lease_object
+from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 8/wire")
 

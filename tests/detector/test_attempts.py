@@ -12,7 +12,7 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 LIMIT = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)

@@ -21,7 +21,7 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
 from tests.kube.api_server import ApiServer
-from tests.workflows.observations import incident_reference
+from tests.objects import incident_reference
 
 pytestmark = pytest.mark.rule("rule 4", "rule 41")
 

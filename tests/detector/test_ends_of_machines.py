@@ -8,7 +8,7 @@ from health.model.observation import HoldReason
 from health.model.references import Action
 from tests.detector.small_machines import SmallMachines
 from tests.health.openshift.samples import EXTERNAL
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 14")
 

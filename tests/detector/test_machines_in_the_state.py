@@ -10,7 +10,7 @@ from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
 from tests.detector.small_machines import SmallMachines
 from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
-from tests.health.samples import NOW, stamp
+from tests.objects import NOW, stamp
 
 MINUTE = timedelta(minutes=1)
 LATELY = NOW - 2 * MINUTE

@@ -24,10 +24,10 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.health.samples import condition
 from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.kube.conftest import server, transport
 from tests.kube.eventually import eventually
+from tests.objects import condition
 
 __all__ = ["server", "transport"]
 

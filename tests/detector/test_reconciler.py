@@ -13,8 +13,8 @@ from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.dispatching.work_queue import Urgency
 from runtime.guard import Guard
 from runtime.problems import Problems
-from tests.health.samples import NOW
 from tests.kube.eventually import eventually
+from tests.objects import NOW
 
 
 @dataclass(frozen=True)

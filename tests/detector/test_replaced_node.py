@@ -21,7 +21,7 @@ from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.detector.small_machines import CHECK as MACHINE_CHECK
 from tests.detector.small_machines import REQUEST_KIND, SmallMachines
 from tests.health.openshift.samples import TEMPLATE
-from tests.health.samples import NOW, node_object
+from tests.objects import NOW, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))

@@ -21,8 +21,8 @@ from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.health.samples import check_object
 from tests.kube.eventually import eventually
+from tests.objects import check_object
 
 LIMIT = timedelta(seconds=5)
 NAMES = ["node-2", "node-0", "node-1"]

@@ -22,7 +22,7 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from health.model.verdict import Health
-from tests.health.samples import NOW, TEMPLATE, check_object, condition, node
+from tests.objects import NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
 LATER = NOW + timedelta(hours=1)

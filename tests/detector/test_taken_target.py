@@ -9,7 +9,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
 from kube.lease import LeaseRecord
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.health.samples import NOW, stamp
+from tests.objects import NOW, stamp
 
 LONG_AGO = NOW - timedelta(hours=1)
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))

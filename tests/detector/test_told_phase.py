@@ -4,13 +4,13 @@ import pytest
 
 from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from tests.health.samples import request_sight
+from tests.objects import request_snapshot
 
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="too many")
 
 
 def told(state: TargetState, *, held: bool = False, requested: bool = False) -> Observation:
-    requests = (request_sight(),) if requested else ()
+    requests = (request_snapshot(),) if requested else ()
     return Observation(state=state, reason="so it is", hold=HOLD if held else None, requests=requests)
 
 

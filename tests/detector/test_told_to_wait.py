@@ -25,10 +25,10 @@ from kube.connection import ClusterConnection
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.health.samples import check_object
 from tests.kube.api_server import NOT_SERVED, ApiServer, lines, refused, said
 from tests.kube.conftest import client, server, transport
 from tests.kube.eventually import eventually
+from tests.objects import check_object
 from tests.slept_time import SleptTime
 
 __all__ = ["client", "server", "transport"]

@@ -32,7 +32,7 @@ from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
 from kube.watching import Watching
 from runtime.problems import Problems
-from tests.health import samples
+from tests import objects
 from tests.health.openshift.samples import NAMESPACE, NOT_READY, machine
 from tests.health.openshift.samples import check_object as check_of_machines
 from tests.kube.api_server import NOT_SERVED, ApiServer, lines, said
@@ -48,8 +48,8 @@ LEADER = LEASES.path("ours", "leader")
 OFTEN = ReflectorSettings(
     watching=Watching(proof_every=timedelta(seconds=0.2)), waits=Waits(longest=timedelta(seconds=0.2))
 )
-FAILED = samples.condition("Ready", "False")
-HEALTHY = samples.condition("Ready", "True")
+FAILED = objects.condition("Ready", "False")
+HEALTHY = objects.condition("Ready", "True")
 
 
 class MachineOfEast(MachineTarget):
@@ -64,7 +64,7 @@ def listed(*objects: dict[str, Any]) -> dict[str, Any]:
 
 
 def node(uid: str, *conditions: dict[str, Any]) -> dict[str, Any]:
-    return samples.node_object(*conditions, labels={"role": "worker"}, name="node-1", uid=uid)
+    return objects.node_object(*conditions, labels={"role": "worker"}, name="node-1", uid=uid)
 
 
 def serve(server: ApiServer, path: str, *objects: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ async def servers(tmp_path: Path) -> AsyncIterator[tuple[ApiServer, ApiServer]]:
         (tmp_path / name).mkdir()
     async with ApiServer(tmp_path / "management") as management, ApiServer(tmp_path / EAST) as east:
         of_machines = resource_of(MACHINE_HEALTH_CHECK).path()
-        serve(management, NODE_HEALTH_CHECKS.path(), samples.check_object(unhealthyConditions=[CONDITION]))
+        serve(management, NODE_HEALTH_CHECKS.path(), objects.check_object(unhealthyConditions=[CONDITION]))
         serve(management, of_machines, check_of_machines(unhealthyConditions=[NOT_READY]))
         for path in (MACHINES.path(), NAMESPACES.path(), LEASES.path("leases")):
             serve(management, path)

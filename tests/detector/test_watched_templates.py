@@ -26,8 +26,8 @@ from kube.resource import Object
 from kube.transport import Transport
 from tests.devcluster.kubectl import kubectl
 from tests.end_to_end.other_kind import OtherKind
-from tests.health.samples import check_object
 from tests.kube.eventually import eventually
+from tests.objects import check_object
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/same kind")]
 

@@ -21,8 +21,8 @@ from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
-from tests.health.samples import NOW
 from tests.kube.api_server import ApiServer
+from tests.objects import NOW
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from detector.dispatching.work_queue import Urgency, WorkQueue
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 SOON, LATER = (0.0, NOW), (0.0, NOW + timedelta(seconds=1))
 

@@ -1,4 +1,4 @@
-"""Steps that tests of escalation share: two templates of one kind, one of another, and a classic one."""
+"""What tests of the runbook share: what an incident knows, what it was ordered, and how long a move waits."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -6,27 +6,12 @@ from datetime import datetime, timedelta
 from health.model.details import Details
 from health.model.incident_result import OrderRecord
 from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, ReleaseLease, RenewLease, Wait
-from health.model.observation import Hold, HoldReason, Observation, TargetState
-from health.model.references import RequestReference, Step, TemplateReference
-from health.model.request_snapshot import RequestSnapshot
+from health.model.observation import Observation
 from health.runbook.learning import learned
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.samples import NOW, fact, request_sight
-
-MINUTE = timedelta(minutes=1)
-REBOOT = TemplateReference(
-    api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
-)
-RESET = REBOOT.model_copy(update={"name": "reset"})
-REPLACE = REBOOT.model_copy(update={"kind": "ReplaceTemplate", "name": "replace"})
-CLASSIC = (Step(template=REBOOT),)
-FIRST = Step(template=REBOOT, timeout_seconds=300)
-SECOND = Step(template=RESET, timeout_seconds=120)
-THIRD = Step(template=REPLACE, timeout_seconds=600)
-ESCALATION = (FIRST, SECOND, THIRD)
-HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
+from tests.objects import MINUTE, NOW
 
 ACTED = Memory(
     has_acted=True,
@@ -42,34 +27,6 @@ ACTED = Memory(
 AN_INSTANT = timedelta(seconds=0.001)
 HELD_LEASE = LeaseRecord(state=LeaseState.HELD)
 """One that was taken, or may have been."""
-
-
-def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSnapshot:
-    """A request of `step` that was made `age` ago; its uid is the name of its template."""
-    template = step.template
-    snapshot = request_sight(template.name, template=template.name, created=NOW - age, **fields)
-    reference: RequestReference = snapshot.reference.model_copy(update={"kind": template.request_kind})
-    return snapshot.model_copy(update={"reference": reference})
-
-
-def seen(
-    *requests: RequestSnapshot,
-    state: TargetState = TargetState.EXPIRED,
-    steps: tuple[Step, ...] = ESCALATION,
-    hold: Hold | None = None,
-    **fields: object,
-) -> Observation:
-    """What the detector answers of a target with these requests."""
-    base = Observation(
-        state=state,
-        reason=f"it is {state}",
-        remaining_seconds=90 if state is TargetState.WAITING else 0,
-        fact=fact(),
-        steps=() if state is TargetState.UNKNOWN else steps,
-        requests=requests,
-        hold=hold,
-    )
-    return base.model_copy(update=fields)
 
 
 def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> Move:
@@ -97,11 +54,6 @@ def annotations_of(result: Move) -> dict[str, str | None]:
     """What a move writes."""
     assert isinstance(result, AnnotateRequests), result
     return {name: text for mark in result.patches for name, text in mark.annotations.items()}
-
-
-def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
-    """Requests that failed, and were told to stop."""
-    return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState,
 from health.model.references import Action, Step
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
-from tests.health.samples import NOW, request_sight
+from tests.objects import NOW, request_snapshot
 
 SILENT = {HoldReason.FAILED, HoldReason.NOT_TRUE, HoldReason.STALE_FACTS, HoldReason.STOPPED}
 TOLD = {
@@ -43,7 +43,7 @@ def test_a_request_that_could_not_be_created_is_found_also_where_the_act_is_trie
 def test_nothing_is_found_after_an_act_that_did_its_step() -> None:
     found = Memory(found=EARLIER)
     seen = Observation(state=TargetState.EXPIRED, reason="")
-    assert found.having_acted(Step(), request_sight(), NOW, NOW).found is None
+    assert found.having_acted(Step(), request_snapshot(), NOW, NOW).found is None
     assert found.having_disrupted(Step(action=Action.DELETE), seen, NOW, NOW).found is None
 
 

@@ -13,7 +13,7 @@ from health.gate.check_surroundings import CheckSurroundings
 from health.gate.global_stop import Stop
 from health.gate.surroundings import CheckProblem
 from health.model.observation import Hold, HoldReason
-from tests.health.samples import ALLOWED, BLOCKED
+from tests.objects import ALLOWED, BLOCKED
 
 GO = Question(check_hold=None, allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")

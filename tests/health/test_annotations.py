@@ -19,7 +19,7 @@ from health.model.remediation_request import (
 )
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import OLD, healthy, merged, old, patched, timed_out, unhealthy
-from tests.health.samples import NOW, request, request_sight, stamp
+from tests.objects import NOW, request, request_snapshot, stamp
 
 A_MOMENT = timedelta(microseconds=1)
 
@@ -44,32 +44,32 @@ def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSnapshot:
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 2.4/6/timeout")
 def test_request_that_is_over_is_told_when() -> None:
-    assert timed_out(request_sight(), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
-    assert timed_out(request_sight(succeeded=False), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
+    assert timed_out(request_snapshot(), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
+    assert timed_out(request_snapshot(succeeded=False), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
 
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.5/overdue")
 def test_request_that_succeeded_is_not_told_to_stop() -> None:
-    assert timed_out(request_sight(succeeded=True), NOW) is None
+    assert timed_out(request_snapshot(succeeded=True), NOW) is None
 
 
 @pytest.mark.rule("rule 39")
 def test_mark_of_the_reference_is_left_as_it_is() -> None:
-    assert timed_out(request_sight(timed_out_at=NOW - OLD), NOW) is None
-    assert healthy(request_sight(healthy_since=NOW - OLD), NOW) is None
+    assert timed_out(request_snapshot(timed_out_at=NOW - OLD), NOW) is None
+    assert healthy(request_snapshot(healthy_since=NOW - OLD), NOW) is None
 
 
 @pytest.mark.rule("NHC 1.7/healthy-delay", "NHC 2.6/positive")
 def test_stamp_of_a_recovery_is_in_utc_and_in_whole_seconds() -> None:
     now = datetime(2026, 3, 1, 13, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=1)))
-    assert healthy(request_sight(), now) == patch({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
+    assert healthy(request_snapshot(), now) == patch({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
 
 
 @pytest.mark.rule("rule 19")
 @pytest.mark.parametrize("since", [NOW, EVER])
 def test_stamp_goes_when_the_target_fails_again(since: datetime) -> None:
-    assert unhealthy(request_sight(healthy_since=since)) == patch({HEALTHY_DELAY: None})
-    assert unhealthy(request_sight()) is None
+    assert unhealthy(request_snapshot(healthy_since=since)) == patch({HEALTHY_DELAY: None})
+    assert unhealthy(request_snapshot()) is None
 
 
 @pytest.mark.rule("NHC 2.1/17/48 h", "rule 23")
@@ -80,7 +80,7 @@ def test_stamp_goes_when_the_target_fails_again(since: datetime) -> None:
 def test_request_is_flagged_once_when_it_is_48_hours_old(
     age: timedelta, *, is_flagged: bool, is_due: bool
 ) -> None:
-    due = old(request_sight(created=NOW - age, is_flagged_as_old=is_flagged), NOW)
+    due = old(request_snapshot(created=NOW - age, is_flagged_as_old=is_flagged), NOW)
     assert due == (patch({GREW_OLD: GREW_OLD_FLAG}) if is_due else None)
 
 
@@ -96,7 +96,7 @@ def test_request_is_flagged_once_when_it_is_48_hours_old(
 def test_what_was_written_is_seen_at_once(
     annotations: dict[str, str | None], field: str, value: object
 ) -> None:
-    before = request_sight(created=NOW - OLD, healthy_since=NOW - OLD)
+    before = request_snapshot(created=NOW - OLD, healthy_since=NOW - OLD)
     (after,) = patched([before], [patch(annotations)])
     assert after == before.model_copy(update={field: value})
 
@@ -104,12 +104,12 @@ def test_what_was_written_is_seen_at_once(
 @pytest.mark.rule("NHC 2.6/unreadable")
 @pytest.mark.parametrize("theirs", [EVER, NOW - A_MOMENT], ids=["unreadable", "before the request"])
 def test_stamp_that_somebody_else_wrote_over_ours_counts(theirs: datetime) -> None:
-    stamped = request_sight(created=NOW, healthy_since=theirs)
+    stamped = request_snapshot(created=NOW, healthy_since=theirs)
     assert patched([stamped], [patch({HEALTHY_DELAY: stamp(NOW)})]) == (stamped,)
 
 
 def test_mark_of_another_request_changes_nothing() -> None:
-    assert patched([request_sight()], [patch({TIMED_OUT: stamp(NOW)}, "another")]) == (request_sight(),)
+    assert patched([request_snapshot()], [patch({TIMED_OUT: stamp(NOW)}, "another")]) == (request_snapshot(),)
 
 
 def test_latest_writing_of_an_annotation_counts() -> None:
@@ -133,7 +133,7 @@ STATES = st.fixed_dictionaries(
 
 @given(state=STATES)
 def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
-    snapshot = request_sight(**state)
+    snapshot = request_snapshot(**state)
     for due in (timed_out(snapshot, NOW), healthy(snapshot, NOW), unhealthy(snapshot), old(snapshot, NOW)):
         if due is None:
             continue
@@ -154,5 +154,5 @@ def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
     )
 )
 def test_what_is_remembered_is_what_the_cluster_will_show(annotations: dict[str, str | None]) -> None:
-    (remembered,) = patched([request_sight()], [patch(annotations)])
+    (remembered,) = patched([request_snapshot()], [patch(annotations)])
     assert remembered == as_the_cluster_shows(annotations)

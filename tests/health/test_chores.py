@@ -18,7 +18,7 @@ from health.runbook.chores import (
     retry_delay,
     still_ahead,
 )
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 47")
 

@@ -17,8 +17,8 @@ from health.runbook.chores import (
 )
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, HOLD, SECOND, order, request_of, seen, timer_of
+from tests.health.steps import ACTED, order, timer_of
+from tests.objects import FIRST, HOLD, NOW, SECOND, request_of, seen
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)
 SECONDS = timedelta(seconds=1)

@@ -24,9 +24,9 @@ from health.runbook.annotations import OLD
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
-from tests.health.samples import NOW, request, request_sight, stamp
-from tests.health.steps import MINUTE, Timed, because, order, timed, with_lease
-from tests.health.steps import seen as anything_seen
+from tests.health.steps import Timed, because, order, timed, with_lease
+from tests.objects import MINUTE, NOW, request, request_snapshot, stamp
+from tests.objects import seen as anything_seen
 
 LATER = NOW + 10 * MINUTE
 ACTED = Memory(
@@ -36,8 +36,8 @@ ACTED = Memory(
 )
 ALONE = ACTED.model_copy(update={"left_alone": order("abort", "maintenance")})
 GIVEN_BACK = ACTED.having_released_lease()
-RECOVERED_NOW = request_sight(healthy_since=NOW)
-EXPECTS = request_sight(is_node_deletion_expected=True)
+RECOVERED_NOW = request_snapshot(healthy_since=NOW)
+EXPECTS = request_snapshot(is_node_deletion_expected=True)
 
 
 def healthy(*requests: RequestSnapshot, delay: float = 0, is_confirmed: bool = False) -> Observation:
@@ -76,9 +76,9 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
 @pytest.mark.parametrize(
     ("observation", "memory", "move"),
     [
-        pytest.param(healthy(request_sight()), ACTED, RemoveRequests(because("it is so")), id="no delay"),
+        pytest.param(healthy(request_snapshot()), ACTED, RemoveRequests(because("it is so")), id="no delay"),
         pytest.param(
-            healthy(request_sight(), delay=120),
+            healthy(request_snapshot(), delay=120),
             ACTED,
             AnnotateRequests(
                 stamped({HEALTHY_DELAY: stamp(NOW)}),
@@ -89,19 +89,19 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
         ),
         pytest.param(healthy(RECOVERED_NOW, delay=120), ACTED, kept(DELAY, 120), id="delay runs"),
         pytest.param(
-            healthy(request_sight(healthy_since=NOW - 2 * MINUTE), delay=120),
+            healthy(request_snapshot(healthy_since=NOW - 2 * MINUTE), delay=120),
             ACTED,
             RemoveRequests(because("it is so")),
             id="delay is over",
         ),
         pytest.param(
-            healthy(request_sight(healthy_since=EVER), delay=120),
+            healthy(request_snapshot(healthy_since=EVER), delay=120),
             ACTED,
             RemoveRequests(because("it is so")),
             id="unreadable",
         ),
         pytest.param(
-            healthy(RECOVERED_NOW, request_sight("2", healthy_since=NOW - MINUTE), delay=120),
+            healthy(RECOVERED_NOW, request_snapshot("2", healthy_since=NOW - MINUTE), delay=120),
             ACTED,
             kept(DELAY, 120),
             id="the latest delay counts",
@@ -124,21 +124,23 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             kept("healthyDelay of 20m", 1200),
             id="the Lease was given back: nothing is renewed, and nothing spins",
         ),
-        pytest.param(healthy(request_sight(), delay=-1), ACTED, kept(FOR_GOOD, 600), id="negative: no stamp"),
         pytest.param(
-            healthy(request_sight(), delay=-1),
+            healthy(request_snapshot(), delay=-1), ACTED, kept(FOR_GOOD, 600), id="negative: no stamp"
+        ),
+        pytest.param(
+            healthy(request_snapshot(), delay=-1),
             GIVEN_BACK,
             kept(FOR_GOOD, OLD.total_seconds()),
             id="negative, without a Lease: it wakes to flag the request",
         ),
         pytest.param(
-            healthy(request_sight(is_flagged_as_old=True), delay=-1),
+            healthy(request_snapshot(is_flagged_as_old=True), delay=-1),
             GIVEN_BACK,
             kept(FOR_GOOD, LONGEST_WAIT.total_seconds()),
             id="negative, without a Lease, and flagged",
         ),
         pytest.param(
-            healthy(request_sight(), delay=-1, is_confirmed=True),
+            healthy(request_snapshot(), delay=-1, is_confirmed=True),
             ACTED,
             RemoveRequests(because("it is so")),
             id="negative, and confirmed",
@@ -150,7 +152,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             id="confirmed",
         ),
         pytest.param(
-            healthy(request_sight(created=NOW - OLD), delay=-1),
+            healthy(request_snapshot(created=NOW - OLD), delay=-1),
             ACTED,
             AnnotateRequests(
                 stamped({GREW_OLD: GREW_OLD_FLAG}),
@@ -160,7 +162,7 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             id="kept for two days",
         ),
         pytest.param(
-            healthy(request_sight(is_being_deleted=True), delay=120),
+            healthy(request_snapshot(is_being_deleted=True), delay=120),
             ACTED,
             RemoveRequests(because("it is so")),
             id="somebody deletes the request",

@@ -14,8 +14,8 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
-from tests.health.samples import NOW, fact, request_sight
 from tests.health.steps import HELD_LEASE, Timed, because, order, timed, timer_of, with_lease
+from tests.objects import NOW, fact, request_snapshot
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -131,7 +131,7 @@ def test_deletion_counts_as_an_attempt_from_the_moment_of_the_delete() -> None:
 
 @pytest.mark.rule("MHC A.2.6/healthy")
 def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as_healthy_either() -> None:
-    going = HEALTHY.model_copy(update={"requests": (request_sight(),), "counts_as_healthy": False})
+    going = HEALTHY.model_copy(update={"requests": (request_snapshot(),), "counts_as_healthy": False})
     memory = with_lease(ORDERED, renew_at=LATER)
     words = "it is so; but it does not count as healthy yet"
     assert timed(next_move(going, memory, NOW)) == Timed(Phase.REMEDIATING, words, 600.0)

@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 from health.model.references import RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
-from tests.health.samples import NOW, check, escalation
-from tests.health.steps import CLASSIC, ESCALATION, FIRST, MINUTE, REBOOT, RESET, SECOND, THIRD, request_of
+from tests.objects import (
+    CLASSIC,
+    ESCALATION,
+    FIRST,
+    MINUTE,
+    NOW,
+    REBOOT,
+    RESET,
+    SECOND,
+    THIRD,
+    check,
+    escalation,
+    request_of,
+)
 
 A_MOMENT = timedelta(microseconds=1)
 FIVE = 5 * MINUTE

@@ -11,8 +11,8 @@ from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.samples import NOW
-from tests.health.steps import HELD_LEASE, seen, timer_of
+from tests.health.steps import HELD_LEASE, timer_of
+from tests.objects import NOW, seen
 
 SEEN = seen(generation=1, templates="t-1")
 AWAY = failed("the API server is away")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from health.model.remediation_request import EVER, HEALTHY_DELAY, RemediationRequest
 from health.runbook.healthy_delay import Delay
-from tests.health.samples import NOW, request_sight
+from tests.objects import NOW, request_snapshot
 
 A_MOMENT = timedelta(microseconds=1)
 SECONDS = st.floats(-1e9, 1e9, allow_nan=False)
@@ -17,7 +17,7 @@ SINCE = st.none() | st.integers(0, 10**8).map(lambda seconds: NOW - timedelta(se
 
 @pytest.mark.rule("NHC 2.6/none")
 def test_without_a_delay_nothing_is_kept() -> None:
-    assert not Delay(0).is_running(request_sight(), NOW)
+    assert not Delay(0).is_running(request_snapshot(), NOW)
     assert not Delay(0).keeps_requests
 
 
@@ -29,19 +29,19 @@ def test_without_a_delay_nothing_is_kept() -> None:
 def test_request_is_kept_until_the_target_was_healthy_for_the_delay(
     healthy: timedelta, *, is_kept: bool
 ) -> None:
-    request = request_sight(healthy_since=NOW - healthy)
+    request = request_snapshot(healthy_since=NOW - healthy)
     assert Delay(120).is_running(request, NOW) is is_kept
     assert Delay(120).remaining(request, NOW) == timedelta(seconds=120) - healthy
 
 
 def test_request_without_a_stamp_is_kept_for_the_whole_delay() -> None:
-    assert Delay(120).is_running(request_sight(), NOW)
-    assert Delay(120).remaining(request_sight(), NOW) == timedelta(seconds=120)
+    assert Delay(120).is_running(request_snapshot(), NOW)
+    assert Delay(120).remaining(request_snapshot(), NOW) == timedelta(seconds=120)
 
 
 @pytest.mark.rule("NHC 2.6/edited", "rule 10/edit")
 def test_edited_delay_counts_from_the_same_recovery() -> None:
-    request = request_sight(healthy_since=NOW - timedelta(seconds=60))
+    request = request_snapshot(healthy_since=NOW - timedelta(seconds=60))
     assert Delay(120).remaining(request, NOW) == timedelta(seconds=60)
     assert Delay(600).remaining(request, NOW) == timedelta(seconds=540)
     assert not Delay(60).is_running(request, NOW)
@@ -52,7 +52,7 @@ def test_edited_delay_counts_from_the_same_recovery() -> None:
 @pytest.mark.rule("NHC 2.6/negative")
 @given(since=SINCE, later=st.integers(0, 10**9))
 def test_negative_delay_never_ends_by_itself(since: object, later: int) -> None:
-    delay, request = Delay(-1), request_sight(healthy_since=since)
+    delay, request = Delay(-1), request_snapshot(healthy_since=since)
     assert delay.is_running(request, NOW + timedelta(seconds=later))
     assert delay.remaining(request, NOW) is None
 
@@ -60,16 +60,18 @@ def test_negative_delay_never_ends_by_itself(since: object, later: int) -> None:
 @pytest.mark.rule("NHC 2.6/confirmed")
 @given(seconds=SECONDS, since=SINCE)
 def test_person_who_confirms_ends_any_delay(seconds: float, since: object) -> None:
-    assert not Delay(seconds, is_confirmed=True).is_running(request_sight(healthy_since=since), NOW)
+    assert not Delay(seconds, is_confirmed=True).is_running(request_snapshot(healthy_since=since), NOW)
 
 
 @given(seconds=st.floats(0.001, 1e9), since=SINCE)
 def test_delay_runs_while_time_remains(seconds: float, since: object) -> None:
-    request = request_sight(healthy_since=since)
+    request = request_snapshot(healthy_since=since)
     remaining = Delay(seconds).remaining(request, NOW)
     assert remaining is not None
     assert Delay(seconds).is_running(request, NOW) is (remaining > timedelta())
-    assert not Delay(seconds).is_running(request_sight(healthy_since=NOW), NOW + timedelta(seconds=seconds))
+    assert not Delay(seconds).is_running(
+        request_snapshot(healthy_since=NOW), NOW + timedelta(seconds=seconds)
+    )
 
 
 @pytest.mark.rule("NHC 2.6/unreadable")

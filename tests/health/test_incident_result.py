@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from health.model.incident_result import MOST_RECORDS, OrderRecord, RequestRecord, ended, recorded
 from health.runbook.memory import Memory
-from tests.health.samples import NOW, request_sight
-from tests.health.steps import FIRST, SECOND, request_of
+from tests.objects import FIRST, NOW, SECOND, request_of, request_snapshot
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)
 LATER = NOW + timedelta(minutes=7)
@@ -42,7 +41,7 @@ def test_all_end_with_the_incident() -> None:
 def test_each_request_has_one_record_whatever_is_seen_of_it(looks: list[set[int]]) -> None:
     records: tuple[RequestRecord, ...] = ()
     for number, look in enumerate(looks):
-        shown = [request_sight(f"request-{one}") for one in sorted(look)]
+        shown = [request_snapshot(f"request-{one}") for one in sorted(look)]
         records = recorded(records, shown, set(), NOW + timedelta(minutes=number))
         assert {one.uid for one in shown} <= {one.uid for one in records}
     assert len({one.uid for one in records}) == len(records)
@@ -54,7 +53,7 @@ def test_only_the_latest_are_kept() -> None:
     records: tuple[RequestRecord, ...] = ()
     memory = Memory()
     for number in range(MOST_RECORDS + 3):
-        records = recorded(records, [request_sight(f"request-{number}")], set(), NOW)
+        records = recorded(records, [request_snapshot(f"request-{number}")], set(), NOW)
         memory = memory.having_been_ordered(OrderRecord(order="hold", reason=str(number), given=NOW))
     assert len(records) == len(memory.orders) == MOST_RECORDS
     assert records[-1].uid == f"request-{MOST_RECORDS + 2}"

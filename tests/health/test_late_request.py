@@ -7,23 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.observation import Observation, TargetState
 from health.runbook.wake_up import admitted_at, appeared, has_late_request
-from tests.health.samples import NOW, fact, request_sight
+from tests.objects import HOLD, NOW, request_snapshot, seen
 
 SECOND = timedelta(seconds=1)
 WITHIN = 8 * SECOND
-HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
 
 
-def seen(
+def answer(
     state: TargetState = TargetState.EXPIRED, *requests: str, at: datetime = NOW, **more: Any
 ) -> Observation:
-    snapshots = tuple(request_sight(uid) for uid in requests)
-    return Observation(state=state, reason="", fact=fact(), requests=snapshots, seen_at=at, **more)
+    snapshots = tuple(request_snapshot(uid) for uid in requests)
+    return seen(*snapshots, state=state, seen_at=at, **more)
 
 
-ADMITTED = seen()
+ADMITTED = answer()
 BACK = NOW - 3 * SECOND
 """When an earlier admission was seen."""
 
@@ -33,13 +32,13 @@ BACK = NOW - 3 * SECOND
     [
         pytest.param(ADMITTED, True, NOW, id="an admission: it may act on it"),
         pytest.param(ADMITTED, False, None, id="by a person's order it would not"),
-        pytest.param(seen(hold=HELD), True, BACK, id="held: what it did before may not be seen yet"),
-        pytest.param(seen(hold=HELD), False, None, id="held, and it asked because of a person's order"),
-        pytest.param(seen(TargetState.WAITING), True, BACK, id="a timer runs again"),
-        pytest.param(seen(TargetState.UNKNOWN, hold=HELD), True, BACK, id="nobody can tell"),
-        pytest.param(seen(TargetState.HEALTHY), True, None, id="recovered"),
-        pytest.param(seen(TargetState.GONE), True, None, id="gone"),
-        pytest.param(seen(TargetState.RELEASED), True, None, id="released"),
+        pytest.param(answer(hold=HOLD), True, BACK, id="held: what it did before may not be seen yet"),
+        pytest.param(answer(hold=HOLD), False, None, id="held, and it asked because of a person's order"),
+        pytest.param(answer(TargetState.WAITING), True, BACK, id="a timer runs again"),
+        pytest.param(answer(TargetState.UNKNOWN, hold=HOLD), True, BACK, id="nobody can tell"),
+        pytest.param(answer(TargetState.HEALTHY), True, None, id="recovered"),
+        pytest.param(answer(TargetState.GONE), True, None, id="gone"),
+        pytest.param(answer(TargetState.RELEASED), True, None, id="released"),
     ],
 )
 def test_since_when_an_incident_may_be_acting(
@@ -51,50 +50,52 @@ def test_since_when_an_incident_may_be_acting(
 @pytest.mark.parametrize(
     ("told", "now", "admitted", "expected"),
     [
-        pytest.param(ADMITTED, seen(at=NOW + 60 * SECOND), None, False, id="there is none"),
-        pytest.param(ADMITTED, seen(TargetState.EXPIRED, "a", at=NOW + SECOND), NOW, False, id="its own"),
+        pytest.param(ADMITTED, answer(at=NOW + 60 * SECOND), None, False, id="there is none"),
+        pytest.param(ADMITTED, answer(TargetState.EXPIRED, "a", at=NOW + SECOND), NOW, False, id="its own"),
         pytest.param(
-            ADMITTED, seen(TargetState.EXPIRED, "a", at=NOW + WITHIN), NOW, False, id="just in time"
+            ADMITTED, answer(TargetState.EXPIRED, "a", at=NOW + WITHIN), NOW, False, id="just in time"
         ),
         pytest.param(
             ADMITTED,
-            seen(TargetState.EXPIRED, "a", at=NOW + WITHIN + SECOND),
+            answer(TargetState.EXPIRED, "a", at=NOW + WITHIN + SECOND),
             NOW,
             True,
             id="too late for it",
         ),
-        pytest.param(ADMITTED, seen(TargetState.EXPIRED, "a", at=NOW + SECOND), None, True, id="left alone"),
         pytest.param(
-            seen(TargetState.EXPIRED, "a"),
-            seen(TargetState.EXPIRED, "a", at=NOW + 60 * SECOND),
+            ADMITTED, answer(TargetState.EXPIRED, "a", at=NOW + SECOND), None, True, id="left alone"
+        ),
+        pytest.param(
+            answer(TargetState.EXPIRED, "a"),
+            answer(TargetState.EXPIRED, "a", at=NOW + 60 * SECOND),
             None,
             False,
             id="it was told of it",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, "a"),
-            seen(TargetState.EXPIRED, "a", "b", at=NOW + 60 * SECOND),
+            answer(TargetState.EXPIRED, "a"),
+            answer(TargetState.EXPIRED, "a", "b", at=NOW + 60 * SECOND),
             NOW,
             True,
             id="another beside the one that it knows",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, "a"),
-            seen(TargetState.EXPIRED, "b", at=NOW + 60 * SECOND),
+            answer(TargetState.EXPIRED, "a"),
+            answer(TargetState.EXPIRED, "b", at=NOW + 60 * SECOND),
             NOW,
             True,
             id="another individual under its name",
         ),
         pytest.param(
-            seen(TargetState.HEALTHY),
-            seen(TargetState.HEALTHY, "a", at=NOW + SECOND),
+            answer(TargetState.HEALTHY),
+            answer(TargetState.HEALTHY, "a", at=NOW + SECOND),
             None,
             True,
             id="healthy",
         ),
         pytest.param(
             ADMITTED,
-            seen(TargetState.EXPIRED, "a").model_copy(update={"seen_at": None}),
+            answer(TargetState.EXPIRED, "a").model_copy(update={"seen_at": None}),
             NOW,
             True,
             id="nobody says when it was seen: in doubt it is told",
@@ -118,8 +119,8 @@ UIDS = st.lists(st.sampled_from("abcd"), unique=True)
 def test_only_what_appeared_is_late_and_what_was_told_never_is(
     told: list[str], now: list[str], age: int
 ) -> None:
-    before = seen(TargetState.EXPIRED, *told)
-    after = seen(TargetState.EXPIRED, *now, at=NOW + age * SECOND)
+    before = answer(TargetState.EXPIRED, *told)
+    after = answer(TargetState.EXPIRED, *now, at=NOW + age * SECOND)
 
     assert appeared(before, after) == set(now) - set(told)
     assert has_late_request(before, after, NOW, WITHIN) is (

@@ -16,21 +16,22 @@ from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Loss, Memory, NewStart
-from tests.health.samples import NOW, hanging, stamp
-from tests.health.steps import (
-    ACTED,
+from tests.health.steps import ACTED, HELD_LEASE
+from tests.objects import (
     CLASSIC,
     ESCALATION,
     FIRST,
-    HELD_LEASE,
     MINUTE,
+    NOW,
     REBOOT,
     REPLACE,
     RESET,
     SECOND,
     THIRD,
+    hanging,
     request_of,
     seen,
+    stamp,
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)

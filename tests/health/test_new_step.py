@@ -10,8 +10,8 @@ from health.model.moves import LONGEST_WAIT, Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Loss, Memory
 from health.runbook.new_step import new_step
-from tests.health.samples import NOW
-from tests.health.steps import MINUTE, Timed, because, seen, timed, timer_of
+from tests.health.steps import Timed, because, timed, timer_of
+from tests.objects import MINUTE, NOW, seen
 
 LIMIT = timedelta(minutes=30)
 ADMITTED = seen(back_off_limit_seconds=LIMIT.total_seconds())

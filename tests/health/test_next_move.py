@@ -13,8 +13,8 @@ from health.runbook.escalation import lease_duration
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.samples import NOW, fact, request, request_sight
 from tests.health.steps import HELD_LEASE, Timed, because, order, timed, with_lease
+from tests.objects import NOW, fact, request, request_snapshot
 
 STEP = Step(
     template=TemplateReference(
@@ -81,7 +81,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             HEALTHY, BROKEN_OFF, RemoveRequests(because("it is Healthy")), id="healthy, an act broke off"
         ),
         pytest.param(
-            seen(TargetState.HEALTHY, request_sight()),
+            seen(TargetState.HEALTHY, request_snapshot()),
             NEW,
             RemoveRequests(because("it is Healthy")),
             id="healthy, adopted",
@@ -116,7 +116,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="alone, not clean",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             ALONE,
             RemoveRequests(Details(order="left alone: maintenance")),
             id="alone, a request is seen",
@@ -177,19 +177,19 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="held by a person, somebody deleted the request",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             HELD_ACTED,
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
             id="held by a person, remediator works",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             HELD_ACTED.model_copy(update={"held": order("hold", "disk swap", NOW + timedelta(seconds=5))}),
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             with_lease(HELD_ACTED, renew_at=NOW),
             RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"held": "disk swap"})),
             id="held by a person, Lease is due",
@@ -220,7 +220,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="cannot tell",
         ),
         pytest.param(
-            seen(TargetState.UNKNOWN, request_sight(), hold=STALE),
+            seen(TargetState.UNKNOWN, request_snapshot(), hold=STALE),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
             id="cannot tell, request of ours",
@@ -228,37 +228,37 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         pytest.param(seen(TargetState.UNKNOWN), NEW, Timed(Phase.HELD, "it is Unknown"), id="was not asked"),
         # 3. A request exists: let the remediator work.
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works",
         ),
         pytest.param(
-            seen(TargetState.WAITING, request_sight()),
+            seen(TargetState.WAITING, request_snapshot()),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
             id="remediator works, only a timer runs",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight(), hold=HOLD),
+            seen(TargetState.EXPIRED, request_snapshot(), hold=HOLD),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works, new ones would be held",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             with_lease(ACTED, renew_at=NOW),
             RenewLease(Phase.REMEDIATING, AT_WORK),
             id="remediator works, Lease is due",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight()),
+            seen(TargetState.EXPIRED, request_snapshot()),
             NEW,
             RenewLease(Phase.REMEDIATING, AT_WORK),
             id="adopted, nobody knows until when its Lease runs",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_sight(is_being_deleted=True)),
+            seen(TargetState.EXPIRED, request_snapshot(is_being_deleted=True)),
             ACTED,
             Timed(
                 Phase.REMEDIATING,

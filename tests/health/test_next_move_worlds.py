@@ -47,8 +47,8 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
-from tests.health.samples import NOW, fact, request_sight
 from tests.health.test_next_move import STEP
+from tests.objects import NOW, fact, request_snapshot
 
 HOLDS = st.none() | st.sampled_from([Hold(reason=reason, message="") for reason in HoldReason])
 STATES = st.sampled_from(list(TargetState))
@@ -339,7 +339,7 @@ class World(RuleBasedStateMachine):
             return
         self.made += 1
         step = self.steps[number]
-        made = request_sight(f"request-{self.made}", created=self.now, template=step.template.name)
+        made = request_snapshot(f"request-{self.made}", created=self.now, template=step.template.name)
         self.requests[made.uid] = made
         self.memory = self.memory.having_acted(step, made, self.now, self.now)
 

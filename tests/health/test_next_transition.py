@@ -36,24 +36,20 @@ from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
 from health.runbook.remediating import becomes_overdue_at
-from tests.health.samples import NOW
-from tests.health.steps import (
-    ACTED,
+from tests.health.steps import ACTED, move, order, timer_of, with_lease
+from tests.objects import (
     CLASSIC,
     ESCALATION,
     FIRST,
     HOLD,
     MINUTE,
+    NOW,
     SECOND,
     THIRD,
-    move,
-    order,
     request_of,
-    timer_of,
-    with_lease,
     with_steps_tried,
 )
-from tests.health.steps import seen as steps_seen
+from tests.objects import seen as steps_seen
 
 MONTH = timedelta(days=30)
 A_MOMENT = timedelta(seconds=1)

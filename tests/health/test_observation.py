@@ -6,50 +6,42 @@ from typing import Any
 import pytest
 
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from health.model.references import Step, TemplateReference
 from health.model.remediation_request import EVER
 from health.runbook.wake_up import needs_wake_up
-from tests.health.samples import NOW, fact, request_sight
+from tests.objects import FIRST, HOLD, NOW, fact, request_snapshot
 
-HELD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
 
 
-def seen(state: TargetState, **fields: Any) -> Observation:
+def answer(state: TargetState, **fields: Any) -> Observation:
     is_unhealthy = state in (TargetState.WAITING, TargetState.EXPIRED)
     defaults = {"fact": fact(), "generation": 1} if is_unhealthy else {}
     return Observation(state=state, reason="", **(defaults | fields))
 
 
-HEALTHY = seen(TargetState.HEALTHY)
-GONE = seen(TargetState.GONE)
-REPLACED = seen(TargetState.GONE, is_replaced=True)
-RELEASED = seen(TargetState.RELEASED)
-UNKNOWN = seen(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_SIGHT, message="old"))
-WAITING = seen(TargetState.WAITING)
-ADMITTED = seen(TargetState.EXPIRED)
+HEALTHY = answer(TargetState.HEALTHY)
+GONE = answer(TargetState.GONE)
+REPLACED = answer(TargetState.GONE, is_replaced=True)
+RELEASED = answer(TargetState.RELEASED)
+UNKNOWN = answer(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_SIGHT, message="old"))
+WAITING = answer(TargetState.WAITING)
+ADMITTED = answer(TargetState.EXPIRED)
 MOVED_FACT = fact(NOW + timedelta(minutes=1)).model_copy(update={"condition": "Node", "is_moving": True})
-MOVED = seen(TargetState.WAITING, fact=MOVED_FACT)
-MOVING = seen(TargetState.WAITING, fact=MOVED_FACT.model_copy(update={"since": NOW}))
-HELD_BACK = seen(TargetState.EXPIRED, hold=HELD)
-AT_WORK = seen(TargetState.EXPIRED, requests=(request_sight(),))
-STAMPED = seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=NOW),))
+MOVED = answer(TargetState.WAITING, fact=MOVED_FACT)
+MOVING = answer(TargetState.WAITING, fact=MOVED_FACT.model_copy(update={"since": NOW}))
+HELD_BACK = answer(TargetState.EXPIRED, hold=HOLD)
+AT_WORK = answer(TargetState.EXPIRED, requests=(request_snapshot(),))
+STAMPED = answer(TargetState.HEALTHY, requests=(request_snapshot(healthy_since=NOW),))
 DELAYED = STAMPED.model_copy(update={"healthy_delay_seconds": 3600.0})
 HOLDING = AT_WORK.model_copy(update={"lease_acquired_at": NOW})
-KEPT = request_sight(is_being_deleted=True)
+KEPT = request_snapshot(is_being_deleted=True)
 LATER = NOW + timedelta(minutes=6)
-STEP = Step(
-    template=TemplateReference(
-        api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
-    ),
-    timeout_seconds=300,
-)
 
 
 def escalating(*, at: datetime, hold: Hold | None = None, **marks: Any) -> Observation:
     """A request of the only step, made at NOW, as it is seen later."""
-    requests = (request_sight(**marks),)
-    return seen(TargetState.EXPIRED, steps=(STEP,), requests=requests, hold=hold, seen_at=at)
+    requests = (request_snapshot(**marks),)
+    return answer(TargetState.EXPIRED, steps=(FIRST,), requests=requests, hold=hold, seen_at=at)
 
 
 def with_templates(observation: Observation, templates: str) -> Observation:
@@ -74,12 +66,12 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         pytest.param(WAITING, HELD_BACK, False, id="the deadline passed, and it is held"),
         pytest.param(
             WAITING,
-            seen(TargetState.WAITING, fact=fact(NOW + timedelta(minutes=1))),
+            answer(TargetState.WAITING, fact=fact(NOW + timedelta(minutes=1))),
             True,
             id="the clock restarted",
         ),
         pytest.param(
-            WAITING, seen(TargetState.WAITING, fact=fact(status="False")), True, id="another status"
+            WAITING, answer(TargetState.WAITING, fact=fact(status="False")), True, id="another status"
         ),
         pytest.param(MOVING, MOVED, False, id="a time moved that moves by itself"),
         pytest.param(
@@ -90,19 +82,19 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         ),
         pytest.param(MOVING, WAITING, True, id="another fact"),
         pytest.param(MOVING, HEALTHY, True, id="recovered, where its time moves"),
-        pytest.param(WAITING, seen(TargetState.WAITING, generation=2), True, id="the check was edited"),
+        pytest.param(WAITING, answer(TargetState.WAITING, generation=2), True, id="the check was edited"),
         pytest.param(HELD_BACK, ADMITTED, True, id="the hold was lifted"),
         pytest.param(
-            seen(TargetState.WAITING, hold=HELD), ADMITTED, True, id="held by an older answer, now admitted"
+            answer(TargetState.WAITING, hold=HOLD), ADMITTED, True, id="held by an older answer, now admitted"
         ),
         pytest.param(
-            seen(TargetState.WAITING, hold=HELD),
+            answer(TargetState.WAITING, hold=HOLD),
             WAITING,
             False,
             id="the hold was lifted while the timer runs",
         ),
         pytest.param(ADMITTED, HELD_BACK, False, id="held now: it asks before it acts"),
-        pytest.param(HELD_BACK, seen(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
+        pytest.param(HELD_BACK, answer(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
         pytest.param(HELD_BACK, WAITING, True, id="its clock restarted at the end of an upgrade"),
         pytest.param(UNKNOWN, ADMITTED, True, id="the sight is back"),
         pytest.param(UNKNOWN, HEALTHY, True, id="the sight is back, and it recovered"),
@@ -111,18 +103,18 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         pytest.param(AT_WORK, ADMITTED, True, id="somebody deleted its request"),
         pytest.param(
             AT_WORK,
-            seen(TargetState.EXPIRED, requests=(request_sight("another"),)),
+            answer(TargetState.EXPIRED, requests=(request_snapshot("another"),)),
             True,
             id="its request was replaced under its name",
         ),
         pytest.param(
             AT_WORK,
-            seen(TargetState.EXPIRED, requests=(KEPT,)),
+            answer(TargetState.EXPIRED, requests=(KEPT,)),
             False,
             id="its request only hangs on a finalizer",
         ),
         pytest.param(
-            seen(TargetState.HEALTHY, requests=(request_sight(),)),
+            answer(TargetState.HEALTHY, requests=(request_snapshot(),)),
             HEALTHY,
             False,
             id="the request that it is removing went",
@@ -140,13 +132,13 @@ def with_templates(observation: Observation, templates: str) -> Observation:
             id="the request that it is removing because a person confirmed went",
         ),
         pytest.param(
-            seen(TargetState.HEALTHY, requests=(KEPT,)),
+            answer(TargetState.HEALTHY, requests=(KEPT,)),
             HEALTHY,
             True,
             id="the finalizer that it waits for went",
         ),
         pytest.param(
-            seen(TargetState.GONE, requests=(request_sight(is_node_deletion_expected=True),)),
+            answer(TargetState.GONE, requests=(request_snapshot(is_node_deletion_expected=True),)),
             GONE,
             True,
             id="the request whose remediator it waits for went",
@@ -160,31 +152,31 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         ),
         pytest.param(HOLDING, AT_WORK, False, id="the Lease that it gave back went"),
         pytest.param(
-            seen(TargetState.HEALTHY, requests=(request_sight(),)),
+            answer(TargetState.HEALTHY, requests=(request_snapshot(),)),
             STAMPED,
             False,
             id="it stamped its request",
         ),
         pytest.param(
             STAMPED,
-            seen(TargetState.HEALTHY, requests=(request_sight(healthy_since=EVER),)),
+            answer(TargetState.HEALTHY, requests=(request_snapshot(healthy_since=EVER),)),
             True,
             id="somebody wrote another stamp",
         ),
         pytest.param(
-            escalating(at=NOW, hold=HELD),
+            escalating(at=NOW, hold=HOLD),
             escalating(at=NOW),
             False,
             id="a remediator is at work: no hold matters",
         ),
         pytest.param(
-            escalating(at=LATER, hold=HELD),
+            escalating(at=LATER, hold=HOLD),
             escalating(at=LATER),
             True,
             id="the hold of the step after one that timed out was lifted, and nobody could mark that",
         ),
         pytest.param(
-            escalating(at=NOW, hold=HELD, succeeded=False),
+            escalating(at=NOW, hold=HOLD, succeeded=False),
             escalating(at=NOW, succeeded=False),
             True,
             id="the hold of the step after one that failed was lifted, and nobody could mark that",
@@ -226,15 +218,15 @@ def test_news(told: Observation, now: Observation, expected: bool) -> None:  # n
 
 
 @pytest.mark.parametrize("state", list(TargetState))
-@pytest.mark.parametrize("hold", [None, HELD])
+@pytest.mark.parametrize("hold", [None, HOLD])
 def test_only_an_expired_target_without_a_hold_is_admitted(state: TargetState, hold: Hold | None) -> None:
-    observation = seen(state, hold=hold)
+    observation = answer(state, hold=hold)
 
     assert observation.is_admitted is (state is TargetState.EXPIRED and hold is None)
 
 
 def test_observation_survives_the_way_through_temporal() -> None:
-    observation = seen(TargetState.EXPIRED, hold=HELD, requests=(request_sight(), KEPT))
+    observation = answer(TargetState.EXPIRED, hold=HOLD, requests=(request_snapshot(), KEPT))
 
     assert Observation.model_validate_json(observation.model_dump_json()) == observation
 

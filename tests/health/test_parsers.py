@@ -42,10 +42,10 @@ from health.model.remediation_request import (
 from health.model.status_writers import ManagedFields, StatusWriters
 from health.model.target import Target
 from health.model.verdict import HEALTHY
-from tests.health import samples
+from tests import objects
 from tests.health.extremes import mutated
 from tests.health.openshift import samples as openshift
-from tests.health.samples import NOW, escalation, request_sight
+from tests.objects import NOW, escalation, request_snapshot
 
 pytestmark = pytest.mark.rule("rule 8/wire")
 
@@ -59,7 +59,7 @@ METADATA: dict[str, Any] = {
     "deletionTimestamp": "2026-03-01T00:00:00Z",
     "labels": {"role": "worker"},
     "annotations": {"a": "b"},
-    "ownerReferences": [samples.TEMPLATE | {"uid": "owner-uid", "controller": True}],
+    "ownerReferences": [objects.TEMPLATE | {"uid": "owner-uid", "controller": True}],
 }
 CONDITIONS = [
     {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-03-01T11:00:00Z"},
@@ -105,11 +105,11 @@ STORED: dict[str, Any] = {
         {
             "name": "node-1",
             "conditionsHealthyTimestamp": "2026-03-01T11:00:00Z",
-            "remediations": [{"resource": samples.TEMPLATE, "started": "2026-03-01T11:00:00Z"}],
+            "remediations": [{"resource": objects.TEMPLATE, "started": "2026-03-01T11:00:00Z"}],
         }
     ],
 }
-NODE_CHECK = samples.check_object(
+NODE_CHECK = objects.check_object(
     unhealthyConditions=[{"type": "Ready", "status": "Unknown", "duration": "5m"}],
     maxUnhealthy="40%",
     minHealthy=None,
@@ -131,7 +131,7 @@ MACHINE_CHECK = openshift.check_object(
     nodeStartupTimeout="10m",
     remediationTemplate=openshift.TEMPLATE,
 ) | {"status": STORED}
-A_NODE = samples.node(samples.condition("Ready", "Unknown"), labels={"role": "worker", "zone": "a"})
+A_NODE = objects.node(objects.condition("Ready", "Unknown"), labels={"role": "worker", "zone": "a"})
 A_MACHINE = MachineTarget(openshift.machine(labels={"role": "worker"}), A_NODE)
 UPGRADED = Surroundings(upgrade=upgrade(CLUSTER_VERSION, [SignallingObject.model_validate(NODE)]))
 
@@ -161,7 +161,7 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     assert parsed.steps_for(target) is not None
     allowance = parsed.allowance(total=10, healthy=3)
     assert allowance.words
-    snapshot = TargetSnapshot("node-1", "uid", verdicts[0], (request_sight(healthy_since=NOW),))
+    snapshot = TargetSnapshot("node-1", "uid", verdicts[0], (request_snapshot(healthy_since=NOW),))
     told(kind, record, CheckSnapshot(parsed, "uid", allowance, {"node-1": snapshot}))
 
 
@@ -198,7 +198,7 @@ def test_stored_status(body: dict[str, Any]) -> None:
         return
     storm = stored_storm(record.status, NOW)
     storm_conditions(storm)
-    storm_hold(storm, samples.check(stormCooldownDuration="1h").storm_cooldown, NOW)
+    storm_hold(storm, objects.check(stormCooldownDuration="1h").storm_cooldown, NOW)
 
 
 @given(mutated(NODE))
@@ -231,7 +231,7 @@ def test_remediation_request(body: dict[str, Any]) -> None:
     assert request.target_name
     for kind in CHECK_KINDS.values():
         kind.owner_of(request)
-        kind.is_unsigned_for(request, samples.INCIDENT.target)
+        kind.is_unsigned_for(request, objects.INCIDENT.target)
 
 
 @given(mutated({"status": REQUEST["status"]}))

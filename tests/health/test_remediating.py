@@ -5,25 +5,19 @@ import pytest
 from health.model.moves import AnnotateRequests, AnnotationPatch, Phase, RenewLease, TakeStep, Wait
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.learning import learned
-from tests.health.samples import NOW, stamp
-from tests.health.steps import (
-    ACTED,
-    AN_INSTANT,
+from tests.health.steps import ACTED, AN_INSTANT, annotations_of, because, move, timed, timer_of, with_lease
+from tests.objects import (
     CLASSIC,
     ESCALATION,
     FIRST,
     HOLD,
     MINUTE,
+    NOW,
     SECOND,
     THIRD,
-    annotations_of,
-    because,
-    move,
     request_of,
     seen,
-    timed,
-    timer_of,
-    with_lease,
+    stamp,
     with_steps_tried,
 )
 

@@ -9,23 +9,8 @@ from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.runbook.annotations import OLD
 from health.runbook.learning import learned
-from tests.health.samples import NOW
-from tests.health.steps import (
-    ACTED,
-    CLASSIC,
-    FIRST,
-    HOLD,
-    MINUTE,
-    Timed,
-    annotations_of,
-    move,
-    order,
-    request_of,
-    seen,
-    timed,
-    timer_of,
-    with_lease,
-)
+from tests.health.steps import ACTED, Timed, annotations_of, move, order, timed, timer_of, with_lease
+from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
 
 BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)

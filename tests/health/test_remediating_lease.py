@@ -15,25 +15,18 @@ from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.runbook.annotations import OLD
 from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
-from tests.health.samples import NOW, stamp
 from tests.health.steps import (
     ACTED,
     AN_INSTANT,
-    CLASSIC,
-    FIRST,
-    HOLD,
-    MINUTE,
-    SECOND,
     Timed,
     annotations_of,
     because,
     move,
-    request_of,
-    seen,
     timed,
     timer_of,
     with_lease,
 )
+from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen, stamp
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 

@@ -11,21 +11,8 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.memory import NewStart
-from tests.health.samples import NOW, hanging
-from tests.health.steps import (
-    ACTED,
-    ESCALATION,
-    FIRST,
-    HOLD,
-    MINUTE,
-    because,
-    move,
-    order,
-    request_of,
-    seen,
-    timer_of,
-    with_steps_tried,
-)
+from tests.health.steps import ACTED, because, move, order, timer_of
+from tests.objects import ESCALATION, FIRST, HOLD, MINUTE, NOW, hanging, request_of, seen, with_steps_tried
 
 BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
 ALONE: dict[str, Any] = {"left_alone": order("abort", "maintenance")}

@@ -14,7 +14,7 @@ from health.model.remediation_request import (
     RemediationRequest,
     template_contents,
 )
-from tests.health.samples import INCIDENT, check
+from tests.objects import INCIDENT, check
 
 (STEP,) = check().steps
 

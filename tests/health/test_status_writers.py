@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.status_writers import ManagedFields, StatusWriter, StatusWriters
-from tests.health.samples import NOW, stamp
+from tests.objects import NOW, stamp
 
 OURS = frozenset({"paramedic-detector", "paramedic-worker"})
 THEIRS = "machine-healthcheck"

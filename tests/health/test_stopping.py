@@ -12,8 +12,8 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
-from tests.health.samples import NOW
-from tests.health.steps import ACTED, FIRST, HOLD, MINUTE, SECOND, request_of, seen, timer_of, with_lease
+from tests.health.steps import ACTED, timer_of, with_lease
+from tests.objects import FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 
 pytestmark = pytest.mark.rule("rule 47", "NHC 1.7/nhc-timed-out")
 

@@ -11,7 +11,7 @@ from health.gate.storm import Storm, after, storm_hold
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.model.observation import HoldReason
-from tests.health.samples import ALLOWED, BLOCKED, NOW
+from tests.objects import ALLOWED, BLOCKED, NOW
 
 COOLDOWN = timedelta(minutes=5)
 BEFORE = NOW - timedelta(hours=1)

@@ -12,7 +12,7 @@ from health.kinds.nodehealthcheck.status import status_patch
 from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
-from tests.health.samples import NO_SUCH_KIND, NOW, expired, request_sight, snapshot
+from tests.objects import NO_SUCH_KIND, NOW, expired, request_snapshot, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 CONFLICTING = CheckSurroundings(problem=CONFLICT)
@@ -130,7 +130,7 @@ def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, around: Chec
 @pytest.mark.parametrize("around", ALL)
 def test_numbers_and_remediations_are_true_whatever_is_around(around: CheckSurroundings) -> None:
     def published(held: CheckSurroundings) -> dict[str, Any]:
-        patch = status_patch(snapshot(expired("node-1", request_sight()), around=held), {}, NOW)
+        patch = status_patch(snapshot(expired("node-1", request_snapshot()), around=held), {}, NOW)
         return {name: patch[name] for name in ("observedNodes", "healthyNodes", "unhealthyNodes")}
 
     assert published(around) == published(NOTHING_AROUND)

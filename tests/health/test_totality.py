@@ -26,8 +26,7 @@ from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
 from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
-from tests.health.samples import request
-from tests.health.test_next_move import STEP
+from tests.objects import REBOOT, request
 
 pytestmark = pytest.mark.rule("rule 8/incident")
 
@@ -44,7 +43,7 @@ PATCHES = st.builds(
 )
 STEPS = st.builds(
     Step,
-    template=NAMES.map(lambda name: STEP.template.model_copy(update={"name": name})),
+    template=NAMES.map(lambda name: REBOOT.model_copy(update={"name": name})),
     timeout_seconds=sometimes(NUMBERS),
     action=st.sampled_from(Action),
 )

@@ -23,7 +23,7 @@ from health.gate.upgrade import (
 from health.model.node import Node
 from health.model.observation import HoldReason
 from health.model.verdict import Health
-from tests.health.samples import NOW, check, condition, node
+from tests.objects import NOW, check, condition, node
 
 MINUTE = timedelta(minutes=1)
 

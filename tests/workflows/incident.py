@@ -26,10 +26,10 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.runbook.memory import Memory
 from runtime import search_attributes
+from tests.objects import INCIDENT, incident_reference
 from tests.outcome import result_of
 from tests.workflows import workers
 from tests.workflows.fake_cluster import FakeCluster
-from tests.workflows.observations import UID, incident_reference
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 
@@ -44,7 +44,9 @@ _SUMMARIZED = (
 class IncidentDriver:
     """Starts, wakes, orders and watches one incident."""
 
-    def __init__(self, environment: WorkflowEnvironment, cluster_name: str, uid: str = UID) -> None:
+    def __init__(
+        self, environment: WorkflowEnvironment, cluster_name: str, uid: str = INCIDENT.target.uid
+    ) -> None:
         self.environment = environment
         self.client = environment.client
         self.cluster = FakeCluster(self.now)

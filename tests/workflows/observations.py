@@ -3,38 +3,20 @@
 from datetime import UTC, datetime, timedelta
 
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from health.model.references import (
-    CheckReference,
-    IncidentReference,
-    Step,
-    TargetReference,
-    TemplateReference,
-)
-from health.model.verdict import Fact
+from health.model.references import Step
+from tests.objects import fact, template
 
-UID = "11111111-2222-3333"
 FIVE_MINUTES = timedelta(minutes=5)
-FACT = Fact(condition="Ready", status="False", since=datetime(2025, 1, 1, tzinfo=UTC))
+FACT = fact(datetime(2025, 1, 1, tzinfo=UTC), "False")
 
 
 def step(name: str, timeout_seconds: float | None = None) -> Step:
-    template = TemplateReference(
-        api_version="example.com/v1", kind="RebootTemplate", namespace="ns", name=name
-    )
-    return Step(template=template, timeout_seconds=timeout_seconds)
+    return Step(template=template(name, namespace="ns"), timeout_seconds=timeout_seconds)
 
 
 STEP = step("t")
 FIRST, SECOND, THIRD = step("first", 300), step("second", 120), step("third", 600)
 ESCALATION = (FIRST, SECOND, THIRD)
-
-
-def incident_reference(cluster: str, uid: str = UID) -> IncidentReference:
-    return IncidentReference(
-        cluster=cluster,
-        check=CheckReference(kind="NodeHealthCheck", name="workers"),
-        target=TargetReference(kind="Node", name="node-1", uid=uid),
-    )
 
 
 def waiting(remaining: timedelta = FIVE_MINUTES) -> Observation:

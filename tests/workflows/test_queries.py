@@ -20,7 +20,8 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference, RequestReference
 from health.model.request_snapshot import RequestSnapshot
-from tests.workflows.observations import expired, incident_reference
+from tests.objects import incident_reference
+from tests.workflows.observations import expired
 from worker.worker import POLLERS
 from workflows.contracts import (
     ACT,

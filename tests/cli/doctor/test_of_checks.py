@@ -10,7 +10,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from tests.health.openshift.samples import PAUSED
 from tests.health.openshift.samples import check_object as machine_check
-from tests.health.samples import check_object
+from tests.objects import check_object
 
 
 def said(kind: CheckKind, stored: dict[str, Any]) -> list[str]:

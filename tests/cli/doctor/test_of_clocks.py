@@ -12,7 +12,7 @@ from kube.client import Client
 from kube.lease import LeaseRecord, new_lease, renewed
 from kube.resource import LEASES, Object
 from kube.transport import Transport
-from tests.health.samples import NOW, stamp
+from tests.objects import NOW, stamp
 
 FIFTEEN = timedelta(seconds=15)
 

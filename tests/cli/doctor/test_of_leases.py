@@ -7,7 +7,7 @@ import pytest
 from cli.doctor.of_clocks import leader_findings, other_leader_findings, reference_findings
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.lease import LeaseRecord, new_lease
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 LEASE = "paramedic-system/paramedic-detector"
 UNHELD = f"nobody holds the Lease {LEASE}, last renewed at"

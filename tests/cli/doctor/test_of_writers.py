@@ -6,7 +6,7 @@ import pytest
 
 from cli.doctor.of_checks import writer_finding
 from health.model.status_writers import StatusWriter
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 STOP = "stop it, two controllers would remediate the same targets"
 

@@ -12,7 +12,7 @@ from health.kinds.nodehealthcheck.admission_review import (
     doubtful_kinds,
     refusals,
 )
-from tests.health.samples import TEMPLATE, check_object, escalation
+from tests.objects import TEMPLATE, check_object, escalation
 
 ANYWHERE = Facts()
 UNHEALTHY = {"unhealthyNodes": [{"name": "node-1"}, {"name": "node-2", "remediations": []}]}

@@ -11,7 +11,7 @@ from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Health, UnhealthyCondition
-from tests.health.samples import (
+from tests.objects import (
     NOW,
     TEMPLATE,
     check,

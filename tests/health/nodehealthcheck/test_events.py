@@ -10,14 +10,14 @@ from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.events import events
 from health.model.event import Severity
 from tests.health.reporter import Reporter
-from tests.health.samples import (
+from tests.objects import (
     BLOCKED,
     INVALID,
     NO_SUCH_KIND,
     NOW,
     check,
     expired,
-    request_sight,
+    request_snapshot,
     snapshot,
     waiting,
 )
@@ -238,7 +238,7 @@ def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporte
 
 @pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_never_meet() -> None:
-    one = snapshot(expired("node-1", request_sight()), of=PAUSED)
+    one = snapshot(expired("node-1", request_snapshot()), of=PAUSED)
     other = CheckSnapshot(one.check, "another-uid", one.allowance, one.targets)
     seeds = [{note.seed for note in events(None, seen, {}, NOW)} for seen in (one, other)]
 

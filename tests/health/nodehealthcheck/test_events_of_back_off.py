@@ -8,7 +8,7 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
-from tests.health.samples import expired, snapshot
+from tests.objects import expired, snapshot
 
 pytestmark = pytest.mark.rule("rule 14/event", "rule 15")
 

@@ -9,11 +9,11 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.event import Severity
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from tests.health.reporter import Reporter
-from tests.health.samples import INVALID, NOW, expired, recovered, request_sight, snapshot, waiting
+from tests.objects import INVALID, NOW, expired, recovered, request_snapshot, snapshot, waiting
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
-REQUEST = request_sight()
-DYING = request_sight(is_being_deleted=True)
+REQUEST = request_snapshot()
+DYING = request_snapshot(is_being_deleted=True)
 CREATED = (NORMAL, "RemediationCreated", "[remediation] Created remediation object for node node-1")
 REMOVED = (
     NORMAL,
@@ -88,7 +88,7 @@ def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated")
 def test_request_that_somebody_deletes_and_that_is_made_anew_is_told_as_both(reporter: Reporter) -> None:
-    one, two = request_sight("one"), request_sight("two")
+    one, two = request_snapshot("one"), request_snapshot("two")
     reporter.sees(after(snapshot(expired("node-1", one)), made(one)))
 
     told = reporter.sees(after(snapshot(expired("node-1", two)), gone(one), made(two)))
@@ -101,7 +101,7 @@ def test_request_that_came_and_went_between_two_looks_is_told(reporter: Reporter
 
 
 def test_request_that_changes_but_stays_is_not_told(reporter: Reporter) -> None:
-    failed = request_sight(succeeded=True)
+    failed = request_snapshot(succeeded=True)
     reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
     change = RequestChange("node-1", REQUEST, failed)
@@ -132,7 +132,7 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
     age: timedelta,
     told: list[object],
 ) -> None:
-    request = request_sight(created=NOW - age)
+    request = request_snapshot(created=NOW - age)
     there = snapshot(expired("node-1", request))
     if restarting:
         reporter.restarts()
@@ -142,14 +142,14 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
 
 @pytest.mark.rule("rule 39", "rule 15", "NHC 1.5/RemediationCreated", "NHC 1.5/DetectedUnhealthy")
 def test_what_the_reference_told_of_its_own_requests_is_not_told_again() -> None:
-    theirs = request_sight("theirs", is_unsigned=True)
-    orphan = request_sight("orphan", is_unsigned=True)
+    theirs = request_snapshot("theirs", is_unsigned=True)
+    orphan = request_snapshot("orphan", is_unsigned=True)
     taken_over, reporter = snapshot(expired("node-1", theirs), recovered("node-2", orphan)), Reporter()
 
     assert [reason for _, reason, _ in reporter.sees(taken_over)] == ["Enabled"]
     freed = after(snapshot(expired("node-1", theirs)), RequestChange("node-2", orphan, None))
     assert reporter.sees(freed) == [REMOVED]
-    ours = request_sight("ours", template="second")
+    ours = request_snapshot("ours", template="second")
     assert reporter.sees(after(snapshot(expired("node-1", theirs, ours)), made(ours))) == [CREATED]
     reporter.restarts()
     assert reporter.sees(snapshot(expired("node-1", theirs, ours))) == []
@@ -158,7 +158,7 @@ def test_what_the_reference_told_of_its_own_requests_is_not_told_again() -> None
 @pytest.mark.rule("rule 39", "NHC 1.5/DetectedUnhealthy")
 def test_node_of_a_request_of_the_reference_that_fails_anew_is_told() -> None:
     reporter = Reporter()
-    reporter.sees(snapshot(expired("node-1", request_sight(is_unsigned=True))))
+    reporter.sees(snapshot(expired("node-1", request_snapshot(is_unsigned=True))))
     reporter.sees(snapshot())
 
     told = reporter.sees(snapshot(expired("node-1", since=NOW + timedelta(hours=1))))

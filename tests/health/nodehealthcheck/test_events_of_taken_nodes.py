@@ -7,7 +7,7 @@ import pytest
 from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
-from tests.health.samples import expired, snapshot
+from tests.objects import expired, snapshot
 
 BY_LEASE = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
 BY_REQUEST = Hold(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.check_surroundings import NOTHING_AROUND
 from health.kinds.nodehealthcheck.status import status_patch
-from tests.health.samples import (
+from tests.objects import (
     BLOCKED,
     INVALID,
     NO_SUCH_KIND,
@@ -19,7 +19,7 @@ from tests.health.samples import (
     check,
     expired,
     recovered,
-    request_sight,
+    request_snapshot,
     snapshot,
     stamp,
     waiting,
@@ -67,7 +67,7 @@ def test_status_of_a_check_without_trouble() -> None:
 @pytest.mark.rule("NHC 1.2/unhealthyNodes", "NHC 1.2/unhealthyNodes/remediations")
 def test_status_of_a_remediation() -> None:
     timed_out = NOW.astimezone(timezone(timedelta(hours=2)))
-    request = request_sight(created=NOW - timedelta(minutes=1), timed_out_at=timed_out)
+    request = request_snapshot(created=NOW - timedelta(minutes=1), timed_out_at=timed_out)
 
     assert status(snapshot(expired("node-1", request)))["unhealthyNodes"] == [
         {
@@ -107,32 +107,32 @@ def test_status_of_a_remediation() -> None:
             id="disabled: cannot be read",
         ),
         pytest.param(
-            snapshot(expired("node-1", request_sight()), of=PAUSED, around=NO_SUCH_KIND),
+            snapshot(expired("node-1", request_snapshot()), of=PAUSED, around=NO_SUCH_KIND),
             "Disabled",
             "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
             '"No kind Reboot in example.com/v1."',
             id="disabled: no such kind, before paused and remediating",
         ),
         pytest.param(
-            snapshot(expired("node-1", request_sight()), of=PAUSED),
+            snapshot(expired("node-1", request_snapshot()), of=PAUSED),
             "Paused",
             "NHC is paused: update,night shift",
             id="paused, before remediating",
         ),
         pytest.param(
-            snapshot(expired("node-1", request_sight())),
+            snapshot(expired("node-1", request_snapshot())),
             "Remediating",
             "NHC is remediating 1 nodes",
             id="remediating",
         ),
         pytest.param(
-            snapshot(expired("node-1", request_sight()), expired("node-2"), waiting("node-3")),
+            snapshot(expired("node-1", request_snapshot()), expired("node-2"), waiting("node-3")),
             "Remediating",
             "NHC is remediating 2 nodes",
             id="remediating: all that are listed count",
         ),
         pytest.param(
-            snapshot(recovered("node-1", request_sight(is_being_deleted=True))),
+            snapshot(recovered("node-1", request_snapshot(is_being_deleted=True))),
             "Remediating",
             "NHC is remediating 1 nodes",
             id="remediating: a request is still there",
@@ -173,7 +173,7 @@ def test_node_whose_timer_runs_is_not_listed() -> None:
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes")
 def test_node_whose_timer_runs_again_is_listed_while_its_request_exists() -> None:
-    (listed,) = status(snapshot(waiting("node-1", request_sight())))["unhealthyNodes"]
+    (listed,) = status(snapshot(waiting("node-1", request_snapshot())))["unhealthyNodes"]
 
     assert listed["name"] == "node-1"
     assert "conditionsHealthyTimestamp" not in listed
@@ -188,7 +188,7 @@ def test_nodes_are_listed_by_name() -> None:
 
 @pytest.mark.rule("NHC 1.2/patch", "rule 6/writes")
 def test_true_status_is_not_written() -> None:
-    seen = snapshot(expired("node-1", request_sight()))
+    seen = snapshot(expired("node-1", request_snapshot()))
 
     assert status_patch(seen, status(seen), LATER) == {}
 
@@ -230,8 +230,8 @@ def test_what_the_reference_left_is_removed() -> None:
 
 @pytest.mark.rule("rule 9")
 def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
-    stored = status(snapshot(expired("node-1", request_sight("one"))))
-    again = request_sight("two", created=LATER)
+    stored = status(snapshot(expired("node-1", request_snapshot("one"))))
+    again = request_snapshot("two", created=LATER)
     (entry,) = status(snapshot(expired("node-1", again)), stored, LATER)["unhealthyNodes"]
 
     assert [(one["resource"]["uid"], one["started"]) for one in entry["remediations"]] == [
@@ -255,7 +255,7 @@ def test_transition_time_moves_with_the_status_alone() -> None:
 
 @pytest.mark.rule("NHC 2.2/unusable")
 def test_check_that_cannot_be_read_keeps_its_old_numbers() -> None:
-    stored = status(snapshot(expired("node-1", request_sight())))
+    stored = status(snapshot(expired("node-1", request_snapshot())))
     result = status(snapshot(of=INVALID), stored, LATER)
 
     for field in ("observedNodes", "healthyNodes", "unhealthyNodes"):
@@ -266,12 +266,12 @@ def test_check_that_cannot_be_read_keeps_its_old_numbers() -> None:
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
 def test_recovery_is_stamped_once() -> None:
-    back = snapshot(recovered("node-1", request_sight()))
+    back = snapshot(recovered("node-1", request_snapshot()))
     stored = status(back)
 
     assert stored["unhealthyNodes"][0]["conditionsHealthyTimestamp"] == stamp(NOW)
     assert status_patch(back, stored, LATER) == {}
-    kept = snapshot(recovered("node-1", request_sight(is_being_deleted=True)), expired("node-2"))
+    kept = snapshot(recovered("node-1", request_snapshot(is_being_deleted=True)), expired("node-2"))
     first, second = status(kept, stored, LATER)["unhealthyNodes"]
     assert first["conditionsHealthyTimestamp"] == stamp(NOW)
     assert "conditionsHealthyTimestamp" not in second
@@ -279,8 +279,8 @@ def test_recovery_is_stamped_once() -> None:
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
 def test_stamp_of_recovery_goes_when_the_node_is_unhealthy_again() -> None:
-    stored = status(snapshot(recovered("node-1", request_sight())))
-    again = status(snapshot(expired("node-1", request_sight())), stored, LATER)
+    stored = status(snapshot(recovered("node-1", request_snapshot())))
+    again = status(snapshot(expired("node-1", request_snapshot())), stored, LATER)
 
     assert "conditionsHealthyTimestamp" not in again["unhealthyNodes"][0]
 
@@ -289,7 +289,7 @@ TARGETS = st.one_of(
     *(
         st.builds(make, st.sampled_from(["a", "b"]), *requests)
         for make in (expired, waiting, recovered)
-        for requests in ((), (st.just(request_sight()),))
+        for requests in ((), (st.just(request_snapshot()),))
     )
 )
 SIGHTS = st.one_of(

@@ -11,7 +11,7 @@ from health.gate.storm import Storm
 from health.kinds.nodehealthcheck.events import events
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.event import Severity
-from tests.health.samples import BLOCKED, INVALID, NOW, check, expired, snapshot
+from tests.objects import BLOCKED, INVALID, NOW, check, expired, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 MINUTE = timedelta(minutes=1)

@@ -8,8 +8,8 @@ from health.gate.surroundings import CALM, CheckProblem
 from health.gate.template_validity import Place, TemplateKind
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import TemplateReference
-from tests.health.samples import check, escalation
 from tests.health.templates import kind, reference, template
+from tests.objects import check, escalation
 
 NOT_FOUND, INVALID = "RemediationTemplateNotFound", "RemediationTemplateInvalid"
 

@@ -14,7 +14,7 @@ from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
-from tests.health.samples import NOW, condition, node, stamp
+from tests.objects import NOW, condition, node, stamp
 
 NAMESPACE = "openshift-machine-api"
 CREATED = NOW - timedelta(days=1)

@@ -32,7 +32,7 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.health.samples import NOW, condition
+from tests.objects import NOW, condition
 
 
 @pytest.mark.rule("MHC A.1/kind")

@@ -38,7 +38,7 @@ from tests.health.openshift.told import (
     blocked,
 )
 from tests.health.reporter import Reporter
-from tests.health.samples import NOW, request_sight
+from tests.objects import NOW, request_snapshot
 
 
 @pytest.mark.rule("MHC A.1/event/RemediationRestricted", "MHC A.1/event/form", "rule 15")
@@ -200,7 +200,7 @@ def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) 
 @pytest.mark.rule("MHC A.1/event/requests")
 def test_requests_that_come_and_go_are_told_by_no_event() -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
-    requests = (request_sight(),)
+    requests = (request_snapshot(),)
     reporter.sees(snapshot(failed(), of=of))
 
     assert reporter.sees(snapshot(failed(requests=requests), of=of)) == []

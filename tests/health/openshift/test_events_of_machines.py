@@ -25,7 +25,7 @@ from tests.health.openshift.told import (
     blocked,
 )
 from tests.health.reporter import Reporter
-from tests.health.samples import NOW, request_sight
+from tests.objects import NOW, request_snapshot
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "MHC A.1/event/form")
@@ -135,7 +135,7 @@ def test_machine_that_the_reference_made_a_request_for_was_told_of_by_it(
     is_unsigned: bool,  # noqa: FBT001  a column of the table
     told: list[object],
 ) -> None:
-    requests = (request_sight(is_unsigned=is_unsigned),)
+    requests = (request_snapshot(is_unsigned=is_unsigned),)
 
     assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(expired(requests=requests), of=FORTY)) == told
 

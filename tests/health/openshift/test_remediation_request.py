@@ -21,7 +21,7 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from tests.health.openshift.samples import NAMESPACE, machine
-from tests.health.samples import INCIDENT as INCIDENT_OF_NODE
+from tests.objects import INCIDENT as INCIDENT_OF_NODE
 
 CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 TARGET = TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid")

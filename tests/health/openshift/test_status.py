@@ -29,7 +29,7 @@ from tests.health.openshift.samples import (
     snapshot,
     waiting,
 )
-from tests.health.samples import NOW, request_sight, stamp
+from tests.objects import NOW, request_snapshot, stamp
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(maxUnhealthy="40%")
@@ -251,7 +251,7 @@ def test_hold_that_is_no_answer_to_a_request_is_not_told_in_its_condition(reason
 @pytest.mark.rule("rule 27")
 def test_condition_of_the_request_turns_true_when_no_act_was_refused_any_more() -> None:
     stored = status(snapshot(expired(found=refused("denied")), of=WITH_TEMPLATE))
-    for targets in ([expired()], [expired(requests=(request_sight(),))], []):
+    for targets in ([expired()], [expired(requests=(request_snapshot(),))], []):
         result = status(snapshot(*targets, of=WITH_TEMPLATE), stored, LATER)
         assert condition(REQUEST_AVAILABLE, result) == {
             "type": REQUEST_AVAILABLE,
@@ -271,7 +271,7 @@ def test_condition_of_the_request_stays_after_a_restart_until_the_incidents_were
     assert status_patch(heard, stored, LATER) == {}
     for known in (
         snapshot(expired("a"), expired("b"), of=WITH_TEMPLATE),
-        snapshot(expired("a", is_heard=False, requests=(request_sight(),)), of=WITH_TEMPLATE),
+        snapshot(expired("a", is_heard=False, requests=(request_snapshot(),)), of=WITH_TEMPLATE),
         snapshot(waiting("a"), of=WITH_TEMPLATE),
     ):
         assert condition(REQUEST_AVAILABLE, status(known, stored, LATER))["status"] == "True"

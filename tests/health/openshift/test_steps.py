@@ -25,7 +25,7 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.health.samples import NOW
+from tests.objects import NOW
 
 
 @pytest.mark.rule("MHC A.2.5/no controller", "MHC A.2.5/template", "MHC A.2.5/mark")

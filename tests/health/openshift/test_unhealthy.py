@@ -17,7 +17,7 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.health.samples import NOW, condition
+from tests.objects import NOW, condition
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 FIVE, TEN = 5 * MINUTE, 10 * MINUTE

@@ -1,4 +1,4 @@
-"""Values that tests of the core share: a check, a node, requests, and what is seen of them."""
+"""Values that tests share: checks, nodes, requests, steps, and what is seen of them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,11 +10,20 @@ from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.node import Node
-from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.references import (
+    CheckReference,
+    IncidentReference,
+    RequestReference,
+    Step,
+    TargetReference,
+    TemplateReference,
+)
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.runbook.chores import LeftBehind
 
+MINUTE = timedelta(minutes=1)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TEMPLATE = {
     "apiVersion": "example.com/v1",
@@ -22,11 +31,34 @@ TEMPLATE = {
     "namespace": "remediators",
     "name": "reboot",
 }
-INCIDENT = IncidentReference(
-    cluster="main-0a1b",
-    check=CheckReference(kind="NodeHealthCheck", name="workers"),
-    target=TargetReference(kind="Node", name="node-1", uid="11111111-2222-3333-4444-555555555555"),
-)
+
+
+def template(
+    name: str = "reboot", kind: str = "RebootTemplate", namespace: str = "remediators"
+) -> TemplateReference:
+    return TemplateReference(api_version="example.com/v1", kind=kind, namespace=namespace, name=name)
+
+
+def incident_reference(
+    cluster: str = "main-0a1b", uid: str = "11111111-2222-3333-4444-555555555555"
+) -> IncidentReference:
+    """An incident of the check `workers` and the Node `node-1`."""
+    return IncidentReference(
+        cluster=cluster,
+        check=CheckReference(kind="NodeHealthCheck", name="workers"),
+        target=TargetReference(kind="Node", name="node-1", uid=uid),
+    )
+
+
+INCIDENT = incident_reference()
+REBOOT, RESET, REPLACE = template(), template("reset"), template("replace", "ReplaceTemplate")
+CLASSIC = (Step(template=REBOOT),)
+FIRST = Step(template=REBOOT, timeout_seconds=300)
+SECOND = Step(template=RESET, timeout_seconds=120)
+THIRD = Step(template=REPLACE, timeout_seconds=600)
+ESCALATION = (FIRST, SECOND, THIRD)
+"""Two templates of one kind, and one of another."""
+HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
 ALLOWED = Allowance.of_required(6, total=10, healthy=9)
 BLOCKED = Allowance.of_required(6, total=10, healthy=5)
 
@@ -101,14 +133,52 @@ def request(uid: str = "request-uid", template: str = "reboot", kind: str = "Reb
     )
 
 
-def request_sight(
+def request_snapshot(
     uid: str = "request-uid", *, created: datetime = NOW, template: str = "reboot", **fields: Any
 ) -> RequestSnapshot:
     return RequestSnapshot(reference=request(uid, template), created=created, **fields)
 
 
+def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSnapshot:
+    """A request of `step` that was made `age` ago; its uid is the name of its template."""
+    template = step.template
+    snapshot = request_snapshot(template.name, template=template.name, created=NOW - age, **fields)
+    reference: RequestReference = snapshot.reference.model_copy(update={"kind": template.request_kind})
+    return snapshot.model_copy(update={"reference": reference})
+
+
+def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
+    """Requests that failed, and were told to stop."""
+    return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]
+
+
 def fact(since: datetime = NOW, status: str = "Unknown", type_: str = "Ready") -> Fact:
     return Fact(condition=type_, status=status, since=since)
+
+
+def seen(
+    *requests: RequestSnapshot,
+    state: TargetState = TargetState.EXPIRED,
+    steps: tuple[Step, ...] = ESCALATION,
+    hold: Hold | None = None,
+    **fields: Any,
+) -> Observation:
+    """What the detector answers of a target with these requests."""
+    base = Observation(
+        state=state,
+        reason=f"it is {state}",
+        remaining_seconds=90 if state is TargetState.WAITING else 0,
+        fact=fact(),
+        steps=() if state is TargetState.UNKNOWN else steps,
+        requests=requests,
+        hold=hold,
+    )
+    return base.model_copy(update=fields)
+
+
+def classic(*requests: RequestSnapshot, **fields: Any) -> Observation:
+    """The same under a check with one template, which has no timeout."""
+    return seen(*requests, steps=CLASSIC, **fields)
 
 
 def expired(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
