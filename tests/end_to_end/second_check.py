@@ -32,10 +32,6 @@ class SecondCheck:
 
         await self.world.until(is_so, f"the status of {self.name} never had {fields}")
 
-    async def edit(self, **spec: object) -> None:
-        """Change fields of its spec."""
-        await self.world.client.merge_patch(NODE_HEALTH_CHECKS, self.name, {"spec": spec})
-
     async def delete(self) -> None:
         """Delete it."""
         await self.world.client.delete(NODE_HEALTH_CHECKS, self.name)
