@@ -89,7 +89,7 @@ class CleanUp:
         """Answers None where the Lease could not be given back."""
 
         async def give_back() -> bool:
-            await self._leases.give_back(asked.incident, with_turn=asked.is_of_control_plane)
+            await self._leases.give_back(asked.incident, with_lock=asked.is_of_control_plane)
             return True
 
         return await attempt.item(OF_LEASE, f"give back the Lease of {asked.incident.target}", give_back())

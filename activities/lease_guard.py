@@ -77,7 +77,7 @@ class LeaseGuard:
     async def give_back(self, asked: ActInput, target: Target) -> None:
         """Let others have the target, unless the incident held it before."""
         if not asked.holds_lease:
-            await self._leases.give_back(asked.incident, with_turn=target.is_control_plane)
+            await self._leases.give_back(asked.incident, with_lock=target.is_control_plane)
 
     def _refuse_old_facts(self, asked: ActInput, began: float) -> None:
         """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.

@@ -23,7 +23,7 @@ class Renew:
         """Renew the Lease if it is ours; one that is missing or foreign is left as it is (NHC 2.5)."""
         attempt, duration = ChoreAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
         keeping = self._leases.keep(
-            asked.incident, duration, self._now(), with_turn=asked.is_of_control_plane
+            asked.incident, duration, self._now(), with_lock=asked.is_of_control_plane
         )
         held = await attempt.item(OF_LEASE, f"renew the Lease of {asked.incident.target}", keeping)
         return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)

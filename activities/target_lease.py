@@ -18,7 +18,7 @@ from health.model.target import Target
 from kube.client import Client
 from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld
-from kube.lease import CONTROL_PLANE_TURN, name_for
+from kube.lease import CONTROL_PLANE_LOCK, name_for
 from objects.metadata import OwnerReference
 
 
@@ -45,27 +45,27 @@ class TargetLeases:
             message = f"{error.holder} holds its Lease"
             raise Held.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
         if target.is_control_plane:
-            await self._take_turn(incident, duration, now)
+            await self._take_lock(incident, duration, now)
         return held
 
     async def keep(
-        self, incident: IncidentReference, duration: timedelta, now: datetime, *, with_turn: bool
+        self, incident: IncidentReference, duration: timedelta, now: datetime, *, with_lock: bool
     ) -> LeaseHeld | None:
         """Renew what is ours; what is missing or foreign is left as it is (NHC 2.5)."""
-        if with_turn:
-            await self._leases.renew(CONTROL_PLANE_TURN, _sign(incident), duration, now)
+        if with_lock:
+            await self._leases.renew(CONTROL_PLANE_LOCK, _sign(incident), duration, now)
         return await self._leases.renew(_name(incident.target), incident.check.lease_holder, duration, now)
 
-    async def give_back(self, incident: IncidentReference, *, with_turn: bool) -> None:
+    async def give_back(self, incident: IncidentReference, *, with_lock: bool) -> None:
         """Let others have the target, and the lock."""
         target = incident.target
         await self._leases.release(_name(target), incident.check.lease_holder, target.uid)
-        if with_turn:
-            await self._leases.release(CONTROL_PLANE_TURN, _sign(incident))
+        if with_lock:
+            await self._leases.release(CONTROL_PLANE_LOCK, _sign(incident))
 
-    async def _take_turn(self, incident: IncidentReference, duration: timedelta, now: datetime) -> None:
+    async def _take_lock(self, incident: IncidentReference, duration: timedelta, now: datetime) -> None:
         try:
-            await self._leases.obtain(CONTROL_PLANE_TURN, _sign(incident), duration, now)
+            await self._leases.obtain(CONTROL_PLANE_LOCK, _sign(incident), duration, now)
         except LeaseTaken as error:
             message = f"one control-plane node at a time: {error.holder} has the turn"
             raise Held.because(

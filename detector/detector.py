@@ -37,7 +37,7 @@ from detector.watching.blind_times import BlindTimes
 from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
-from health.gate.admission import stale_sight
+from health.gate.admission import stale_cache
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
 from health.model.observation import Observation
@@ -53,7 +53,7 @@ from runtime.settings import Settings
 REPORT_EVERY_SECONDS = 1.0
 HANDOVER = HandoverTimes()
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
-"""How fast Events are written, those of all checks together: in a storm they take turns with requests."""
+"""How fast Events are written, those of all checks together: in a storm they give way to requests."""
 
 
 async def run(settings: Settings) -> None:
@@ -284,7 +284,7 @@ class Detector:
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
         freshness = self._sources.freshness(check)
-        is_fresh = stale_sight(freshness.age, freshness.limit) is None and not freshness.unread_requests
+        is_fresh = stale_cache(freshness.age, freshness.limit) is None and not freshness.unread_requests
         return is_fresh and self._clock.hold() is None
 
     def _observed(self, incident: IncidentReference) -> Observation:

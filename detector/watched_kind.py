@@ -40,8 +40,8 @@ class WatchedTargets(NamedTuple):
     join: Callable[[ClusterState], TargetJoin]
 
 
-class WatchedSurroundings(NamedTuple):
-    """Objects around all checks of this kind, which matter to no other."""
+class WatchedContext(NamedTuple):
+    """The context of all checks of this kind, which matter to no other."""
 
     resource: Resource | ServedKind
     record: type[Record]
@@ -82,7 +82,7 @@ class WatchedKind:
 
     targets: WatchedTargets | None = None
     """None: its targets are Nodes."""
-    surroundings: WatchedSurroundings | None = None
+    cluster_context: WatchedContext | None = None
     metrics: Callable[[ClusterState, Callable[[], bool]], KindMetrics] = lambda *_: KindMetrics(())
     """Of the state of the cluster, while this detector leads."""
     webhook: Webhook | None = None

@@ -28,7 +28,7 @@ _CLOCK_SKEW = timedelta(seconds=60)
 _OF_NODE = "node-"
 _LONGEST_NAME = 253
 _HASH_LENGTH = 10
-CONTROL_PLANE_TURN = "paramedic-control-plane"
+CONTROL_PLANE_LOCK = "paramedic-control-plane"
 """The name of the Lease whose holder is the one control-plane node that is remediated."""
 
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
@@ -199,16 +199,16 @@ def snapshot(
     *targets: TargetSnapshot,
     of: HealthCheck | InvalidCheckError | None = None,
     allowance: Allowance | None = ALLOWED,
-    around: CheckSurroundings = NOTHING_AROUND,
+    context: CheckContext = NO_CONTEXT,
 ) -> CheckSnapshot:
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
-    return CheckSnapshot(judged, "check-uid", allowance, {target.name: target for target in targets}, around)
+    return CheckSnapshot(judged, "check-uid", allowance, {target.name: target for target in targets}, context)
 
 
-NO_SUCH_KIND = CheckSurroundings(problem=not_found("No kind Reboot in example.com/v1."))
+NO_SUCH_KIND = CheckContext(problem=not_found("No kind Reboot in example.com/v1."))
 INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be negative: -1")
 
 

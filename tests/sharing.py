@@ -15,7 +15,7 @@ LONG, SHORT = "tests/end_to_end/restarts", "tests/health"
 PARTS = {
     "tests/end_to_end/machines": 1,
     "tests/end_to_end/scenarios": 3,
-    "tests/end_to_end/surroundings": 1,
+    "tests/end_to_end/cluster_context": 1,
 }
 
 

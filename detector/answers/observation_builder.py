@@ -8,10 +8,10 @@ admission. A clock that is off makes every verdict unknown that rests on time.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.state.check_surroundings import check_surroundings
+from detector.state.check_context import check_context
 from detector.state.cluster_state import ClusterState
 from detector.state.target_facts import acquired_at, target_facts
-from health.gate.admission import Question, admission, stale_sight
+from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.template_validity import version_of
@@ -39,8 +39,8 @@ class CheckFreshness:
     """Why the requests that matter to the check are not known well enough to act."""
     unread_templates: str = ""
     """The same of its templates."""
-    unread_surroundings: str = ""
-    """The same of what is around all checks."""
+    unread_context: str = ""
+    """The same of the cluster context."""
     is_handled: bool = True
     """Whether checks of its kind are handled here at all."""
 
@@ -65,7 +65,7 @@ class ObservationBuilder:
         if not self.freshness.is_handled:
             message = f"checks of the kind {self.incident.check.kind_name} are not handled here: a setting"
             return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
-        hold = stale_sight(self.freshness.age, self.freshness.limit)
+        hold = stale_cache(self.freshness.age, self.freshness.limit)
         if hold is not None:
             return self._unknown(hold)
         check = self.cluster_state.checks.get(self.incident.check)
@@ -113,7 +113,7 @@ class ObservationBuilder:
         return gone.model_copy(update={"is_replaced": True})
 
     def _judged(self, check: HealthCheck, target: Target) -> Observation:
-        verdict = check.verdict(target, self.now, self.cluster_state.surroundings)
+        verdict = check.verdict(target, self.now, self.cluster_state.cluster_context)
         if verdict.deadline is None:
             return self._healthy(check, target)
         if self.clock is not None:
@@ -155,9 +155,9 @@ class ObservationBuilder:
             back_off=self.back_off.hold(
                 failed, self.now, is_under_way=bool(self._requests) or target.is_marked
             ),
-            around=check_surroundings(self.cluster_state, reference, self.now),
+            context=check_context(self.cluster_state, reference, self.now),
             unread_templates=self.freshness.unread_templates,
-            unread_surroundings=self.freshness.unread_surroundings,
+            unread_context=self.freshness.unread_context,
         )
 
     @property
@@ -170,7 +170,7 @@ class ObservationBuilder:
             reason=f"{self.incident.target} is healthy",
             requests=self._requests,
             healthy_delay_seconds=check.healthy_delay.total_seconds(),
-            counts_as_healthy=check.counts_as_healthy(target, self.cluster_state.surroundings),
+            counts_as_healthy=check.counts_as_healthy(target, self.cluster_state.cluster_context),
             # Of a deletion whose answer was lost: what is going is not unhealthy any more once its Node went.
             under_way=check.under_way(target),
             is_marked=target.is_marked,

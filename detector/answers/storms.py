@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from detector.state.check_context import check_context
 from detector.state.check_state import CheckState
-from detector.state.check_surroundings import check_surroundings
 from detector.state.cluster_state import ClusterState
 from health.gate.admission import STALE_ASK_AGAIN_SECONDS
 from health.gate.health_check import HealthCheck, InvalidCheckError
@@ -128,14 +128,14 @@ class Storms:
         may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, parsed, now))
         holds_back = may_begin and self._has_expired(check_state, parsed, memory, now)
         memory.storm = after(before, allowance, cooldown, holds_back=holds_back, now=now)
-        self._schedule(memory, _next_turn(memory, cooldown, may_begin=may_begin))
+        self._schedule(memory, _next_change(memory, cooldown, may_begin=may_begin))
         if memory.storm != before:
             self._turned.add(check)
             self._rescheduled.set()
 
     def _is_held(self, check: CheckReference, parsed: HealthCheck, now: datetime) -> bool:
         """Whether the check holds all its targets already, whatever its numbers."""
-        return parsed.hold is not None or check_surroundings(self._cluster_state, check, now).holds
+        return parsed.hold is not None or check_context(self._cluster_state, check, now).holds
 
     def _has_expired(
         self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
@@ -143,8 +143,11 @@ class Storms:
         """Whether the deadline of a target is over; all are looked at only when one may be."""
         if memory.first_deadline is not None and now <= memory.first_deadline:
             return False
-        targets, around = self._cluster_state.targets.of(parsed.reference), self._cluster_state.surroundings
-        verdicts = [parsed.verdict(targets[name], now, around) for name in check_state.unhealthy]
+        targets, context = (
+            self._cluster_state.targets.of(parsed.reference),
+            self._cluster_state.cluster_context,
+        )
+        verdicts = [parsed.verdict(targets[name], now, context) for name in check_state.unhealthy]
         deadlines = [verdict.deadline for verdict in verdicts if verdict.deadline is not None]
         memory.first_deadline = min(deadlines, default=None)
         return any(verdict.health is Health.EXPIRED for verdict in verdicts)
@@ -157,7 +160,7 @@ class Storms:
         seen = self._cluster_state.targets.get(check, target)
         if seen is None or isinstance(check_state.check, InvalidCheckError):
             return
-        deadline = check_state.check.verdict(seen, self._now(), self._cluster_state.surroundings).deadline
+        deadline = check_state.check.verdict(seen, self._now(), self._cluster_state.cluster_context).deadline
         if deadline is not None:
             memory.first_deadline = min(memory.first_deadline, deadline)
 
@@ -190,7 +193,7 @@ def _is_active(storm: Storm | None) -> bool:
     return storm is not None and storm.is_active
 
 
-def _next_turn(memory: _Memory, cooldown: timedelta, *, may_begin: bool) -> datetime | None:
+def _next_change(memory: _Memory, cooldown: timedelta, *, may_begin: bool) -> datetime | None:
     """When the passing of time alone ends the storm, or begins one."""
     if memory.storm is not None and memory.storm.is_active:
         return memory.storm.ends(cooldown) if memory.storm.is_cooling else None

@@ -77,7 +77,7 @@ class Deletions:
             self._see_going(name, seen, verdict, seen.metadata.deletion_timestamp)
 
     def _verdict(self, check: HealthCheck, seen: Target) -> Verdict:
-        return check.verdict(seen, self._now(), self._cluster_state.surroundings)
+        return check.verdict(seen, self._now(), self._cluster_state.cluster_context)
 
     def _forget(self, name: _Name) -> None:
         self._failing.pop(name, None)

@@ -50,7 +50,7 @@ class FailureToRequest:
         judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)
         if judge is None or seen is None or isinstance(judge.check, InvalidCheckError):
             return HEALTHY
-        return judge.check.verdict(seen, now, self._cluster_state.surroundings)
+        return judge.check.verdict(seen, now, self._cluster_state.cluster_context)
 
 
 class RequestLedger:

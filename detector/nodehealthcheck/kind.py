@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from detector.nodehealthcheck.node_series import NodeSeries, OngoingRemediations
 from detector.nodehealthcheck.webhook import serve_webhook
 from detector.state.cluster_state import ClusterState
-from detector.watched_kind import KindMetrics, WatchedKind, WatchedSurroundings
+from detector.watched_kind import KindMetrics, WatchedContext, WatchedKind
 from health.kinds.nodehealthcheck.machine_health_checks import (
     MachineHealthCheck,
     OtherChecks,
@@ -28,7 +28,7 @@ def _judge(found: Sequence[MachineHealthCheck], unreadable: int) -> OtherChecks:
 
 
 WATCHED_NODE_HEALTH_CHECK = WatchedKind(
-    surroundings=WatchedSurroundings(MACHINE_HEALTH_CHECKS, MachineHealthCheck, _judge),
+    cluster_context=WatchedContext(MACHINE_HEALTH_CHECKS, MachineHealthCheck, _judge),
     metrics=_metrics,
     webhook=serve_webhook,
 )

@@ -18,23 +18,23 @@ from kube.events import EventNote, Events, ObjectReference
 
 
 class RateLimiter:
-    """Turns to take, shared by all who ask."""
+    """Reservations, shared by all who ask."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
         self._burst = burst
         self._interval = 1 / per_second
         self._clock = clock
         self._next = clock() - burst * self._interval
-        """When the first turn after those taken so far would be due at the steady rate."""
+        """When the first one after those taken so far would be due at the steady rate."""
 
-    async def turn(self) -> None:
-        """Return when it is the caller's turn."""
-        wait = self.take()
+    async def acquire(self) -> None:
+        """Return when the caller may go on."""
+        wait = self.reserve()
         if wait > 0:
             await asyncio.sleep(wait)
 
-    def take(self) -> float:
-        """Take a turn; answers in how many seconds it is due."""
+    def reserve(self) -> float:
+        """Reserve the next one; answers in how many seconds it is due."""
         now = self._clock()
         # What was not used is kept for a burst, and no more.
         self._next = max(self._next, now - self._burst * self._interval) + self._interval
@@ -78,7 +78,7 @@ class EventRecorder:
         while True:
             await self._filled.wait()
             while self._untold:
-                await self._rate_limiter.turn()
+                await self._rate_limiter.acquire()
                 await self._tell(next(iter(self._untold)))
             self._filled.clear()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from detector.state.check_surroundings import check_surroundings
+from detector.state.check_context import check_context
 from detector.state.cluster_state import ClusterState
 from detector.state.target_facts import target_facts
 from detector.state.target_store import place_of
@@ -38,8 +38,8 @@ class SnapshotBuilder:
             return CheckSnapshot(entry.check, uid, allowance=None, storm=storm)
         names = entry.unhealthy | cluster_state.requests.targets_of(reference)
         targets = {name: self._target(entry.check, name, now) for name in sorted(names)}
-        around = check_surroundings(cluster_state, reference, now)
-        return CheckSnapshot(entry.check, uid, cluster_state.allowance(reference), targets, around, storm)
+        context = check_context(cluster_state, reference, now)
+        return CheckSnapshot(entry.check, uid, cluster_state.allowance(reference), targets, context, storm)
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
         cluster_state, reference = self.cluster_state, check.reference
@@ -47,7 +47,7 @@ class SnapshotBuilder:
         target = cluster_state.targets.get(reference, name)
         if target is None or not check.selects(target):
             return TargetSnapshot(name, "", HEALTHY, requests)
-        verdict = check.verdict(target, now, cluster_state.surroundings)
+        verdict = check.verdict(target, now, cluster_state.cluster_context)
         snapshot = TargetSnapshot(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
         return self._expired(check, target, snapshot, now) if verdict.health is Health.EXPIRED else snapshot
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field
 
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.model.target import Target
@@ -73,14 +73,14 @@ class CheckState:
             self._listed = self.record, self.kind.stored_requests(self.record.status)
         return self._listed[1]
 
-    def see(self, name: str, target: Target | None, around: Surroundings) -> bool:
+    def see(self, name: str, target: Target | None, context: ClusterContext) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""
         before = self._place_of(name)
         for known in (self.selected, self.unhealthy, self.not_healthy, self.confirmed, self.reconfigured):
             known.discard(name)
         self._elsewhere.pop(name, None)
         if target is not None and not isinstance(self.check, InvalidCheckError):
-            self._place(self.check, name, target, around)
+            self._place(self.check, name, target, context)
         return before != self._place_of(name)
 
     def doubt(self, name: str) -> bool:
@@ -93,15 +93,15 @@ class CheckState:
     def _place_of(self, name: str) -> tuple[bool, bool, bool]:
         return (name in self.selected, name in self.unhealthy, name in self.not_healthy)
 
-    def _place(self, check: HealthCheck, name: str, target: Target, around: Surroundings) -> None:
+    def _place(self, check: HealthCheck, name: str, target: Target, context: ClusterContext) -> None:
         if not check.selects(target):
             return
         self.selected.add(name)
         if target.node_cluster != MANAGEMENT_CLUSTER:
             self._elsewhere[name] = target.node_cluster
-        if not check.counts_as_healthy(target, around):
+        if not check.counts_as_healthy(target, context):
             self.not_healthy.add(name)
-        if not check.is_unhealthy(target, around):
+        if not check.is_unhealthy(target, context):
             if target.is_confirmed_healthy:
                 self.confirmed.add(name)
             return

@@ -13,8 +13,8 @@ from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import ChangeHandler, RequestHandler
 from detector.state.request_index import RequestIndex, SeenRequest, seen
 from detector.state.target_store import TargetStore, concerned, place_of
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import InvalidCheckError
-from health.gate.surroundings import Surroundings
 from health.gate.template_validity import TemplateKind, TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
@@ -22,7 +22,7 @@ from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
-from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from runtime.guard import Guard
 
 UNKNOWN_UID = "unknown"
@@ -47,8 +47,8 @@ class ClusterState:
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
         self.act_findings = ActFindings()
-        self.surroundings = Surroundings()
-        """What the cluster around all checks says."""
+        self.cluster_context = ClusterContext()
+        """What holds for all checks."""
         self.template_kinds = template_kinds
         """What is known of templates."""
         self._change_handlers: list[ChangeHandler] = []
@@ -96,14 +96,14 @@ class ClusterState:
         elif numbers_changed:
             self._tell(reference, None)
 
-    def surround(self, around: Surroundings) -> None:
-        """Take in what is around all checks now."""
-        if around == self.surroundings:
+    def take_context(self, context: ClusterContext) -> None:
+        """Take in The cluster context now."""
+        if context == self.cluster_context:
             return
-        before, of_kinds = set(self.all_wanted()), self.surroundings.of_kinds
-        self.surroundings = around
+        before, of_kinds = set(self.all_wanted()), self.cluster_context.of_kinds
+        self.cluster_context = context
         for reference, check in self.checks.items():
-            if around.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
+            if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_all(reference, check)
         for incident in before - set(self.all_wanted()):
             self._tell(incident.check, incident.target.name)
@@ -151,7 +151,7 @@ class ClusterState:
     ) -> bool:
         """Count a target; one that cannot be judged counts against the threshold (rule 3)."""
         with self.guard.item("numbers", f"{reference} {name}"):
-            numbers_changed = check.see(name, target, self.surroundings)
+            numbers_changed = check.see(name, target, self.cluster_context)
             self._keep_findings(reference, check, name, target)
             return numbers_changed
         return check.doubt(name)
@@ -222,7 +222,7 @@ class ClusterState:
         for reference, check in self.checks.items():
             for target in concerned(name, reference, check, self.targets):
                 self._tell(reference, target)
-        if name == CONTROL_PLANE_TURN:
+        if name == CONTROL_PLANE_LOCK:
             self._tell_control_plane()
 
     def _tell_control_plane(self) -> None:

@@ -10,7 +10,7 @@ from health.gate.health_check import InvalidCheckError
 from health.model.references import CheckReference, Step
 from health.model.target import Target
 from health.runbook.escalation import Plan
-from kube.lease import CONTROL_PLANE_TURN, LeaseRecord, expiry, holder_is_valid
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, expiry, holder_is_valid
 
 
 def target_facts(
@@ -24,7 +24,9 @@ def target_facts(
         earlier_request=_earlier_request(cluster_state, check, target),
         lease_holder=_lease_of_another(cluster_state, check, target, now),
         requester=_request_of_another(cluster_state, check, name),
-        turn=_turn(cluster_state, check, name, now) if target.is_control_plane else None,
+        control_plane_lock=_control_plane_lock(cluster_state, check, name, now)
+        if target.is_control_plane
+        else None,
     )
 
 
@@ -83,16 +85,16 @@ def _steps(cluster_state: ClusterState, check: CheckReference) -> tuple[Step, ..
     return () if isinstance(known, InvalidCheckError) else known.steps
 
 
-def _turn(
+def _control_plane_lock(
     cluster_state: ClusterState, check: CheckReference, name: str, now: datetime
 ) -> CurrentHolder | None:
     """Another node of the control plane, by any request for it (NHC 2.4/1), else by the Lease."""
-    turns = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
-    if any(entry.request.target_name == name for entry in turns):
+    of_control_plane = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
+    if any(entry.request.target_name == name for entry in of_control_plane):
         return None
-    if turns:
-        return CurrentHolder(turns[0].request.target_name, str(turns[0].reference))
-    return _holder(cluster_state.leases.get(CONTROL_PLANE_TURN), check.lock_holder(name), now)
+    if of_control_plane:
+        return CurrentHolder(of_control_plane[0].request.target_name, str(of_control_plane[0].reference))
+    return _holder(cluster_state.leases.get(CONTROL_PLANE_LOCK), check.lock_holder(name), now)
 
 
 def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> CurrentHolder | None:

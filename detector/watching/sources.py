@@ -1,6 +1,6 @@
 """Sources: the reflectors that feed the cluster state, and how old it is.
 
-Nodes, checks, Leases and what is around all checks are watched from the start; kinds of templates and of
+Nodes, checks, Leases and the cluster context are watched from the start; kinds of templates and of
 requests when a check names them (`named_kinds`).
 """
 
@@ -15,13 +15,13 @@ from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin, WatchedTargets
+from detector.watching.cluster_context_watch import ClusterContextWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source, all_tried, by_name
-from detector.watching.surroundings_watch import SurroundingsWatch
+from health.gate.cluster_context import ClusterContext
 from health.gate.policy import CurrentPolicy
-from health.gate.surroundings import Surroundings
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
@@ -41,8 +41,8 @@ from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
-UNJUDGED = Surroundings(
-    upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="what is around all checks cannot be judged")
+UNJUDGED = ClusterContext(
+    upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
 )
 """Holds every check: what is not known must not be acted on (rule 3)."""
 
@@ -77,12 +77,12 @@ class Sources:
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
         self._kinds = NamedKinds(connection, cluster_state, settings)
-        self._around = SurroundingsWatch(
+        self._context = ClusterContextWatch(
             connection,
             scope.lease_namespace,
             scope.upgrade_signals,
             [kind.group_kind for kind in scope.kinds],
-            self._look_around,
+            self._refresh_context,
             settings,
         )
         self._joins: list[TargetJoin] = []
@@ -129,12 +129,12 @@ class Sources:
         """Watch until cancelled."""
         async with self._tasks:
             workloads = (nodes.source for nodes in self._workloads.values())
-            for source in (*self._base.values(), *self._around.sources.values(), *workloads):
+            for source in (*self._base.values(), *self._context.sources.values(), *workloads):
                 self._tasks.create_task(source.run())
             while True:
                 self._report_problems()
                 # That a kind is served by now, or no more, is told to nobody.
-                self._look_around()
+                self._refresh_context()
                 await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
 
     async def wait_settled(self) -> None:
@@ -145,8 +145,8 @@ class Sources:
         for source in self._common:
             await source.wait_synced()
         await all_tried((*self._of_checks.values(), *self._of_targets.values()))
-        await self._around.wait_tried()
-        self._look_around()
+        await self._context.wait_tried()
+        self._refresh_context()
         await self._kinds.wait_tried()
 
     async def wait_read(self, check: CheckReference) -> None:
@@ -173,7 +173,7 @@ class Sources:
     def ages(self) -> dict[str, timedelta | None]:
         """How old each source is, by its name; None for one that was never complete."""
         workloads = by_name(*(nodes.source for nodes in self._workloads.values()))
-        sources = self._base | self._around.served | workloads
+        sources = self._base | self._context.served | workloads
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
         return ages | self._kinds.ages()
 
@@ -184,13 +184,13 @@ class Sources:
             return CheckFreshness(self.age(), limit, is_handled=False)
         back = [nodes for nodes in self._workloads_of(check) if nodes.look(limit)]
         if back:  # before it is judged by what they show, their clocks restart
-            self._look_around()
+            self._refresh_context()
         return CheckFreshness(
             None if self._unconnected(check) else _oldest(self._sources_of(check)),
             limit,
             self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
-            self._around.unread(limit),
+            self._context.unread(limit),
         )
 
     def _sources_of(self, check: CheckReference) -> list[Source]:
@@ -252,11 +252,11 @@ class Sources:
         self._cluster_state.check_changed(kind, reference, change.new)
         self._kinds.watch(self._tasks)
 
-    def _look_around(self) -> None:
-        around = UNJUDGED
-        with self._cluster_state.guard.item("surroundings", "cluster"):
-            around = replace(self._around.now(), reconnected=self._reconnected())
-        self._cluster_state.surround(around)
+    def _refresh_context(self) -> None:
+        context = UNJUDGED
+        with self._cluster_state.guard.item("cluster context", "cluster"):
+            context = replace(self._context.now(), reconnected=self._reconnected())
+        self._cluster_state.take_context(context)
 
     def _reconnected(self) -> dict[str, datetime]:
         """Look at each connection to another cluster; answers when each that was lost came back."""
@@ -269,7 +269,7 @@ class Sources:
         for part, source in self._base.items():
             unread = "" if source.synced else "not read completely yet"
             self._problems.report(part, source.problem or unread)
-        for part, source in self._around.sources.items():
+        for part, source in self._context.sources.items():
             unread = "" if source.synced else "not read completely yet"
             self._problems.report(part, (source.problem or unread) if source.is_served else "")
 

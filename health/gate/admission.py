@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.threshold import Allowance
 from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
@@ -42,7 +42,7 @@ class TargetFacts:
     """Who else holds the Lease of the target."""
     requester: CurrentHolder | None = None
     """Whose request for the target is in the way; whoever made it may hold the Lease too."""
-    turn: CurrentHolder | None = None
+    control_plane_lock: CurrentHolder | None = None
     """Who has the control-plane lock, where the target is a node of it."""
 
 
@@ -95,12 +95,12 @@ def _how(current_holder: CurrentHolder) -> str:
     return f"{current_holder.name} holds its Lease"
 
 
-def _turn(facts: TargetFacts) -> Hold | None:
-    if facts.turn is None:
+def _control_plane_lock(facts: TargetFacts) -> Hold | None:
+    if facts.control_plane_lock is None:
         return None
-    by = f", by the request {facts.turn.request}" if facts.turn.request else ""
-    message = f"one control-plane node at a time: {facts.turn.name} has the turn{by}"
-    return _hold_of(facts.turn, HoldReason.CONTROL_PLANE, message)
+    by = f", by the request {facts.control_plane_lock.request}" if facts.control_plane_lock.request else ""
+    message = f"one control-plane node at a time: {facts.control_plane_lock.name} has the turn{by}"
+    return _hold_of(facts.control_plane_lock, HoldReason.CONTROL_PLANE, message)
 
 
 def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) -> Hold:
@@ -112,7 +112,7 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _no_step,
     _earlier_request,
     _taken,
-    _turn,
+    _control_plane_lock,
 )
 
 
@@ -133,9 +133,9 @@ class Question:
     """Why a storm allows nothing yet."""
     back_off: Hold | None = None
     """Why a first request comes too soon after an earlier remediation of the target."""
-    around: CheckSurroundings = NOTHING_AROUND
-    unread_surroundings: str = ""
-    """Why it is not known well enough what is around all checks."""
+    context: CheckContext = NO_CONTEXT
+    unread_context: str = ""
+    """Why it is not known well enough the cluster context."""
     unread_templates: str = ""
     """Why it is not known whether the templates can be used."""
 
@@ -143,7 +143,7 @@ class Question:
 _Rule = Callable[[Question], Hold | None]
 
 
-def stale_sight(age: timedelta | None, limit: timedelta) -> Hold | None:
+def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
     """Why nothing can be said at all: the state is older than `limit`, or (None) was never complete."""
     if age is not None and age <= limit:
         return None
@@ -170,17 +170,17 @@ def _first(rules: Iterable[_Rule], question: Question) -> Hold | None:
 
 
 def _stopped(question: Question) -> Hold | None:
-    stop = question.around.stop
+    stop = question.context.stop
     return None if stop is None else stop.hold
 
 
 def _disabled(question: Question) -> Hold | None:
-    problem = question.around.problem
+    problem = question.context.problem
     return None if problem is None else problem.hold
 
 
-def _unread_surroundings(question: Question) -> Hold | None:
-    return _unread(HoldReason.SURROUNDINGS_UNREAD, question.unread_surroundings)
+def _unread_context(question: Question) -> Hold | None:
+    return _unread(HoldReason.CLUSTER_CONTEXT_UNREAD, question.unread_context)
 
 
 def _unread_templates(question: Question) -> Hold | None:
@@ -188,7 +188,7 @@ def _unread_templates(question: Question) -> Hold | None:
 
 
 def _upgrading(question: Question) -> Hold | None:
-    return question.around.upgrade
+    return question.context.upgrade
 
 
 def _check(question: Question) -> Hold | None:
@@ -225,7 +225,7 @@ def _back_off(question: Question) -> Hold | None:
 
 _OF_CHECK: tuple[_Rule, ...] = (
     _stopped,
-    _unread_surroundings,
+    _unread_context,
     _disabled,
     _unread_templates,
     _upgrading,

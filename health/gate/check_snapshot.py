@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.storm import Storm
 from health.gate.threshold import Allowance
@@ -74,7 +74,7 @@ class CheckSnapshot:
     allowance: Allowance | None
     """The numbers; None for a check that does not parse."""
     targets: Mapping[str, TargetSnapshot] = field(default_factory=dict)
-    around: CheckSurroundings = NOTHING_AROUND
+    context: CheckContext = NO_CONTEXT
     """What holds the check as a whole."""
     storm: Storm | None = None
     """Its latest storm."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pydantic_core import ErrorDetails
 
-from health.gate.surroundings import CheckProblem, Surroundings
+from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.model.observation import Hold
@@ -70,10 +70,10 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def selects(self, target: Watched_contra) -> bool:
         """Whether `target`, which is where its targets are, is one of them."""
 
-    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
-        """What around it keeps it as a whole from working."""
+    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
+        """What in its context keeps it as a whole from working."""
 
-    def counts_as_healthy(self, target: Watched_contra, around: Surroundings) -> bool:
+    def counts_as_healthy(self, target: Watched_contra, context: ClusterContext) -> bool:
         """Whether `target` counts as healthy for the threshold, requests aside, at whatever time."""
 
     def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:
@@ -82,10 +82,10 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def under_way(self, target: Watched_contra) -> str:
         """What was done to `target` already, and only its end is to be awaited; "" if nothing was."""
 
-    def is_unhealthy(self, target: Watched_contra, around: Surroundings) -> bool:
+    def is_unhealthy(self, target: Watched_contra, context: ClusterContext) -> bool:
         """Whether there should be an incident: the verdict is not healthy, at whatever time."""
 
-    def verdict(self, target: Watched_contra, now: datetime, around: Surroundings) -> Verdict:
+    def verdict(self, target: Watched_contra, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`, in this context."""
 
     def still_states(self, fact: Fact, target: Watched_contra) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.observation import HoldReason
-from kube.lease import CONTROL_PLANE_TURN
+from kube.lease import CONTROL_PLANE_LOCK
 from kube.resource import LEASES
 from kube.transport import Transport
 from tests.activities.clocks import Clocks, Lingering
@@ -58,7 +58,7 @@ async def second(world: World) -> AsyncIterator[World]:
 
 
 @pytest.mark.rule("NHC 1.7/node-role", "rule 21")
-async def test_control_plane_node_takes_the_turn_for_as_long_as_its_own_lease(
+async def test_control_plane_node_takes_the_lock_for_as_long_as_its_own_lease(
     first: World, worker: WorkerActivities
 ) -> None:
     assert (await worker.act(first.order())).request is not None
@@ -69,7 +69,7 @@ async def test_control_plane_node_takes_the_turn_for_as_long_as_its_own_lease(
     assert turn["leaseDurationSeconds"] == lease["leaseDurationSeconds"] == 660
 
 
-async def test_other_nodes_need_no_turn(world: World, worker: WorkerActivities) -> None:
+async def test_other_nodes_need_no_lock(world: World, worker: WorkerActivities) -> None:
     await worker.act(world.order())
     assert await world.turn() is None
 
@@ -89,7 +89,7 @@ async def test_second_control_plane_node_waits_and_leaves_its_node_to_others(
     assert await holder(first) == sign(first)
 
 
-async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_for_the_turn(
+async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_for_the_lock(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
     await second.make_lease(second.holder, datetime.now(UTC))
@@ -100,7 +100,7 @@ async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_fo
 
 
 @pytest.mark.rule("rule 21")
-async def test_next_step_of_the_same_node_keeps_the_turn(first: World, worker: WorkerActivities) -> None:
+async def test_next_step_of_the_same_node_keeps_the_lock(first: World, worker: WorkerActivities) -> None:
     await worker.act(first.order())
     before = await first.turn()
     assert before is not None
@@ -111,7 +111,7 @@ async def test_next_step_of_the_same_node_keeps_the_turn(first: World, worker: W
 
 
 @pytest.mark.rule("rule 21", "NHC 2.5/release")
-async def test_turn_is_given_back_with_the_lease_and_the_second_node_goes_on(
+async def test_lock_is_given_back_with_the_lease_and_the_second_node_goes_on(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
     acted = await worker.act(first.order())
@@ -122,7 +122,7 @@ async def test_turn_is_given_back_with_the_lease_and_the_second_node_goes_on(
 
 
 @pytest.mark.rule("NHC 2.7/finalizer", "rule 21")
-async def test_request_that_hangs_on_a_finalizer_keeps_the_turn(
+async def test_request_that_hangs_on_a_finalizer_keeps_the_lock(
     first: World, worker: WorkerActivities
 ) -> None:
     acted = await worker.act(first.order())
@@ -131,7 +131,7 @@ async def test_request_that_hangs_on_a_finalizer_keeps_the_turn(
     assert await holder(first) == sign(first)
 
 
-async def test_turn_of_another_node_is_not_given_back(
+async def test_lock_of_another_node_is_not_given_back(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
     await worker.act(first.order())
@@ -139,7 +139,7 @@ async def test_turn_of_another_node_is_not_given_back(
     assert await holder(first) == sign(first)
 
 
-async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(
+async def test_act_that_breaks_off_after_it_took_the_lock_gives_it_back(
     first: World, worker_transport: Transport
 ) -> None:
     clocks = Clocks()
@@ -153,10 +153,10 @@ async def test_act_that_breaks_off_after_it_took_the_turn_gives_it_back(
 
 
 @pytest.mark.rule("rule 7/lease")
-async def test_turn_is_renewed_with_the_lease(first: World, worker: WorkerActivities) -> None:
+async def test_lock_is_renewed_with_the_lease(first: World, worker: WorkerActivities) -> None:
     before = datetime.now(UTC) - timedelta(minutes=5)
     await first.make_lease(first.holder, before)
-    await first.make_lease(sign(first), before, CONTROL_PLANE_TURN)
+    await first.make_lease(sign(first), before, CONTROL_PLANE_LOCK)
     result = await worker.renew(renewal(first))
     assert result.acquired_at == before
     for lease in (await first.lease(), await first.turn()):
@@ -165,7 +165,7 @@ async def test_turn_is_renewed_with_the_lease(first: World, worker: WorkerActivi
         assert datetime.fromisoformat(lease["acquireTime"]) == before
 
 
-async def test_turn_of_another_node_is_not_renewed(
+async def test_lock_of_another_node_is_not_renewed(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
     await worker.act(first.order())
@@ -175,8 +175,8 @@ async def test_turn_of_another_node_is_not_renewed(
     assert await first.turn() == before
 
 
-async def test_turn_that_ran_out_is_taken_over(first: World, worker: WorkerActivities) -> None:
-    await first.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11), CONTROL_PLANE_TURN)
+async def test_lock_that_ran_out_is_taken_over(first: World, worker: WorkerActivities) -> None:
+    await first.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11), CONTROL_PLANE_LOCK)
     assert (await worker.act(first.order())).request is not None
     turn = await first.turn()
     assert turn is not None

@@ -16,7 +16,7 @@ from health.model.references import (
 from health.model.verdict import Fact
 from kube.client import Client
 from kube.errors import NotFound
-from kube.lease import CONTROL_PLANE_TURN, new_lease
+from kube.lease import CONTROL_PLANE_LOCK, new_lease
 from kube.resource import LEASES, NODES, Object, Resource
 from objects.timestamps import stamp
 from workflows.contracts import ActInput
@@ -54,7 +54,7 @@ class World:
                 await self.remove_request(request["metadata"]["name"])
         for resource, name, namespace in (
             (LEASES, f"node-{self.name}", LEASE_NAMESPACE),
-            (LEASES, CONTROL_PLANE_TURN, LEASE_NAMESPACE),
+            (LEASES, CONTROL_PLANE_LOCK, LEASE_NAMESPACE),
             (TEMPLATES, self.name, NAMESPACE),
             (POD_TEMPLATES, self.name, NAMESPACE),
             (NODE_HEALTH_CHECKS, self.name, ""),
@@ -176,7 +176,7 @@ class World:
 
     async def turn(self) -> Object | None:
         """spec of the Lease of the control-plane lock, if there is one."""
-        return await self._lease(CONTROL_PLANE_TURN)
+        return await self._lease(CONTROL_PLANE_LOCK)
 
     async def _lease(self, name: str) -> Object | None:
         try:

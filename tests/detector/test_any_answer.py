@@ -24,7 +24,7 @@ from health.model.node import Node
 from health.model.observation import Observation
 from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName
-from kube.lease import CONTROL_PLANE_TURN, LeaseRecord
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from runtime.guard import Caught, Guard
 from tests.detector.small_cluster import CHECK, REQUEST_KIND
 from tests.health.extremes import mutated
@@ -77,7 +77,7 @@ class Cluster:
         put = self.cluster_state
         _read(CheckRecord, check, self._put_check)
         _read(LeaseRecord, lease, lambda one: put.lease_changed(f"node-{NAME}", one))
-        _read(LeaseRecord, lease, lambda one: put.lease_changed(CONTROL_PLANE_TURN, one))
+        _read(LeaseRecord, lease, lambda one: put.lease_changed(CONTROL_PLANE_LOCK, one))
         _read(Node, node, lambda one: put.target_changed(TargetName("Node", "", NAME), one))
         _read(RemediationRequest, request, lambda one: put.request_changed(*REQUEST_KIND, one, exists=True))
 

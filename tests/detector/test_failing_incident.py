@@ -10,7 +10,7 @@ import pytest
 
 from detector.answers.answering import ASK_AGAIN_SECONDS, never_failing
 from detector.state.request_index import SeenRequest
-from health.gate.surroundings import Surroundings
+from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
@@ -28,10 +28,10 @@ ORIGINAL = NodeHealthCheck.verdict
 
 @pytest.fixture(autouse=True)
 def _one_node_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def verdict(check: NodeHealthCheck, node: Node, now: datetime, around: Surroundings) -> Verdict:
+    def verdict(check: NodeHealthCheck, node: Node, now: datetime, context: ClusterContext) -> Verdict:
         if node.metadata.name == BAD:
             raise OverflowError("date value out of range")
-        return ORIGINAL(check, node, now, around)
+        return ORIGINAL(check, node, now, context)
 
     monkeypatch.setattr(NodeHealthCheck, "verdict", verdict)
 
@@ -139,7 +139,7 @@ def test_event_handler_that_fails_keeps_no_other_from_its_events() -> None:
 def test_target_that_cannot_be_counted_counts_against_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = GuardedDetector()
 
-    def is_unhealthy(_: NodeHealthCheck, node: Node, around: Surroundings) -> bool:  # noqa: ARG001  as the rule
+    def is_unhealthy(_: NodeHealthCheck, node: Node, context: ClusterContext) -> bool:  # noqa: ARG001  as the rule
         if node.metadata.name == BAD:
             raise ValueError("no condition")
         return False

@@ -10,8 +10,8 @@ import pytest
 from detector.answers.observation_builder import CheckFreshness
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.state.cluster_state import ClusterState
+from detector.watching.cluster_context_watch import ClusterContextWatch
 from detector.watching.sources import Scope, Sources
-from detector.watching.surroundings_watch import SurroundingsWatch
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
@@ -101,9 +101,9 @@ async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unrea
     async with observer.open():
         await observer.until_settled()
 
-        assert observer.freshness.unread_surroundings == ""
+        assert observer.freshness.unread_context == ""
         assert not any("ClusterVersion" in source for source in observer.sources.ages())
-        assert observer.cluster_state.surroundings.upgrade == NEVER_UPGRADED
+        assert observer.cluster_state.cluster_context.upgrade == NEVER_UPGRADED
         await eventually(lambda: observer.problems.sentences == (), 5)
 
 
@@ -118,7 +118,7 @@ async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_th
     async with observer.open():
         await observer.until_settled()
 
-        assert "Forbidden" in observer.freshness.unread_surroundings
+        assert "Forbidden" in observer.freshness.unread_context
         assert observer.freshness.age is not None
         await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences), 5)
 
@@ -133,8 +133,8 @@ async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_c
     async with observer.open():
         await observer.until_settled()
 
-        assert observer.cluster_state.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
-        assert observer.freshness.unread_surroundings == ""
+        assert observer.cluster_state.cluster_context.upgrade.phase is UpgradePhase.UNKNOWN
+        assert observer.freshness.unread_context == ""
 
 
 @pytest.mark.rule("rule 3")
@@ -144,10 +144,10 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Obser
     observer.answer(OTHERS, NOT_SERVED)
     async with observer.open():
         await observer.until_settled()
-        assert observer.freshness.unread_surroundings == ""
+        assert observer.freshness.unread_context == ""
         observer.policy = Policy(sight_limit=timedelta())
 
-        assert observer.freshness.unread_surroundings in (
+        assert observer.freshness.unread_context in (
             "namespaces with kubernetes.io/metadata.name=leases: without a sign of life for too long",
             "ClusterVersion (config.openshift.io/v1): without a sign of life for too long",
         )
@@ -161,7 +161,7 @@ async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(obs
     async with observer.open():
         await observer.until_settled()
 
-        upgrade = observer.cluster_state.surroundings.upgrade
+        upgrade = observer.cluster_state.cluster_context.upgrade
         assert upgrade.phase is UpgradePhase.UNKNOWN
         assert "Forbidden" in upgrade.why_unknown
 
@@ -174,8 +174,8 @@ async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(observer: 
     async with observer.open():
         await observer.until_settled()
 
-        assert observer.cluster_state.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
-        assert "Fleet (example.com/v1): " in observer.freshness.unread_surroundings
+        assert observer.cluster_state.cluster_context.upgrade.phase is UpgradePhase.UNKNOWN
+        assert "Fleet (example.com/v1): " in observer.freshness.unread_context
         await eventually(lambda: any("Fleet" in sentence for sentence in observer.problems.sentences), 5)
 
 
@@ -189,10 +189,10 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
     observer.answer(OTHERS, NOT_SERVED)
     async with observer.open():
         await observer.until_settled()
-        assert observer.cluster_state.surroundings.upgrade == NEVER_UPGRADED
+        assert observer.cluster_state.cluster_context.upgrade == NEVER_UPGRADED
 
-        await eventually(lambda: "Forbidden" in observer.cluster_state.surroundings.upgrade.why_unknown, 5)
-        assert "ClusterVersion (config.openshift.io/v1): " in observer.freshness.unread_surroundings
+        await eventually(lambda: "Forbidden" in observer.cluster_state.cluster_context.upgrade.why_unknown, 5)
+        assert "ClusterVersion (config.openshift.io/v1): " in observer.freshness.unread_context
         await eventually(lambda: any("ClusterVersion" in one for one in observer.problems.sentences), 5)
 
 
@@ -201,8 +201,8 @@ async def test_what_matters_to_one_kind_of_checks_is_watched_where_that_kind_is_
 ) -> None:
     def watched(kind: CheckKind) -> bool:
         connection = ClusterConnection.over(transport)
-        around = SurroundingsWatch(connection, NAMESPACE, (), (kind.group_kind,), lambda: None)
-        return any("machinehealthchecks" in part for part in around.sources)
+        context = ClusterContextWatch(connection, NAMESPACE, (), (kind.group_kind,), lambda: None)
+        return any("machinehealthchecks" in part for part in context.sources)
 
     assert watched(NODE_HEALTH_CHECK)
     assert not watched(MACHINE_HEALTH_CHECK)
@@ -214,15 +214,15 @@ async def test_answer_that_a_kind_is_not_served_grows_old_like_any_other(
 ) -> None:
     observer.serve()
     connection = ClusterConnection.over(transport)
-    around = SurroundingsWatch(connection, NAMESPACE, (CLUSTER_VERSION,), CHECK_KINDS, lambda: None)
-    around.sources = {part: one for part, one in around.sources.items() if "ClusterVersion" in part}
-    (source,) = around.sources.values()
+    context = ClusterContextWatch(connection, NAMESPACE, (CLUSTER_VERSION,), CHECK_KINDS, lambda: None)
+    context.sources = {part: one for part, one in context.sources.items() if "ClusterVersion" in part}
+    (source,) = context.sources.values()
     running = asyncio.create_task(source.run())
-    await around.wait_tried()
+    await context.wait_tried()
 
     assert not source.is_served
-    assert around.unread(timedelta(minutes=1)) == ""
-    assert "ClusterVersion" in around.unread(timedelta())
+    assert context.unread(timedelta(minutes=1)) == ""
+    assert "ClusterVersion" in context.unread(timedelta())
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
@@ -244,9 +244,9 @@ async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(observe
     async with observer.open():
         await observer.until_settled()
 
-        upgrade = observer.cluster_state.surroundings.upgrade
+        upgrade = observer.cluster_state.cluster_context.upgrade
         assert (upgrade.phase, upgrade.sign) == (UpgradePhase.UNDER_WAY, "Fleet/fleets/blue: Settled=False")
-        assert observer.freshness.unread_surroundings == ""
+        assert observer.freshness.unread_context == ""
 
 
 @pytest.mark.rule("rule 36", "rule 3")
@@ -256,4 +256,4 @@ async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(obs
     async with observer.open():
         await eventually(lambda: any("no API server" in one for one in observer.problems.sentences), 5)
 
-        assert observer.cluster_state.surroundings.upgrade.phase is UpgradePhase.UNKNOWN
+        assert observer.cluster_state.cluster_context.upgrade.phase is UpgradePhase.UNKNOWN

@@ -18,17 +18,17 @@ class Clock:
 def test_burst_is_due_at_once_and_the_rest_at_the_steady_rate() -> None:
     rate_limiter = RateLimiter(burst=3, per_second=10, clock=Clock())
 
-    assert [rate_limiter.take() for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
+    assert [rate_limiter.reserve() for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
 
 
 def test_rest_makes_room_for_a_burst_and_no_more() -> None:
     clock = Clock()
     rate_limiter = RateLimiter(burst=3, per_second=10, clock=clock)
     for _ in range(3):
-        rate_limiter.take()
+        rate_limiter.reserve()
     clock.now += 60
 
-    assert [rate_limiter.take() for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
+    assert [rate_limiter.reserve() for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1), max_size=60))
@@ -38,7 +38,7 @@ def test_never_more_than_a_burst_and_the_rate_allow(waits: list[float]) -> None:
     due = []
     for wait in waits:
         clock.now += wait
-        due.append(clock.now + rate_limiter.take())
+        due.append(clock.now + rate_limiter.reserve())
 
     for number, first in enumerate(due):
         within = [time for time in due[number:] if time <= first + 1]

@@ -11,8 +11,8 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.state.check_state import CheckRecord
+from health.gate.cluster_context import ClusterContext
 from health.gate.storm import Storm
-from health.gate.surroundings import Surroundings
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -185,14 +185,14 @@ async def test_no_storm_begins_while_the_check_holds_all_its_nodes_by_itself(
     if held == "paused":
         leader.storm_check(pauseRequests=["update"])
     else:
-        leader.cluster_state.surround(
-            Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS})
+        leader.cluster_state.take_context(
+            ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS})
         )
     leader.fail(0, 1, 2)
     assert leader.storm is None
 
     leader.storm_check()
-    leader.cluster_state.surround(Surroundings())
+    leader.cluster_state.take_context(ClusterContext())
     assert leader.storm == BEGUN
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.admission import Question, TargetFacts, admission, common_hold, stale_sight
-from health.gate.check_surroundings import CheckSurroundings
+from health.gate.admission import Question, TargetFacts, admission, common_hold, stale_cache
+from health.gate.check_context import CheckContext
+from health.gate.cluster_context import CheckProblem
 from health.gate.global_stop import Stop
-from health.gate.surroundings import CheckProblem
 from health.model.observation import Hold, HoldReason
 from tests.objects import ALLOWED, BLOCKED
 
@@ -24,17 +24,17 @@ PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
 # In the order of precedence: what objects, the reason that is given, and its words.
 OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     (
-        {"around": CheckSurroundings(stop=Stop("power work"))},
+        {"context": CheckContext(stop=Stop("power work"))},
         HoldReason.STOPPED,
         "stopped in the whole cluster: power work",
     ),
     (
-        {"unread_surroundings": "ClusterVersion: not read completely yet"},
-        HoldReason.SURROUNDINGS_UNREAD,
+        {"unread_context": "ClusterVersion: not read completely yet"},
+        HoldReason.CLUSTER_CONTEXT_UNREAD,
         "ClusterVersion: not read completely yet",
     ),
     (
-        {"around": CheckSurroundings(problem=CheckProblem("TheReason", "the message"))},
+        {"context": CheckContext(problem=CheckProblem("TheReason", "the message"))},
         HoldReason.DISABLED,
         "TheReason: the message",
     ),
@@ -43,7 +43,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.TEMPLATES_UNREAD,
         "templates of kind RebootTemplate: they were not read completely yet",
     ),
-    ({"around": CheckSurroundings(upgrade=UPGRADING)}, HoldReason.UPGRADING, "being upgraded"),
+    ({"context": CheckContext(upgrade=UPGRADING)}, HoldReason.UPGRADING, "being upgraded"),
     ({"check_hold": PAUSED}, HoldReason.PAUSED, "paused by request: update"),
     ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "held: 5 of 10 unhealthy, at most 4 allowed"),
     ({"storm": STORM}, HoldReason.STORM, "storm recovery"),
@@ -59,9 +59,9 @@ NAMES = [reason.value for _, reason, _ in OBJECTIONS]
 
 def changed(question: Question, change: dict[str, Any]) -> Question:
     """`question` with an objection more."""
-    if "around" in change:
-        more = {name: value for name, value in vars(change["around"]).items() if value is not None}
-        change = {"around": replace(question.around, **more)}
+    if "context" in change:
+        more = {name: value for name, value in vars(change["context"]).items() if value is not None}
+        change = {"context": replace(question.context, **more)}
     return replace(question, **change)
 
 
@@ -140,7 +140,7 @@ LIMIT = timedelta(seconds=5)
     ],
 )
 def test_fresh_sight_is_good_enough(age: timedelta) -> None:
-    assert stale_sight(age, LIMIT) is None
+    assert stale_cache(age, LIMIT) is None
 
 
 @pytest.mark.rule("rule 3")
@@ -157,7 +157,7 @@ def test_fresh_sight_is_good_enough(age: timedelta) -> None:
     ],
 )
 def test_stale_sight_holds(age: timedelta | None, message: str) -> None:
-    hold = stale_sight(age, LIMIT)
+    hold = stale_cache(age, LIMIT)
 
     assert hold is not None
     assert (hold.reason, hold.message) == (HoldReason.STALE_SIGHT, message)

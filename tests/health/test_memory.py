@@ -77,7 +77,7 @@ def test_lease_is_kept_for_the_step_of_the_latest_request() -> None:
 
 
 @pytest.mark.rule("rule 21")
-def test_request_of_a_control_plane_node_may_hold_the_turn() -> None:
+def test_request_of_a_control_plane_node_may_hold_the_lock() -> None:
     assert Memory().may_hold_control_plane_lock, "an act that broke off does not say"
     assert not learned(Memory(), seen(AT_WORK), NOW).may_hold_control_plane_lock
     assert learned(
@@ -113,7 +113,7 @@ def test_request_that_is_not_seen_is_not_forgotten() -> None:
         pytest.param(seen(FAILED, steps=(THIRD,)), (), id="no longer listed"),
     ],
 )
-def test_turn_of_a_step_is_over_once(observation: Observation, spent: tuple[Any, ...]) -> None:
+def test_lock_of_a_step_is_over_once(observation: Observation, spent: tuple[Any, ...]) -> None:
     memory = learned(Memory(), observation, NOW)
     assert memory.spent == spent
     assert learned(memory, observation, NOW).spent == spent

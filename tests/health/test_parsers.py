@@ -11,11 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from detector.state.check_state import CheckRecord
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.cluster_context import CALM, ClusterContext
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.gate.global_stop import LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
 from health.gate.storm import storm_hold
-from health.gate.surroundings import CALM, Surroundings
 from health.gate.template_validity import Template
 from health.gate.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold
 from health.kinds.check_kind import CheckKind
@@ -133,7 +133,7 @@ MACHINE_CHECK = openshift.check_object(
 ) | {"status": STORED}
 A_NODE = objects.node(objects.condition("Ready", "Unknown"), labels={"role": "worker", "zone": "a"})
 A_MACHINE = MachineTarget(openshift.machine(labels={"role": "worker"}), A_NODE)
-UPGRADED = Surroundings(upgrade=upgrade(CLUSTER_VERSION, [SignallingObject.model_validate(NODE)]))
+UPGRADED = ClusterContext(upgrade=upgrade(CLUSTER_VERSION, [SignallingObject.model_validate(NODE)]))
 
 
 def read(model: type[BaseModel], body: dict[str, Any]) -> Any:
@@ -153,7 +153,7 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
         told(kind, record, CheckSnapshot(parsed, "uid", None))
         return
     parsed.selects(target)
-    verdicts = [parsed.verdict(target, NOW, around) for around in (CALM, UPGRADED)]
+    verdicts = [parsed.verdict(target, NOW, context) for context in (CALM, UPGRADED)]
     assert parsed.is_unhealthy(target, CALM) == (verdicts[0] != HEALTHY)
     parsed.counts_as_healthy(target, CALM)
     parsed.under_way(target)

@@ -83,6 +83,6 @@ def test_checks_of_one_name_in_two_namespaces_sign_differently() -> None:
 
 
 @pytest.mark.rule("rule 21")
-def test_turn_of_the_control_plane_is_signed_for_one_node() -> None:
+def test_lock_of_the_control_plane_is_signed_for_one_node() -> None:
     check = CheckReference(kind="NodeHealthCheck", name="masters")
     assert check.lock_holder("master-1") == "NodeHealthCheck-masters/master-1"

@@ -27,7 +27,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         "NodeHealthCheck/other has the request Reboot/ns/node-1 for it",
     ),
     (
-        {"turn": CurrentHolder("NodeHealthCheck-workers/node-2")},
+        {"control_plane_lock": CurrentHolder("NodeHealthCheck-workers/node-2")},
         HoldReason.CONTROL_PLANE,
         "one control-plane node at a time: NodeHealthCheck-workers/node-2 has the turn",
     ),
@@ -71,8 +71,8 @@ def test_target_that_others_hold_by_a_lease_and_by_a_request_tells_both() -> Non
     )
 
 
-def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_turn() -> None:
-    hold = target_hold(replace(NO_FACTS, turn=CurrentHolder("node-2", "Reboot/ns/node-2")))
+def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_lock() -> None:
+    hold = target_hold(replace(NO_FACTS, control_plane_lock=CurrentHolder("node-2", "Reboot/ns/node-2")))
 
     assert hold is not None
     assert hold.message == (

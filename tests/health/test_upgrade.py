@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.surroundings import CALM, Surroundings
+from health.gate.cluster_context import CALM, ClusterContext
 from health.gate.upgrade import (
     CLUSTER_VERSION,
     NEVER_UPGRADED,
@@ -59,8 +59,8 @@ def progressing(status: str, since: datetime = NOW) -> SignallingObject:
     return version(condition("Available", "True"), condition("Progressing", status, since))
 
 
-def over(ended: datetime) -> Surroundings:
-    return Surroundings(upgrade=of_openshift([progressing("False", ended)]))
+def over(ended: datetime) -> ClusterContext:
+    return ClusterContext(upgrade=of_openshift([progressing("False", ended)]))
 
 
 @pytest.mark.rule("NHC 2.1/10")

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import problem_of
-from health.gate.surroundings import CheckProblem, Surroundings
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
@@ -110,18 +110,18 @@ class NodeHealthCheck(FrozenObject):
         """Whether `node` is one of its targets."""
         return self.spec.selector.selects(node.metadata.labels)
 
-    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:
+    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
         """MachineHealthChecks that conflict, else the first template that cannot be used."""
-        return conflict(_other_checks(around)) or template_problem(self._templates_as_listed, kinds)
+        return conflict(_other_checks(context)) or template_problem(self._templates_as_listed, kinds)
 
     @property
     def counts_requests(self) -> bool:
         """A node whose request still exists is not healthy yet (NHC 2.2)."""
         return True
 
-    def counts_as_healthy(self, node: Node, around: Surroundings) -> bool:
+    def counts_as_healthy(self, node: Node, context: ClusterContext) -> bool:
         """Whether no condition matches."""
-        return not self.is_unhealthy(node, around)
+        return not self.is_unhealthy(node, context)
 
     def steps_for(self, node: Node) -> tuple[Step, ...]:  # noqa: ARG002  the same for every node
         """Its steps."""
@@ -137,16 +137,16 @@ class NodeHealthCheck(FrozenObject):
             return (self.spec.remediation_template.reference,)
         return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
-    def is_unhealthy(self, node: Node, around: Surroundings) -> bool:
+    def is_unhealthy(self, node: Node, context: ClusterContext) -> bool:
         """Whether a condition matches, expired or not."""
-        is_left = is_left_to_others(node, _other_checks(around))
+        is_left = is_left_to_others(node, _other_checks(context))
         return has_match(node, self.rules) and not is_left
 
-    def verdict(self, node: Node, now: datetime, around: Surroundings) -> Verdict:
+    def verdict(self, node: Node, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `node` at `now`."""
-        if is_left_to_others(node, _other_checks(around)):
+        if is_left_to_others(node, _other_checks(context)):
             return HEALTHY
-        return verdict(node, self.rules, now, around.blind_until(node.node_cluster))
+        return verdict(node, self.rules, now, context.blind_until(node.node_cluster))
 
     def still_states(self, fact: Fact, node: Node) -> bool:
         """Whether `node` still has that condition since then, and the check still calls it unhealthy."""
@@ -159,7 +159,7 @@ class NodeHealthCheck(FrozenObject):
         return threshold.allowance(total=total, healthy=healthy)
 
 
-def _other_checks(around: Surroundings) -> OtherChecks:
-    """The MachineHealthChecks around; none before they were judged."""
-    found: OtherChecks = around.of_kinds.get(GroupKind(GROUP, KIND), OtherChecks.NONE)
+def _other_checks(context: ClusterContext) -> OtherChecks:
+    """The MachineHealthChecks of the cluster; none before they were judged."""
+    found: OtherChecks = context.of_kinds.get(GroupKind(GROUP, KIND), OtherChecks.NONE)
     return found

@@ -7,8 +7,8 @@ whatever its status, are left to it. Any other disables every NodeHealthCheck (N
 from dataclasses import dataclass
 
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.cluster_context import CheckProblem
 from health.gate.health_check import InvalidCheckError
-from health.gate.surroundings import CheckProblem
 from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING, OtherChecks
 from health.model.node import Node
 
@@ -40,7 +40,7 @@ def disabled(snapshot: CheckSnapshot) -> Disabled:
     """What keeps a check as a whole from working, if anything does."""
     if isinstance(snapshot.check, InvalidCheckError):
         return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.check))
-    problem = snapshot.around.problem
+    problem = snapshot.context.problem
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
     return ENABLED

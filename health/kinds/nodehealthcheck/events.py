@@ -64,15 +64,15 @@ def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
 
 
 def _stopped(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    stop = after.around.stop
-    if stop is not None and not (before and before.around.stop):
+    stop = after.context.stop
+    if stop is not None and not (before and before.context.stop):
         message = f"Postponing potential remediations: {stop.words}"
         yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
 
 
 def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    hold = after.around.upgrade
-    known = before.around.upgrade if before else None
+    hold = after.context.upgrade
+    known = before.context.upgrade if before else None
     if hold is None or (known is not None and known.reason is hold.reason):
         return
     if hold.reason is HoldReason.UPGRADING:
@@ -128,7 +128,7 @@ def _holds_all(snapshot: CheckSnapshot, now: datetime) -> bool:
         return True
     storm = storm_hold(snapshot.storm, snapshot.check.storm_cooldown, now)
     question = Question(
-        check_hold=snapshot.check.hold, allowance=snapshot.allowance, storm=storm, around=snapshot.around
+        check_hold=snapshot.check.hold, allowance=snapshot.allowance, storm=storm, context=snapshot.context
     )
     return common_hold(question) is not None
 

@@ -7,7 +7,7 @@ we may not list, every one that a check names.
 
 from collections.abc import Sequence
 
-from health.gate.surroundings import CheckProblem
+from health.gate.cluster_context import CheckProblem
 from health.gate.template_validity import TemplateKind, TemplateKinds, not_found, request_refusal, unusable
 from health.model.references import TemplateReference
 

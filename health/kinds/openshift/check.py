@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import problem_of
-from health.gate.surroundings import CheckProblem, Surroundings
 from health.gate.template_validity import TemplateKinds, request_refusal, unusable
 from health.gate.threshold import Allowance
 from health.kinds.openshift.machine import GROUP, MachineTarget
@@ -115,18 +115,18 @@ class MachineHealthCheck(FrozenObject):
         """Whether `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
         return self.spec.selector.selects(target.metadata.labels)
 
-    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
+    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
         """Why its template leads to no request; other checks are in nobody's way here."""
         if self.template is None:
             return None
         refusal = request_refusal(self.template, kinds)
         return unusable(self.template, kinds) or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
 
-    def counts_as_healthy(self, target: MachineTarget, around: Surroundings) -> bool:
+    def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
         """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (MHC A.2.4)."""
         if target.node is None or target.machine.is_going or target.machine.is_marked:
             return False
-        return not self.is_unhealthy(target, around)
+        return not self.is_unhealthy(target, context)
 
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:
         """The request, the mark or the deletion; none where nobody would make a new Machine (MHC A.2.5)."""
@@ -149,13 +149,13 @@ class MachineHealthCheck(FrozenObject):
             return f"{target.metadata.name} is marked for external remediation"
         return ""
 
-    def is_unhealthy(self, target: MachineTarget, around: Surroundings) -> bool:  # noqa: ARG002
+    def is_unhealthy(self, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether a row of `unhealthy` fits, expired or not."""
         return bool(facts(target, self.rules))
 
-    def verdict(self, target: MachineTarget, now: datetime, around: Surroundings) -> Verdict:
+    def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`."""
-        return verdict(target, self.rules, now, around.blind_until(target.node_cluster))
+        return verdict(target, self.rules, now, context.blind_until(target.node_cluster))
 
     def still_states(self, fact: Fact, target: MachineTarget) -> bool:
         """Whether that very fact is still among what makes `target` unhealthy."""

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.cluster_context import CheckProblem
 from health.gate.health_check import InvalidCheckError
-from health.gate.surroundings import CheckProblem
 from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.openshift.check import NOT_CREATED, MachineHealthCheck
@@ -54,7 +54,7 @@ def conditions(snapshot: CheckSnapshot, known_request: Mapping[str, Any]) -> Ite
         return
     yield _remediation_allowed(snapshot.allowance, snapshot.check.spec.max_unhealthy)
     if snapshot.check.template is not None:
-        yield _template_available(snapshot.around.problem)
+        yield _template_available(snapshot.context.problem)
         yield _request_available(snapshot, known_request)
 
 
@@ -92,7 +92,7 @@ def _request_available(snapshot: CheckSnapshot, known: Mapping[str, Any]) -> Con
 
 def _request_error(snapshot: CheckSnapshot) -> str:
     """Why no request can be created, or one was not; of several the first by the name of the Machine."""
-    problem = snapshot.around.problem
+    problem = snapshot.context.problem
     if problem is not None and problem.reason == NOT_CREATED:
         return problem.message
     errors = (target.request_error for _, target in sorted(snapshot.targets.items()))

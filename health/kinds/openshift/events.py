@@ -61,7 +61,7 @@ def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
 
 
 def _restricted(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    """What is around the check: a person's stop, its template, an upgrade."""
+    """The context of the check: a person's stop, its template, an upgrade."""
     known = _restrictions(before) if before else {}
     again = now.isoformat() if before else ""
     for reason, (words, version) in _restrictions(after).items():
@@ -72,12 +72,12 @@ def _restricted(before: CheckSnapshot | None, after: CheckSnapshot, now: datetim
 
 def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
     """What holds the check, by reason: in words, and which of several of the same words."""
-    around = snapshot.around
-    found = {} if around.stop is None else {"stop": (around.stop.words, around.stop.version)}
-    if around.problem is not None:
-        found[around.problem.reason] = (f"{around.problem.reason}: {around.problem.message}", "")
-    if around.upgrade is not None:
-        found[around.upgrade.reason] = (around.upgrade.message, "")
+    context = snapshot.context
+    found = {} if context.stop is None else {"stop": (context.stop.words, context.stop.version)}
+    if context.problem is not None:
+        found[context.problem.reason] = (f"{context.problem.reason}: {context.problem.message}", "")
+    if context.upgrade is not None:
+        found[context.upgrade.reason] = (context.upgrade.message, "")
     return found
 
 
@@ -96,7 +96,9 @@ def _of_machines(
 def _holds_all(snapshot: CheckSnapshot) -> bool:
     if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return True
-    question = Question(check_hold=snapshot.check.hold, allowance=snapshot.allowance, around=snapshot.around)
+    question = Question(
+        check_hold=snapshot.check.hold, allowance=snapshot.allowance, context=snapshot.context
+    )
     return common_hold(question) is not None
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kube.errors import NotFound
-from kube.lease import CONTROL_PLANE_TURN
+from kube.lease import CONTROL_PLANE_LOCK
 from kube.resource import LEASES, NODES
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.second_check import events_of, second_check, until_told
@@ -26,13 +26,13 @@ async def label(world: World, node: str, **labels: str) -> None:
 async def turn(world: World) -> str:
     """Who has the lock; "" if nobody does."""
     try:
-        lease = await world.client.get(LEASES, CONTROL_PLANE_TURN, LEASE_NAMESPACE)
+        lease = await world.client.get(LEASES, CONTROL_PLANE_LOCK, LEASE_NAMESPACE)
     except NotFound:
         return ""
     return str(lease["spec"]["holderIdentity"])
 
 
-async def until_no_turn(world: World) -> None:
+async def until_no_lock(world: World) -> None:
     async def is_free() -> bool:
         return not await turn(world)
 
@@ -98,7 +98,7 @@ async def test_two_control_plane_nodes_of_two_checks_and_kinds_are_remediated_on
         assert request["metadata"]["labels"][LABEL] == ""
         await world.recover(second, worker)
         await world.until_clean(first, second, worker)
-        await until_no_turn(world)
+        await until_no_lock(world)
         told = [event for event in await other.events() if event[1] == "RemediationSkipped"]
         assert len(told) == 1
 
@@ -129,4 +129,4 @@ async def test_two_control_plane_nodes_that_fail_in_the_same_second_never_have_t
     assert await turn(world) == f"NodeHealthCheck-{world.name}/{second}"
     await world.recover(second)
     await world.until_clean(*nodes)
-    await until_no_turn(world)
+    await until_no_lock(world)

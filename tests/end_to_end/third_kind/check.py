@@ -10,8 +10,8 @@ from typing import Any
 
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import InvalidCheckError
-from health.gate.surroundings import CheckProblem, Surroundings
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
@@ -92,10 +92,10 @@ class MachineHealthCheck:
     def selects(self, target: Machine) -> bool:  # noqa: ARG002  all of its namespace
         return True
 
-    def problem(self, around: Surroundings, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
+    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
         return None
 
-    def counts_as_healthy(self, target: Machine, around: Surroundings) -> bool:  # noqa: ARG002
+    def counts_as_healthy(self, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
         return target.fact is None
 
     def steps_for(self, target: Machine) -> tuple[Step, ...]:  # noqa: ARG002
@@ -104,10 +104,10 @@ class MachineHealthCheck:
     def under_way(self, target: Machine) -> str:  # noqa: ARG002
         return ""
 
-    def is_unhealthy(self, target: Machine, around: Surroundings) -> bool:  # noqa: ARG002
+    def is_unhealthy(self, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
         return target.fact is not None
 
-    def verdict(self, target: Machine, now: datetime, around: Surroundings) -> Verdict:  # noqa: ARG002
+    def verdict(self, target: Machine, now: datetime, context: ClusterContext) -> Verdict:  # noqa: ARG002
         return HEALTHY if target.fact is None else judged([Match(target.fact, self.patience)], now)
 
     def still_states(self, fact: Fact, target: Machine) -> bool:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from health.gate.cluster_context import CALM
 from health.gate.health_check import LONGEST_PROBLEM, InvalidCheckError
-from health.gate.surroundings import CALM
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference

@@ -55,7 +55,7 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
     ("seen", "message"),
     [
         pytest.param(
-            snapshot(around=NO_SUCH_KIND),
+            snapshot(context=NO_SUCH_KIND),
             "Reason: RemediationTemplateNotFound, "
             'Message: Remediation template not found: "No kind Reboot in example.com/v1."',
             id="no such kind",
@@ -79,7 +79,7 @@ def test_check_that_is_disabled_is_told_with_its_reason(
 def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
 
-    ((_, reason, message),) = reporter.sees(snapshot(around=NO_SUCH_KIND))
+    ((_, reason, message),) = reporter.sees(snapshot(context=NO_SUCH_KIND))
     assert reason == "Disabled"
     assert "RemediationTemplateNotFound" in message
 
@@ -150,7 +150,7 @@ def test_thousand_held_nodes_are_one_event() -> None:
     "held",
     [
         pytest.param({"of": PAUSED}, id="paused"),
-        pytest.param({"around": NO_SUCH_KIND}, id="no such kind"),
+        pytest.param({"context": NO_SUCH_KIND}, id="no such kind"),
     ],
 )
 def test_check_that_holds_all_its_nodes_tells_of_none(reporter: Reporter, held: dict[str, Any]) -> None:

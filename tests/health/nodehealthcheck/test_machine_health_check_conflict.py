@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.surroundings import CALM, Surroundings
+from health.gate.cluster_context import CALM, ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import (
     MachineHealthCheck,
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.rule("NHC 2.1/4")
 
 NONE, OTHERS = OtherChecks.NONE, OtherChecks.OTHERS
 TERMINATING_ONLY = OtherChecks.TERMINATING_ONLY
-ELSEWHERE = Surroundings(of_kinds={GroupKind("example.com", "NodeHealthCheck"): OTHERS})
+ELSEWHERE = ClusterContext(of_kinds={GroupKind("example.com", "NodeHealthCheck"): OTHERS})
 """What matters to another kind of that name."""
 
 
-def around(found: OtherChecks) -> Surroundings:
-    return Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: found})
+def context(found: OtherChecks) -> ClusterContext:
+    return ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: found})
 
 
 def other(*types: str, spec: dict[str, Any] | None = None) -> MachineHealthCheck:
@@ -62,7 +62,7 @@ def test_only_a_single_one_for_terminating_is_no_conflict(
 
 @pytest.mark.rule("NHC 1.3/Disabled/ConflictingMachineHealthCheckDetected")
 def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
-    found = check().problem(around(OTHERS), lambda *_: None)
+    found = check().problem(context(OTHERS), lambda *_: None)
 
     assert found is not None
     assert found.reason == "ConflictingMachineHealthCheckDetected"
@@ -71,9 +71,9 @@ def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
     )
 
 
-@pytest.mark.parametrize("surroundings", [CALM, around(TERMINATING_ONLY), ELSEWHERE])
-def test_no_conflict_disables_nobody(surroundings: Surroundings) -> None:
-    assert check().problem(surroundings, lambda *_: None) is None
+@pytest.mark.parametrize("cluster_context", [CALM, context(TERMINATING_ONLY), ELSEWHERE])
+def test_no_conflict_disables_nobody(cluster_context: ClusterContext) -> None:
+    assert check().problem(cluster_context, lambda *_: None) is None
 
 
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
@@ -83,7 +83,7 @@ def test_node_with_a_condition_terminating_is_left_to_the_single_check_for_it(st
 
     assert judge.verdict(failed, later, CALM).health is Health.EXPIRED
     assert judge.is_unhealthy(failed, CALM)
-    left = around(TERMINATING_ONLY)
+    left = context(TERMINATING_ONLY)
     assert judge.verdict(failed, later, left).health is Health.HEALTHY
     assert not judge.is_unhealthy(failed, left)
 
@@ -91,4 +91,4 @@ def test_node_with_a_condition_terminating_is_left_to_the_single_check_for_it(st
 def test_other_nodes_are_not_left_to_it() -> None:
     failed = node(condition("Ready", "False"))
 
-    assert check().is_unhealthy(failed, around(TERMINATING_ONLY))
+    assert check().is_unhealthy(failed, context(TERMINATING_ONLY))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.surroundings import CALM, CheckProblem
+from health.gate.cluster_context import CALM, CheckProblem
 from health.gate.template_validity import Place, TemplateKind
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import TemplateReference

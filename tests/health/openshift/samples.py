@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
 from health.gate.health_check import InvalidCheckError
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
@@ -161,14 +161,14 @@ def snapshot(
     of: MachineHealthCheck | InvalidCheckError | None = None,
     total: int = 5,
     healthy: int = 5,
-    around: CheckSurroundings = NOTHING_AROUND,
+    context: CheckContext = NO_CONTEXT,
 ) -> CheckSnapshot:
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
     known = {target.name: target for target in targets}
-    return CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known, around)
+    return CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known, context)
 
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
@@ -181,4 +181,4 @@ def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCh
 
 
 INVALID = refusal(maxUnhealthy=-1)
-NO_TEMPLATE = CheckSurroundings(problem=not_found("Metal3RemediationTemplate/reboot not found"))
+NO_TEMPLATE = CheckContext(problem=not_found("Metal3RemediationTemplate/reboot not found"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from health.gate.cluster_context import CALM, ClusterContext
 from health.gate.health_check import HealthCheckOf, InvalidCheckError
-from health.gate.surroundings import CALM, Surroundings
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.openshift.check import MachineHealthCheck
@@ -173,7 +173,7 @@ def test_marks_of_cluster_api_on_a_machine_mean_nothing(name: str) -> None:
 @pytest.mark.rule("rule 25", "rule 37", "rule 41")
 def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
     parsed = check(unhealthyConditions=[NOT_READY | {"timeout": "1m"}], nodeStartupTimeout="2m")
-    upgraded = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW))
+    upgraded = ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, NOW))
     broken, starting = target(condition("Ready", "False", CREATED)), without_node(updated=CREATED)
 
     assert parsed.verdict(broken, NOW, CALM).deadline == CREATED + timedelta(minutes=1)

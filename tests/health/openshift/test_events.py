@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from health.gate.check_context import CheckContext
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.check_surroundings import CheckSurroundings
 from health.gate.global_stop import Stop
 from health.kinds.openshift.events import events
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -84,7 +84,7 @@ def test_what_the_reference_told_already_is_not_told_again() -> None:
 
 @pytest.mark.rule("MHC A.1/event/RemediationRestricted", "rule 6", "rule 15")
 @pytest.mark.parametrize(
-    ("around", "message"),
+    ("context", "message"),
     [
         pytest.param(STOPPED, f"Remediation restricted: {STOP.words}", id="stopped"),
         pytest.param(UPGRADING, "Remediation restricted: the cluster is being upgraded", id="upgrading"),
@@ -96,11 +96,9 @@ def test_what_the_reference_told_already_is_not_told_again() -> None:
         ),
     ],
 )
-def test_what_else_holds_the_whole_check_is_told_once_each_time(
-    around: CheckSurroundings, message: str
-) -> None:
+def test_what_else_holds_the_whole_check_is_told_once_each_time(context: CheckContext, message: str) -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
-    held = snapshot(*EVERYTHING, of=of, around=around)
+    held = snapshot(*EVERYTHING, of=of, context=context)
     reporter.sees(snapshot(of=of))
 
     assert reporter.sees(held) == [(WARNING, "RemediationRestricted", message)]
@@ -113,11 +111,11 @@ def test_what_else_holds_the_whole_check_is_told_once_each_time(
 
 @pytest.mark.rule("rule 15")
 def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
-    reporter.sees(snapshot(of=FORTY, around=STOPPED))
+    reporter.sees(snapshot(of=FORTY, context=STOPPED))
     reporter.restarts()
-    next_stop = CheckSurroundings(stop=Stop(reason=STOP.reason, version="2"))
+    next_stop = CheckContext(stop=Stop(reason=STOP.reason, version="2"))
 
-    assert reporter.sees(snapshot(of=FORTY, around=next_stop)) == [
+    assert reporter.sees(snapshot(of=FORTY, context=next_stop)) == [
         (WARNING, "RemediationRestricted", f"Remediation restricted: {STOP.words}")
     ]
 
@@ -177,7 +175,7 @@ def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(repor
     [
         pytest.param(snapshot(*EVERYTHING, of=PAUSED_CHECK, healthy=0), id="would be blocked"),
         pytest.param(snapshot(*EVERYTHING, of=PAUSED_CHECK), id="would be told of Machines"),
-        pytest.param(snapshot(of=PAUSED_CHECK, around=STOPPED), id="stopped as well"),
+        pytest.param(snapshot(of=PAUSED_CHECK, context=STOPPED), id="stopped as well"),
         pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read either"),
     ],
 )
@@ -193,8 +191,8 @@ def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) 
     assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]
     reporter.sees(snapshot(of=PAUSED_CHECK, healthy=2))
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
-    reporter.sees(snapshot(of=PAUSED_CHECK, around=STOPPED))
-    assert len(reporter.sees(snapshot(of=FORTY, around=STOPPED))) == 1
+    reporter.sees(snapshot(of=PAUSED_CHECK, context=STOPPED))
+    assert len(reporter.sees(snapshot(of=FORTY, context=STOPPED))) == 1
 
 
 @pytest.mark.rule("MHC A.1/event/requests")
@@ -222,7 +220,7 @@ def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_
 def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_have_to_refuse() -> None:
     for seen in (
         snapshot(*EVERYTHING),
-        snapshot(*EVERYTHING, around=STOPPED),
+        snapshot(*EVERYTHING, context=STOPPED),
         blocked(*EVERYTHING),
         snapshot(of=INVALID),
     ):
@@ -232,10 +230,10 @@ def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_ha
 
 @pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
-    one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), around=STOPPED)
+    one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), context=STOPPED)
     free = snapshot(*EVERYTHING)
     others = [
-        CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.around)
+        CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.context)
         for seen in (one, free)
     ]
     told = [note.seed for seen in (one, free, *others) for note in events(None, seen, {}, NOW)]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
-from health.gate.surroundings import CheckProblem
+from health.gate.cluster_context import CheckProblem
 from health.gate.template_validity import invalid
 from health.kinds.openshift.check import NOT_CREATED
 from health.kinds.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
@@ -34,7 +34,7 @@ from tests.objects import NOW, request_snapshot, stamp
 LATER = NOW + timedelta(hours=1)
 FORTY = check(maxUnhealthy="40%")
 WITH_TEMPLATE = check(maxUnhealthy="40%", remediationTemplate=TEMPLATE)
-BROKEN = CheckSurroundings(problem=invalid("no spec.template"))
+BROKEN = CheckContext(problem=invalid("no spec.template"))
 OTHERS = {"type": "Custom", "status": "Unknown", "lastTransitionTime": stamp(NOW - timedelta(days=9))}
 EXCEEDED = (
     "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "
@@ -182,7 +182,7 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
 
 @pytest.mark.rule("rule 27")
 @pytest.mark.parametrize(
-    ("around", "reason", "message"),
+    ("context", "reason", "message"),
     [
         pytest.param(
             NO_TEMPLATE,
@@ -199,9 +199,9 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
     ],
 )
 def test_template_that_cannot_be_used_is_told_in_its_condition(
-    around: CheckSurroundings, reason: str, message: str
+    context: CheckContext, reason: str, message: str
 ) -> None:
-    result = status(snapshot(of=WITH_TEMPLATE, around=around))
+    result = status(snapshot(of=WITH_TEMPLATE, context=context))
 
     assert condition(TEMPLATE_AVAILABLE, result) == {
         "type": TEMPLATE_AVAILABLE,
@@ -232,7 +232,7 @@ def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
 @pytest.mark.rule("rule 27")
 def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_request() -> None:
     problem = CheckProblem(NOT_CREATED, "the API server serves no kind Metal3Remediation in v1")
-    result = status(snapshot(of=WITH_TEMPLATE, around=CheckSurroundings(problem=problem)))
+    result = status(snapshot(of=WITH_TEMPLATE, context=CheckContext(problem=problem)))
 
     said = condition(REQUEST_AVAILABLE, result)
     assert (said["status"], said["severity"]) == ("False", "Error")
@@ -323,7 +323,7 @@ def test_check_that_could_never_be_read_shows_no_numbers() -> None:
     [
         pytest.param(snapshot(expired(), of=check(PAUSED), healthy=0), id="as it would be blocked"),
         pytest.param(
-            snapshot(of=check(PAUSED, remediationTemplate=TEMPLATE), around=NO_TEMPLATE), id="no template"
+            snapshot(of=check(PAUSED, remediationTemplate=TEMPLATE), context=NO_TEMPLATE), id="no template"
         ),
         pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read"),
     ],
@@ -346,10 +346,10 @@ TARGETS = st.builds(
 SIGHTS = st.one_of(
     st.sampled_from([snapshot(of=INVALID), snapshot(of=refusal(nodeStartupTimeout="0x"))]),
     st.builds(
-        lambda targets, of, around, healthy: snapshot(*targets, of=of, around=around, healthy=healthy),
+        lambda targets, of, context, healthy: snapshot(*targets, of=of, context=context, healthy=healthy),
         st.lists(TARGETS, max_size=3),
         st.sampled_from([FORTY, WITH_TEMPLATE, check(), check(PAUSED)]),
-        st.sampled_from([NOTHING_AROUND, NO_TEMPLATE, BROKEN]),
+        st.sampled_from([NO_CONTEXT, NO_TEMPLATE, BROKEN]),
         st.integers(0, 5),
     ),
 )

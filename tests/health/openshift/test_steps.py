@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.surroundings import CALM
+from health.gate.cluster_context import CALM
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import MachineTarget
 from health.model.references import Step

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from health.gate.check_context import CheckContext
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.check_surroundings import CheckSurroundings
 from health.gate.global_stop import Stop
 from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
@@ -45,10 +45,8 @@ INVALID_EVENT = (
     ),
 )
 STOP = Stop(reason="maintenance", version="1")
-STOPPED = CheckSurroundings(stop=STOP)
-UPGRADING = CheckSurroundings(
-    upgrade=Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded")
-)
+STOPPED = CheckContext(stop=STOP)
+UPGRADING = CheckContext(upgrade=Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded"))
 EVERYTHING = [waiting("a"), expired("b"), failed("c"), expired("d", hold=NO_CONTROLLER)]
 
 

@@ -1,4 +1,4 @@
-"""A detector and a worker of this folder's own: what is around all checks disturbs whatever runs beside.
+"""A detector and a worker of this folder's own: the cluster context disturbs whatever runs beside.
 
 A test takes away what it put there. Our processes need a while to see that a kind is served no more: they end
 before it goes.
@@ -10,8 +10,8 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from tests.end_to_end import shared_processes
+from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
 from tests.end_to_end.pairs import Pairs
-from tests.end_to_end.surroundings.openshift import OpenShift, openshift_of
 
 settings, pairs, paramedic = shared_processes.settings, shared_processes.pairs, shared_processes.paramedic
 other_kind, world = shared_processes.other_kind, shared_processes.world

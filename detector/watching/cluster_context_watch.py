@@ -17,8 +17,8 @@ from typing import Any
 
 from detector.registry import WATCHED_KINDS
 from detector.watching.source import Source, all_tried, by_name
+from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.surroundings import Surroundings
 from health.gate.upgrade import (
     NEVER_UPGRADED,
     SignallingObject,
@@ -38,7 +38,7 @@ from objects.group_kind import GroupKind
 NOT_YET = "not read completely yet"
 
 
-class SurroundingsWatch:
+class ClusterContextWatch:
     """The reflectors, and what follows from them."""
 
     def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
@@ -52,7 +52,7 @@ class SurroundingsWatch:
     ) -> None:
         self._signals = signals
         transport = connection.transport
-        watched = {kind: WATCHED_KINDS[kind].surroundings for kind in kinds}
+        watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
         self._of_kinds = {
             kind: (
                 of_kind.judge,
@@ -97,7 +97,7 @@ class SurroundingsWatch:
         await all_tried(self.sources.values())
 
     def unread(self, limit: timedelta) -> str:
-        """Why it is not known well enough what is around all checks; "" if it is."""
+        """Why it is not known well enough the cluster context; "" if it is."""
         for part, source in self.sources.items():
             if not source.synced:
                 return f"{part}: {source.problem or NOT_YET}"
@@ -106,9 +106,11 @@ class SurroundingsWatch:
                 return f"{part}: {source.problem or 'without a sign of life for too long'}"
         return ""
 
-    def now(self) -> Surroundings:
-        """What is around all checks now."""
-        return Surroundings(gravest(map(self._upgrade, self._signals)), self._stop(), of_kinds=self._judged())
+    def now(self) -> ClusterContext:
+        """The cluster context now."""
+        return ClusterContext(
+            gravest(map(self._upgrade, self._signals)), self._stop(), of_kinds=self._judged()
+        )
 
     def _judged(self) -> dict[GroupKind, Any]:
         return {

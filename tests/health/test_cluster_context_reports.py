@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_surroundings import NOTHING_AROUND, CheckSurroundings
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.global_stop import Stop
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch
@@ -15,13 +15,13 @@ from tests.health.reporter import Reporter
 from tests.objects import NO_SUCH_KIND, NOW, expired, request_snapshot, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
-CONFLICTING = CheckSurroundings(problem=CONFLICT)
-UPGRADING = CheckSurroundings(upgrade=Hold(reason=HoldReason.UPGRADING, message="being upgraded since noon"))
-UNKNOWN = CheckSurroundings(upgrade=Hold(reason=HoldReason.UPGRADE_UNKNOWN, message="nobody can say"))
-STOPPED = CheckSurroundings(stop=Stop("power work", "7"))
+CONFLICTING = CheckContext(problem=CONFLICT)
+UPGRADING = CheckContext(upgrade=Hold(reason=HoldReason.UPGRADING, message="being upgraded since noon"))
+UNKNOWN = CheckContext(upgrade=Hold(reason=HoldReason.UPGRADE_UNKNOWN, message="nobody can say"))
+STOPPED = CheckContext(stop=Stop("power work", "7"))
 ALL = [
-    pytest.param(around, id=name)
-    for name, around in {
+    pytest.param(context, id=name)
+    for name, context in {
         "conflict": CONFLICTING,
         "template": NO_SUCH_KIND,
         "upgrade": UPGRADING,
@@ -91,54 +91,54 @@ EVENTS = [
     "rule 36",
     "rule 42",
 )
-@pytest.mark.parametrize(("around", "event"), EVENTS)
+@pytest.mark.parametrize(("context", "event"), EVENTS)
 def test_what_holds_the_check_is_told_once(
-    reporter: Reporter, around: CheckSurroundings, event: tuple[Severity, str, str]
+    reporter: Reporter, context: CheckContext, event: tuple[Severity, str, str]
 ) -> None:
-    assert reporter.sees(snapshot(around=around)) == [event]
-    assert reporter.sees(snapshot(around=around)) == []
+    assert reporter.sees(snapshot(context=context)) == [event]
+    assert reporter.sees(snapshot(context=context)) == []
     reporter.restarts()
-    assert reporter.sees(snapshot(around=around)) == []
+    assert reporter.sees(snapshot(context=context)) == []
 
 
 @pytest.mark.rule("rule 15", "rule 42")
 def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter) -> None:
-    reporter.sees(snapshot(around=STOPPED))
-    reporter.sees(snapshot(around=CheckSurroundings(stop=Stop("power work", "8"))))
+    reporter.sees(snapshot(context=STOPPED))
+    reporter.sees(snapshot(context=CheckContext(stop=Stop("power work", "8"))))
     reporter.sees(snapshot())
 
-    assert len(reporter.sees(snapshot(around=CheckSurroundings(stop=Stop("power work", "9"))))) == 1
+    assert len(reporter.sees(snapshot(context=CheckContext(stop=Stop("power work", "9"))))) == 1
 
 
 @pytest.mark.rule("rule 6")
-@pytest.mark.parametrize("around", ALL)
-def test_thousand_held_nodes_are_one_event(reporter: Reporter, around: CheckSurroundings) -> None:
+@pytest.mark.parametrize("context", ALL)
+def test_thousand_held_nodes_are_one_event(reporter: Reporter, context: CheckContext) -> None:
     nodes = [expired(f"node-{number:04}") for number in range(1000)]
 
-    assert len(reporter.sees(snapshot(*nodes, around=around))) == 1
+    assert len(reporter.sees(snapshot(*nodes, context=context))) == 1
 
 
-@pytest.mark.parametrize("around", ALL)
-def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, around: CheckSurroundings) -> None:
-    reporter.sees(snapshot(expired("node-1"), around=around))
-    told = reporter.sees(snapshot(expired("node-1"), around=NOTHING_AROUND), NOW + timedelta(hours=1))
+@pytest.mark.parametrize("context", ALL)
+def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, context: CheckContext) -> None:
+    reporter.sees(snapshot(expired("node-1"), context=context))
+    told = reporter.sees(snapshot(expired("node-1"), context=NO_CONTEXT), NOW + timedelta(hours=1))
 
     assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
 
 
 @pytest.mark.rule("rule 17")
-@pytest.mark.parametrize("around", ALL)
-def test_numbers_and_remediations_are_true_whatever_is_around(around: CheckSurroundings) -> None:
-    def published(held: CheckSurroundings) -> dict[str, Any]:
-        patch = status_patch(snapshot(expired("node-1", request_snapshot()), around=held), {}, NOW)
+@pytest.mark.parametrize("context", ALL)
+def test_numbers_and_remediations_are_true_whatever_is_around(context: CheckContext) -> None:
+    def published(held: CheckContext) -> dict[str, Any]:
+        patch = status_patch(snapshot(expired("node-1", request_snapshot()), context=held), {}, NOW)
         return {name: patch[name] for name in ("observedNodes", "healthyNodes", "unhealthyNodes")}
 
-    assert published(around) == published(NOTHING_AROUND)
+    assert published(context) == published(NO_CONTEXT)
 
 
 @pytest.mark.rule("NHC 1.4/Disabled", "NHC 2.1/4")
 def test_conflict_shows_as_the_condition_disabled() -> None:
-    patch = status_patch(snapshot(around=CONFLICTING), {}, NOW)
+    patch = status_patch(snapshot(context=CONFLICTING), {}, NOW)
 
     assert patch["phase"] == "Disabled"
     assert patch["reason"] == f"NHC is disabled: {CONFLICT.reason}: {CONFLICT.message}"
@@ -147,6 +147,6 @@ def test_conflict_shows_as_the_condition_disabled() -> None:
 
 
 @pytest.mark.rule("NHC 1.4/Enabled", "NHC 2.1/10")
-@pytest.mark.parametrize("around", [UPGRADING, UNKNOWN, STOPPED])
-def test_what_only_postpones_leaves_the_check_enabled(around: CheckSurroundings) -> None:
-    assert status_patch(snapshot(around=around), {}, NOW)["phase"] == "Enabled"
+@pytest.mark.parametrize("context", [UPGRADING, UNKNOWN, STOPPED])
+def test_what_only_postpones_leaves_the_check_enabled(context: CheckContext) -> None:
+    assert status_patch(snapshot(context=context), {}, NOW)["phase"] == "Enabled"

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.watching.surroundings_watch import SurroundingsWatch
+from detector.watching.cluster_context_watch import ClusterContextWatch
 from devcluster.control_plane import ControlPlane
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
@@ -32,11 +32,11 @@ async def other(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
 
 
 @pytest.fixture
-async def around(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator[SurroundingsWatch]:
+async def context(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator[ClusterContextWatch]:
     """With the rights of the detector; the kind that signals upgrades is not served yet."""
     signal = UpgradeSignal.parse(f"{other.api_version}/{other.requests.kind}/RollingOut=True")
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
-        made = SurroundingsWatch(
+        made = ClusterContextWatch(
             ClusterConnection.over(transport), "medik8s-leases", [signal], CHECK_KINDS, lambda: None
         )
         running = [asyncio.create_task(source.run()) for source in made.sources.values()]
@@ -47,26 +47,26 @@ async def around(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator
                 await task
 
 
-def upgrade(around: SurroundingsWatch) -> Upgrade:
-    return around.now().upgrade
+def upgrade(context: ClusterContextWatch) -> Upgrade:
+    return context.now().upgrade
 
 
 @pytest.mark.rule("rule 38", "rule 36", "rule 3")
 async def test_kind_that_is_installed_later_is_noticed_in_time_and_holds_until_it_can_be_read(
-    around: SurroundingsWatch, other: OtherKind, control_plane: ControlPlane
+    context: ClusterContextWatch, other: OtherKind, control_plane: ControlPlane
 ) -> None:
-    await around.wait_tried()
-    assert upgrade(around) == NEVER_UPGRADED
-    assert around.unread(LIMIT) == ""
+    await context.wait_tried()
+    assert upgrade(context) == NEVER_UPGRADED
+    assert context.unread(LIMIT) == ""
     await other.install()
 
-    await eventually(lambda: "forbidden" in upgrade(around).why_unknown, FIFTEEN_SECONDS)
-    assert f"{other.requests.kind} ({other.api_version}): " in around.unread(LIMIT)
+    await eventually(lambda: "forbidden" in upgrade(context).why_unknown, FIFTEEN_SECONDS)
+    assert f"{other.requests.kind} ({other.api_version}): " in context.unread(LIMIT)
     await _roll_out(control_plane, other)
     await other.grant()
 
-    await eventually(lambda: upgrade(around).phase is UpgradePhase.UNDER_WAY, FIFTEEN_SECONDS)
-    assert around.unread(LIMIT) == ""
+    await eventually(lambda: upgrade(context).phase is UpgradePhase.UNDER_WAY, FIFTEEN_SECONDS)
+    assert context.unread(LIMIT) == ""
 
 
 async def _roll_out(control_plane: ControlPlane, other: OtherKind) -> None:

@@ -16,7 +16,7 @@ from objects.group_kind import GroupKind
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ClusterContext:
     """One value for the whole cluster; the default is a cluster in which nothing is the matter."""
 
     upgrade: Upgrade = NEVER_UPGRADED
@@ -33,7 +33,7 @@ class Surroundings:
         return max((end for end in ends if end is not None), default=None)
 
 
-CALM = Surroundings()
+CALM = ClusterContext()
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES, NODES
 from kube.transport import Transport
 from tests.activities.openshift import BUDGETS, ETCD, Openshift
+from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
 from tests.end_to_end.pairs import Pairs
-from tests.end_to_end.surroundings.openshift import OpenShift, openshift_of
 from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster

@@ -6,8 +6,8 @@ import pytest
 
 from health.gate.global_stop import STOP
 from kube.resource import NAMESPACES
+from tests.end_to_end.cluster_context.openshift import OpenShift
 from tests.end_to_end.holds import until_held
-from tests.end_to_end.surroundings.openshift import OpenShift
 from tests.end_to_end.world import LEASE_NAMESPACE, World
 
 pytestmark = pytest.mark.cluster

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck
-from health.gate.surroundings import CheckProblem, Surroundings
 from health.gate.template_validity import TemplateKinds
 from health.gate.upgrade import upgrade_hold
 from health.model.observation import Hold
@@ -14,7 +14,7 @@ from health.model.target import Target
 
 
 @dataclass(frozen=True)
-class CheckSurroundings:
+class CheckContext:
     """What holds new requests of one check; the default is nothing."""
 
     stop: Stop | None = None
@@ -24,10 +24,10 @@ class CheckSurroundings:
 
     @classmethod
     def of(
-        cls, check: HealthCheck, around: Surroundings, kinds: TemplateKinds, reconfigured: Sequence[Target]
+        cls, check: HealthCheck, context: ClusterContext, kinds: TemplateKinds, reconfigured: Sequence[Target]
     ) -> Self:
         """What it is for `check`, whose expired targets with another configuration to come are given."""
-        return cls(around.stop, check.problem(around, kinds), upgrade_hold(around.upgrade, reconfigured))
+        return cls(context.stop, check.problem(context, kinds), upgrade_hold(context.upgrade, reconfigured))
 
     @property
     def holds(self) -> bool:
@@ -35,4 +35,4 @@ class CheckSurroundings:
         return any((self.stop, self.problem, self.upgrade))
 
 
-NOTHING_AROUND = CheckSurroundings()
+NO_CONTEXT = CheckContext()

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.check_context import check_context
 from detector.state.check_state import CheckRecord
-from detector.state.check_surroundings import check_surroundings
 from detector.state.cluster_state import ClusterState
 from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.cluster_context import CALM, ClusterContext
 from health.gate.global_stop import Stop
-from health.gate.surroundings import CALM, Surroundings
 from health.gate.template_validity import Template, TemplateKind, TemplateKinds
 from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.nodehealthcheck.disabled import CONFLICT
@@ -26,9 +26,9 @@ from tests.objects import NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
 LATER = NOW + timedelta(hours=1)
-OVER = Surroundings(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
-STOPPED = Surroundings(stop=Stop("power work"))
-TERMINATING_ONLY = Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.TERMINATING_ONLY})
+OVER = ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
+STOPPED = ClusterContext(stop=Stop("power work"))
+TERMINATING_ONLY = ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.TERMINATING_ONLY})
 
 
 def none_before(_name: TargetName, _target: object) -> BackOff:
@@ -57,7 +57,7 @@ class World:
         self.told.clear()
 
     def hold(self, now: datetime = LATER) -> str | None:
-        hold = check_surroundings(self.cluster_state, WORKERS, now).upgrade
+        hold = check_context(self.cluster_state, WORKERS, now).upgrade
         return None if hold is None else hold.reason
 
 
@@ -79,18 +79,18 @@ def world() -> World:
 
 @pytest.mark.rule("rule 42", "rule 6")
 def test_change_around_tells_the_check_and_its_unhealthy_targets_once(world: World) -> None:
-    world.cluster_state.surround(STOPPED)
+    world.cluster_state.take_context(STOPPED)
     assert sorted(world.told, key=str) == [None, "failed-1", "failed-2"]
 
     world.told.clear()
-    world.cluster_state.surround(Surroundings(stop=Stop("power work")))
+    world.cluster_state.take_context(ClusterContext(stop=Stop("power work")))
     assert world.told == []
 
 
 @pytest.mark.rule("NHC 2.1/4", "rule 17")
 def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_told(world: World) -> None:
     world.see("failed-1", FAILED, condition("Terminating", "False"))
-    world.cluster_state.surround(TERMINATING_ONLY)
+    world.cluster_state.take_context(TERMINATING_ONLY)
 
     assert "failed-1" in world.told
     seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
@@ -99,24 +99,26 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
     assert (seen.allowance.total, seen.allowance.healthy) == (3, 2)
     assert set(seen.targets) == {"failed-2"}
 
-    world.cluster_state.surround(CALM)
+    world.cluster_state.take_context(CALM)
     assert world.cluster_state.checks[WORKERS].unhealthy == {"failed-1", "failed-2"}
 
 
 @pytest.mark.rule("NHC 2.1/4", "rule 17")
 def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None:
-    world.cluster_state.surround(Surroundings(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS}))
+    world.cluster_state.take_context(
+        ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS})
+    )
     seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
 
     assert seen is not None
-    assert seen.around.problem == CONFLICT
+    assert seen.context.problem == CONFLICT
     assert seen.allowance is not None
     assert (seen.allowance.total, seen.allowance.healthy) == (3, 1)
 
 
 @pytest.mark.rule("NHC 2.1/10", "NHC 1.7/machineconfiguration")
 def test_expired_target_with_another_configuration_to_come_holds_the_whole_check(world: World) -> None:
-    world.cluster_state.surround(OVER)
+    world.cluster_state.take_context(OVER)
     assert world.hold() is None
 
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
@@ -134,7 +136,7 @@ def test_expired_target_with_another_configuration_to_come_holds_the_whole_check
 def test_configuration_of_a_target_that_is_not_expired_holds_nobody(
     world: World, conditions: list[dict[str, Any]], now: datetime
 ) -> None:
-    world.cluster_state.surround(OVER)
+    world.cluster_state.take_context(OVER)
     world.see("another", *conditions, currentConfig="a", desiredConfig="b")
 
     assert world.hold(now) is None
@@ -149,7 +151,7 @@ def test_configuration_holds_nobody_where_there_are_no_cluster_versions(world: W
 
 @pytest.mark.rule("NHC 2.1/10", "rule 6")
 def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: World) -> None:
-    world.cluster_state.surround(OVER)
+    world.cluster_state.take_context(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
     annotations = {"machineconfiguration.openshift.io/currentConfig": "b"}
     world.cluster_state.target_changed(
@@ -162,7 +164,7 @@ def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: 
 
 @pytest.mark.rule("NHC 2.1/10")
 def test_target_that_is_deleted_while_its_configuration_changes_holds_nobody_any_more(world: World) -> None:
-    world.cluster_state.surround(OVER)
+    world.cluster_state.take_context(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
     world.cluster_state.target_changed(TargetName("Node", "", "failed-1"), None)
 
@@ -178,7 +180,7 @@ def test_deadlines_that_are_published_restart_at_the_end_of_an_upgrade(world: Wo
         return {target.verdict.health for target in seen.targets.values()}
 
     assert verdicts() == {Health.EXPIRED}
-    world.cluster_state.surround(Surroundings(upgrade=Upgrade(UpgradePhase.OVER, LATER)))
+    world.cluster_state.take_context(ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, LATER)))
     assert verdicts() == {Health.WAITING}
 
 
@@ -196,11 +198,11 @@ def test_change_of_a_template_tells_the_checks_of_its_kind_alone(world: World) -
 def test_problem_of_a_template_is_there_for_as_long_as_the_template_is_bad(world: World) -> None:
     known: dict[Any, Template] = {}
     world.template_kinds = lambda *_: TemplateKind(known)
-    missing = check_surroundings(world.cluster_state, WORKERS, LATER).problem
+    missing = check_context(world.cluster_state, WORKERS, LATER).problem
     assert missing is not None
     assert missing.reason == "RemediationTemplateNotFound"
 
     metadata = {"name": TEMPLATE["name"], "namespace": TEMPLATE["namespace"], "uid": "u"}
     made = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
     known[TEMPLATE["namespace"], TEMPLATE["name"]] = made
-    assert check_surroundings(world.cluster_state, WORKERS, LATER).problem is None
+    assert check_context(world.cluster_state, WORKERS, LATER).problem is None

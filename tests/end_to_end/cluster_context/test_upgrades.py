@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
 from tests.end_to_end.pairs import Pairs
-from tests.end_to_end.surroundings.openshift import OpenShift, openshift_of
 from tests.end_to_end.world import World
 
 pytestmark = pytest.mark.cluster
