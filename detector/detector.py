@@ -5,7 +5,6 @@ while it holds the leader Lease.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
@@ -257,9 +256,7 @@ class Detector:
             await asyncio.wait((leading, lost), return_when=asyncio.FIRST_COMPLETED)
         finally:
             lost.cancel()
-            leading.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await leading
+            await _cancel(leading)
 
     async def _act_as_leader(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -298,3 +295,15 @@ class Detector:
             self._cluster_state, incident, freshness, now, storm, before, self._clock.hold()
         )
         return builder.observation()
+
+
+async def _cancel(task: asyncio.Future[None]) -> None:
+    """Cancel a task and return when it ended; raises what it failed of.
+
+    Its worker may take seconds to end, while Temporal is away: to await the task itself, and to suppress its
+    cancellation, would swallow our own if that came meanwhile.
+    """
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.result()
