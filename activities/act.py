@@ -69,7 +69,7 @@ def steps(
     dependencies = ActionDependencies(client, revalidation, LeaseGuard(leases, clock))
     return Steps(
         KnownRequests(LiveRequests(connection), LossEvents(revalidation.live)),
-        RequestStep(client, discovery, revalidation, dependencies.taking),
+        RequestStep(client, discovery, revalidation, dependencies.lease_guard),
         {
             kind: {name: action(dependencies) for name, action in activities.actions.items()}
             for kind, activities in KIND_ACTIVITIES.items()

@@ -88,11 +88,11 @@ class CleanUp:
     async def _give_back(self, asked: CleanUpInput, attempt: ChoreAttempt) -> bool | None:
         """Answers None where the Lease could not be given back."""
 
-        async def give_back() -> bool:
-            await self._leases.give_back(asked.incident, with_lock=asked.is_of_control_plane)
+        async def release() -> bool:
+            await self._leases.release(asked.incident, with_lock=asked.is_of_control_plane)
             return True
 
-        return await attempt.item(OF_LEASE, f"give back the Lease of {asked.incident.target}", give_back())
+        return await attempt.item(OF_LEASE, f"give back the Lease of {asked.incident.target}", release())
 
     async def _take_off_mark(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
         kind = KIND_ACTIVITIES.get(asked.incident.check.group_kind)

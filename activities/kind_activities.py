@@ -29,7 +29,7 @@ class ActionDependencies(NamedTuple):
 
     client: Client
     revalidation: Revalidation
-    taking: LeaseGuard
+    lease_guard: LeaseGuard
 
 
 class TemplateUse(NamedTuple):

@@ -67,17 +67,17 @@ class LeaseGuard:
             yield held.acquired
         except Held as error:
             if error.hold.reason not in _KEEPING and not self._may_be_given_up(asked, began):
-                await self.give_back(asked, target)
+                await self.release(asked, target)
             raise
         except (Forbidden, Invalid, NotFound):
             if not self._may_be_given_up(asked, began):
-                await self.give_back(asked, target)
+                await self.release(asked, target)
             raise
 
-    async def give_back(self, asked: ActInput, target: Target) -> None:
+    async def release(self, asked: ActInput, target: Target) -> None:
         """Let others have the target, unless the incident held it before."""
         if not asked.holds_lease:
-            await self._leases.give_back(asked.incident, with_lock=target.is_control_plane)
+            await self._leases.release(asked.incident, with_lock=target.is_control_plane)
 
     def _refuse_old_facts(self, asked: ActInput, began: float) -> None:
         """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.

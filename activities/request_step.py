@@ -26,12 +26,12 @@ class RequestStep:
     """What Action.REQUEST does."""
 
     def __init__(
-        self, client: Client, discovery: Discovery, revalidation: Revalidation, taking: LeaseGuard
+        self, client: Client, discovery: Discovery, revalidation: Revalidation, lease_guard: LeaseGuard
     ) -> None:
         self._client = client
         self._discovery = discovery
         self._revalidation = revalidation
-        self._taking = taking
+        self._lease_guard = lease_guard
         self._drafts = Drafts(revalidation.live)
         self._etcd = Etcd(client, discovery)
 
@@ -43,7 +43,7 @@ class RequestStep:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        began = self._taking.begin()
+        began = self._lease_guard.begin()
         confirmed, template = await asyncio.gather(
             self._revalidation.confirm(asked), self._drafts.template(asked.step.template)
         )
@@ -52,7 +52,7 @@ class RequestStep:
             await self._etcd.refuse_loss(target.metadata.name)
         body = await self._drafts.request(asked, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
-        async with self._taking.lease(asked, target, began) as acquired:
+        async with self._lease_guard.lease(asked, target, began) as acquired:
             request = await self._create(resource, body, asked)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult(request=snapshot, lease_acquired_at=acquired))

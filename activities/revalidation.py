@@ -90,7 +90,7 @@ class Revalidation:
         except ValidationError as error:
             raise not_true(f"{reference} cannot be read: {error.errors()[0]['loc']}") from error
         if target.metadata.uid != reference.uid:
-            raise not_true(f"{reference} is another individual now, uid {target.metadata.uid}")
+            raise not_true(f"{reference} has another uid now: {target.metadata.uid}")
         return target
 
     async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:

@@ -56,7 +56,7 @@ class TargetLeases:
             await self._leases.renew(CONTROL_PLANE_LOCK, _sign(incident), duration, now)
         return await self._leases.renew(_name(incident.target), incident.check.lease_holder, duration, now)
 
-    async def give_back(self, incident: IncidentReference, *, with_lock: bool) -> None:
+    async def release(self, incident: IncidentReference, *, with_lock: bool) -> None:
         """Let others have the target, and the lock."""
         target = incident.target
         await self._leases.release(_name(target), incident.check.lease_holder, target.uid)
@@ -67,7 +67,7 @@ class TargetLeases:
         try:
             await self._leases.obtain(CONTROL_PLANE_LOCK, _sign(incident), duration, now)
         except LeaseTaken as error:
-            message = f"one control-plane node at a time: {error.holder} has the turn"
+            message = f"one control-plane node at a time: {error.holder} has the lock"
             raise Held.because(
                 HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
             ) from error

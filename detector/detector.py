@@ -128,7 +128,7 @@ class Detector:
         return self._sources.template_kind(api_version, kind)
 
     def _reflectors(self) -> ReflectorSettings:
-        return PATIENT.proving_life_within(self._policy().sight_limit)
+        return PATIENT.proving_life_within(self._policy().staleness_limit)
 
     def _made_handover(self, times: HandoverTimes) -> Handover:
         return Handover(

@@ -49,7 +49,7 @@ class Handover:
         self._times = times
         self._others = Candidates(client, namespace, leader, identity, times=times.candidates)
         self._own = Candidacy(
-            client, namespace, leader, identity, counts_as_healthy=self._is_fit, times=times.candidates
+            client, namespace, leader, identity, is_fit=self._is_fit, times=times.candidates
         )
 
     def gives_way(self) -> bool:

@@ -35,7 +35,10 @@ async def until_there(
             if not nodes.synced or any(name not in supervisor.pids for name in programs):
                 return False
             expected = await _expected(layout.kubelets_socket)
-            return expected is not None and expected <= {key.name for key in (*nodes.store, *nodes.broken)}
+            there = {key.name for key in (*nodes.store, *nodes.undecodable)}
+            return expected is not None and expected <= there
+                key.name for key in (*nodes.store, *nodes.undecodable)
+            }
 
         try:
             within = PATIENCE + count * PATIENCE_PER_NODE

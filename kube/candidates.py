@@ -132,7 +132,7 @@ class Candidacy:
         leader: str,
         identity: str,
         *,
-        counts_as_healthy: Callable[[], bool],
+        is_fit: Callable[[], bool],
         times: CandidateTimes,
         clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = _wall_clock,
@@ -143,7 +143,7 @@ class Candidacy:
         self._leader = leader
         self._identity = identity
         self._name = candidate_name(leader, identity)
-        self._is_fit = counts_as_healthy
+        self._is_fit = is_fit
         self._times = times
         self._clock = clock
         self._now = now

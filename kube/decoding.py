@@ -21,7 +21,7 @@ ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
-class Broken:
+class Undecodable:
     """An object that exists but does not decode."""
 
     key: Key
@@ -35,7 +35,7 @@ class Page(Generic[RecordT]):
     """A part of a list; `token` asks for the next one, "" on the last."""
 
     records: tuple[RecordT, ...]
-    broken: tuple[Broken, ...]
+    undecodable: tuple[Undecodable, ...]
     resource_version: str
     token: str
 
@@ -45,13 +45,13 @@ class Seen(Generic[RecordT]):
     """The watch reports an object as it is now, or as it was when it went."""
 
     kind: ChangeKind
-    found: RecordT | Broken
+    found: RecordT | Undecodable
 
     @property
     def resource_version(self) -> str:
         """Up to where the watch has told."""
         found = self.found
-        return found.resource_version if isinstance(found, Broken) else found.metadata.resource_version
+        return found.resource_version if isinstance(found, Undecodable) else found.metadata.resource_version
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Decoder(Generic[RecordT]):
             return self._page_one_by_one(answer)
         return Page(page.items or (), (), page.metadata.resource_version, page.metadata.token)
 
-    def object(self, answer: bytes) -> RecordT | Broken:
+    def object(self, answer: bytes) -> RecordT | Undecodable:
         """Read one object.
 
         Raises Malformed: it is none.
@@ -153,8 +153,8 @@ class Decoder(Generic[RecordT]):
             raise Malformed(f"The API server's answer is no list: {_first(error)}") from error
         found = [self._one(item) for item in page.items or ()]
         return Page(
-            tuple(one for one in found if not isinstance(one, Broken)),
-            tuple(one for one in found if isinstance(one, Broken)),
+            tuple(one for one in found if not isinstance(one, Undecodable)),
+            tuple(one for one in found if isinstance(one, Undecodable)),
             page.metadata.resource_version,
             page.metadata.token,
         )
@@ -172,13 +172,13 @@ class Decoder(Generic[RecordT]):
             raise Malformed(f"A watch reports {event.type}, which is unknown.")
         return Seen(ChangeKind(event.type), self._one(event.object))
 
-    def _one(self, item: dict[str, Any]) -> RecordT | Broken:
+    def _one(self, item: dict[str, Any]) -> RecordT | Undecodable:
         try:
             # From JSON again, not from Python values: the two modes accept different things.
             return cast("RecordT", self._model.model_validate_json(to_json(item)))
         except ValidationError as error:
             who = _identity(item)
-            return Broken(Key(who.namespace, who.name), who.resource_version, _first(error))
+            return Undecodable(Key(who.namespace, who.name), who.resource_version, _first(error))
 
 
 def _identity(item: dict[str, Any]) -> _Identity:

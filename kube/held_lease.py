@@ -59,7 +59,7 @@ class HeldLeases:
         Raises LeaseTaken: somebody else holds it. Raises KubernetesError: as the client does.
         """
         wanted = _Wanted(name, holder, duration + _SLACK, now, owner)
-        return await _insist(lambda: self._obtain_once(wanted))
+        return await _retry(lambda: self._obtain_once(wanted))
 
     async def renew(self, name: str, holder: str, duration: timedelta, now: datetime) -> LeaseHeld | None:
         """Keep the Lease for `duration` from now at least; None if it is gone or not ours any more."""
@@ -73,7 +73,7 @@ class HeldLeases:
                 return _held(lease)
             return await self._patch(name, renewed(lease, duration + _SLACK, now))
 
-        return await _insist(renew_once)
+        return await _retry(renew_once)
 
     async def release(self, name: str, holder: str, owner_uid: str = "") -> None:
         """Delete the Lease if `holder` has it, for this very owner where one is named; else do nothing."""
@@ -90,7 +90,7 @@ class HeldLeases:
             except NotFound:
                 return
 
-        await _insist(release_once)
+        await _retry(release_once)
 
     async def _obtain_once(self, wanted: _Wanted) -> LeaseHeld:
         try:
@@ -142,7 +142,7 @@ class HeldLeases:
         return _held(_read(await self._client.merge_patch(LEASES, name, body, self._namespace)))
 
 
-async def _insist(step: Callable[[], Awaitable[_Result]]) -> _Result:
+async def _retry(step: Callable[[], Awaitable[_Result]]) -> _Result:
     """Look again, and decide again, when the Lease changed or went between our reading and our writing."""
     for _ in range(_ATTEMPTS - 1):
         try:

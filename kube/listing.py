@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic
 
-from kube.decoding import Broken, Decoder
+from kube.decoding import Decoder, Undecodable
 from kube.record import RecordT
 from kube.transport import Query, Transport
 
@@ -14,7 +14,7 @@ class Listed(Generic[RecordT]):
     """Every object of a kind, and the resourceVersion to watch from."""
 
     records: list[RecordT]
-    broken: list[Broken]
+    undecodable: list[Undecodable]
     resource_version: str
 
 
@@ -37,16 +37,16 @@ async def list_all(
     another API server. Raises Expired when the moment was compacted away between two pages.
     """
     records: list[RecordT] = []
-    broken: list[Broken] = []
+    undecodable: list[Undecodable] = []
     token = ""
     while True:
         query = _query(label_selector, paging.limit, token)
         page = decoder.page(await transport.request("GET", path, query=query, timeout=paging.timeout))
         records.extend(page.records)
-        broken.extend(page.broken)
+        undecodable.extend(page.undecodable)
         token = page.token
         if not token:
-            return Listed(records, broken, page.resource_version)
+            return Listed(records, undecodable, page.resource_version)
 
 
 def _query(label_selector: str, limit: int, token: str) -> Query:

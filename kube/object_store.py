@@ -16,7 +16,7 @@ from typing import Generic
 
 from pydantic import BaseModel
 
-from kube.decoding import Broken, Seen
+from kube.decoding import Seen, Undecodable
 from kube.listing import Listed
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
 
@@ -80,9 +80,9 @@ def _fields(of: type[object]) -> tuple[str, ...]:
 class ObjectStore(Generic[RecordT]):
     """Pure bookkeeping: nothing is asked, and nobody but `on_broken` is told."""
 
-    def __init__(self, kind: str, on_broken: Callable[[Key, str], None] | None) -> None:
+    def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
         self._store: Store[RecordT] = Store()
-        self._broken = BrokenObjects(kind, on_broken)
+        self._undecodable = UndecodableObjects(kind, on_undecodable)
 
     @property
     def records(self) -> Mapping[Key, RecordT]:
@@ -90,72 +90,72 @@ class ObjectStore(Generic[RecordT]):
         return self._store.records
 
     @property
-    def broken(self) -> Mapping[Key, str]:
+    def undecodable(self) -> Mapping[Key, str]:
         """What is wrong with the others; a read-only view."""
-        return self._broken.errors
+        return self._undecodable.errors
 
     def replace(self, listed: Listed[RecordT]) -> list[Change[RecordT]]:
         """Hold what a complete list holds."""
-        self._broken.replace(listed.broken)
+        self._undecodable.replace(listed.undecodable)
         return self._store.replace(listed.records)
 
     def clear(self) -> list[Change[RecordT]]:
         """Hold nothing: the kind is gone."""
-        self._broken.replace(())
+        self._undecodable.replace(())
         return self._store.replace(())
 
     def apply(self, seen: Seen[RecordT]) -> list[Change[RecordT]]:
         """Follow one event of a watch."""
-        if isinstance(seen.found, Broken):
+        if isinstance(seen.found, Undecodable):
             return self._leave_out(seen.kind, seen.found)
         key = key_of(seen.found)
-        self._broken.discard(key)
+        self._undecodable.discard(key)
         return self._store.remove(key) if seen.kind is ChangeKind.DELETED else self._store.put(seen.found)
 
-    def _leave_out(self, kind: ChangeKind, found: Broken) -> list[Change[RecordT]]:
+    def _leave_out(self, kind: ChangeKind, found: Undecodable) -> list[Change[RecordT]]:
         if kind is ChangeKind.DELETED:
-            self._broken.discard(found.key)
+            self._undecodable.discard(found.key)
         else:
-            self._broken.add(found)
+            self._undecodable.add(found)
         return self._store.remove(found.key)
 
 
 _logger = logging.getLogger(__name__)
 
 
-class BrokenObjects:
+class UndecodableObjects:
     """Broken objects by key."""
 
-    def __init__(self, kind: str, on_broken: Callable[[Key, str], None] | None) -> None:
+    def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
         self._kind = kind
-        self._on_broken = on_broken
+        self._on_undecodable = on_undecodable
         self._versions: dict[Key, str] = {}
         self._errors: dict[Key, str] = {}
         self.errors: Mapping[Key, str] = MappingProxyType(self._errors)
         """What is wrong with each of them; a read-only view."""
 
-    def add(self, broken: Broken) -> None:
+    def add(self, undecodable: Undecodable) -> None:
         """Note a broken object; a version that is known already is not told again."""
-        if self._versions.get(broken.key) == broken.resource_version:
+        if self._versions.get(undecodable.key) == undecodable.resource_version:
             return
-        self._versions[broken.key] = broken.resource_version
-        self._errors[broken.key] = broken.error
-        where = "/".join(part for part in broken.key if part)
-        _logger.warning("Leaving out %s %s, which cannot be read: %s", self._kind, where, broken.error)
-        if self._on_broken is not None:
-            self._on_broken(broken.key, broken.error)
+        self._versions[undecodable.key] = undecodable.resource_version
+        self._errors[undecodable.key] = undecodable.error
+        where = "/".join(part for part in undecodable.key if part)
+        _logger.warning("Leaving out %s %s, which cannot be read: %s", self._kind, where, undecodable.error)
+        if self._on_undecodable is not None:
+            self._on_undecodable(undecodable.key, undecodable.error)
 
     def discard(self, key: Key) -> None:
         """Forget an object that was repaired or deleted."""
         if self._versions.pop(key, None) is None:
             return
         del self._errors[key]
-        if self._on_broken is not None:
-            self._on_broken(key, "")
+        if self._on_undecodable is not None:
+            self._on_undecodable(key, "")
 
-    def replace(self, broken: Iterable[Broken]) -> None:
+    def replace(self, undecodable: Iterable[Undecodable]) -> None:
         """Make these the only ones: a complete list."""
-        listed = {one.key: one for one in broken}
+        listed = {one.key: one for one in undecodable}
         for key in [key for key in self._errors if key not in listed]:
             self.discard(key)
         for one in listed.values():

@@ -81,7 +81,7 @@ class Reflector(Generic[RecordT]):
         namespace: str = "",
         label_selector: str = "",
         notify: Callable[[Change[RecordT]], None],
-        on_broken: Callable[[Key, str], None] | None = None,
+        on_undecodable: Callable[[Key, str], None] | None = None,
         clock: Callable[[], float] = monotonic_clock,
         settings: CurrentSettings = patient,
         cluster: str = MANAGEMENT_CLUSTER,
@@ -95,7 +95,7 @@ class Reflector(Generic[RecordT]):
         self._notify = notify
         self._clock = clock
         self._settings = settings
-        self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_broken)
+        self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_undecodable)
         self.name = in_words(_full_name(resource), namespace, label_selector, cluster)
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
@@ -116,9 +116,9 @@ class Reflector(Generic[RecordT]):
         return self._object_store.records
 
     @property
-    def broken(self) -> Mapping[Key, str]:
+    def undecodable(self) -> Mapping[Key, str]:
         """Objects that exist but do not decode, with the reason; a read-only view."""
-        return self._object_store.broken
+        return self._object_store.undecodable
 
     @property
     def synced(self) -> bool:

@@ -124,7 +124,7 @@ class Settings(Frozen):
     def policy(self) -> Policy:
         """The policy that they say; ask for it where it is needed, as it may come from elsewhere, too."""
         return Policy(
-            sight_limit=timedelta(seconds=self.sight_limit_seconds),
+            staleness_limit=timedelta(seconds=self.sight_limit_seconds),
             back_off_limit=timedelta(seconds=self.back_off_limit_seconds),
         )
 

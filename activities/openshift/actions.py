@@ -28,7 +28,7 @@ class DeleteMachine:
     """What Action.DELETE does."""
 
     def __init__(self, dependencies: ActionDependencies) -> None:
-        self._client, self._revalidation, self._taking = dependencies
+        self._client, self._revalidation, self._lease_guard = dependencies
 
     async def take(self, asked: ActInput) -> StepResult:
         """Delete it, unless somebody else did.
@@ -38,19 +38,19 @@ class DeleteMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        began = self._taking.begin()
+        began = self._lease_guard.begin()
         confirmed = await self._revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_going:
             return StepResult(ActResult(is_done=True))
         _refuse_without_controller(target)
         _refuse_other_step(asked, confirmed)
-        async with self._taking.lease(asked, target, began) as acquired:
+        async with self._lease_guard.lease(asked, target, began) as acquired:
             was_there = await self._delete(asked, target)
         if was_there:
             result = ActResult(is_done=True, lease_acquired_at=acquired)
             return StepResult(result, deleted(attempt_of(asked), target))
-        await self._taking.give_back(asked, target)
+        await self._lease_guard.release(asked, target)
         return StepResult(ActResult(is_done=True))
 
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
@@ -73,7 +73,7 @@ class MarkMachine:
     """What Action.MARK does."""
 
     def __init__(self, dependencies: ActionDependencies) -> None:
-        self._client, self._revalidation, self._taking = dependencies
+        self._client, self._revalidation, self._lease_guard = dependencies
 
     async def take(self, asked: ActInput) -> StepResult:
         """Mark it, unless it is marked.
@@ -83,13 +83,13 @@ class MarkMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        began = self._taking.begin()
+        began = self._lease_guard.begin()
         confirmed = await self._revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_marked:
             return StepResult(ActResult(is_done=True))
         _refuse_other_step(asked, confirmed)
-        async with self._taking.lease(asked, target, began) as acquired:
+        async with self._lease_guard.lease(asked, target, began) as acquired:
             await self._mark(asked, target)
         result = ActResult(is_done=True, lease_acquired_at=acquired)
         return StepResult(result, marked(attempt_of(asked), target))

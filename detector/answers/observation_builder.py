@@ -109,7 +109,7 @@ class ObservationBuilder:
         target = self.incident.target
         if not check.selects(other):
             return self._ended(TargetState.GONE, f"{target} is gone; another of its name is not selected")
-        gone = self._ended(TargetState.GONE, f"{target} is another individual now")
+        gone = self._ended(TargetState.GONE, f"{target} has another uid now")
         return gone.model_copy(update={"is_replaced": True})
 
     def _judged(self, check: HealthCheck, target: Target) -> Observation:

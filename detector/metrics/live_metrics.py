@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.dispatching.dispatch import OpenIncident
-from detector.metrics.told_phase import ToldPhase, told_hold, told_phase
+from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
 from detector.state.cluster_state import ClusterState
 
 Ages = Mapping[str, timedelta | None]
@@ -38,7 +38,7 @@ class LiveMetrics(Collector):
         """All of them, as it is now."""
         is_leader = self._is_leader()
         yield GaugeMetricFamily("paramedic_leader", "1 where this detector leads.", value=is_leader)
-        yield _sight_ages(self._ages())
+        yield _source_ages(self._ages())
         if is_leader:
             incidents = tuple(self._open_incidents())
             yield _checks(self._cluster_state)
@@ -46,8 +46,8 @@ class LiveMetrics(Collector):
             yield _holds(incidents)
 
 
-def _sight_ages(ages: Ages) -> GaugeMetricFamily:
-    text = "Time since the last sign of life of what is watched; +Inf before it was read completely."
+def _source_ages(ages: Ages) -> GaugeMetricFamily:
+    text = "Time since the last activity of what is watched; +Inf before it was read completely."
     family = GaugeMetricFamily("paramedic_sight_age_seconds", text, labels=("source",))
     for source, age in ages.items():
         family.add_metric((source,), inf if age is None else age.total_seconds())
@@ -70,9 +70,9 @@ def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -
     text = "Open incidents by check and phase, as each was told last."
     family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
     # A check that is there has all of its series: an alert can tell none from no answer.
-    found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ToldPhase})
+    found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
     for entry in incidents:
-        phase = told_phase(entry.told)
+        phase = observed_phase(entry.told)
         if phase is not None:
             found[str(entry.key.check), phase] += 1
     for labels, number in sorted(found.items()):
@@ -83,7 +83,7 @@ def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -
 def _holds(incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
     text = "Targets that are held now, by check and reason, as each incident was told last."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
-    reasons = ((str(entry.key.check), told_hold(entry.told)) for entry in incidents)
+    reasons = ((str(entry.key.check), observed_hold(entry.told)) for entry in incidents)
     found = Counter((check, reason) for check, reason in reasons if reason is not None)
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)

@@ -34,9 +34,9 @@ GATHER = timedelta(seconds=0.2)
 """Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
 FIRST_BACK_OFF, LONGEST_BACK_OFF = timedelta(seconds=0.5), timedelta(seconds=8)
 """Between two writes that fail."""
-REST_FOR_WORK = 9
+PAUSE_FOR_WORK = 9
 """How many times as long as a report took, the next one waits: it may be large, and many watch it."""
-LONGEST_REST = timedelta(seconds=5)
+LONGEST_PAUSE = timedelta(seconds=5)
 """But what took so long may have been the API server, and people look at the status."""
 
 _log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class StatusReporter:
                 return
             await self._report(snapshot)
             took = timedelta(seconds=time.monotonic() - began)
-            await asyncio.sleep(max(rest_after(took), self._told_wait + self._back_off).total_seconds())
+            await asyncio.sleep(max(pause_after(took), self._told_wait + self._back_off).total_seconds())
             await self._wait(_next_deadline(snapshot))
 
     def _snapshot(self) -> CheckSnapshot | None:
@@ -158,9 +158,9 @@ class StatusReporter:
             return
 
 
-def rest_after(took: timedelta) -> timedelta:
+def pause_after(took: timedelta) -> timedelta:
     """How long to gather nothing after a report that took so long."""
-    return max(BETWEEN_WRITES - GATHER, min(REST_FOR_WORK * took, LONGEST_REST))
+    return max(BETWEEN_WRITES - GATHER, min(PAUSE_FOR_WORK * took, LONGEST_PAUSE))
 
 
 def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:

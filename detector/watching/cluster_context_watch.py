@@ -103,7 +103,7 @@ class ClusterContextWatch:
                 return f"{part}: {source.problem or NOT_YET}"
             age = source.age()
             if age is None or age > limit:
-                return f"{part}: {source.problem or 'without a sign of life for too long'}"
+                return f"{part}: {source.problem or 'without any activity for too long'}"
         return ""
 
     def now(self) -> ClusterContext:
@@ -114,7 +114,7 @@ class ClusterContextWatch:
 
     def _judged(self) -> dict[GroupKind, Any]:
         return {
-            kind: judge(tuple(source.store.values()), len(source.broken))
+            kind: judge(tuple(source.store.values()), len(source.undecodable))
             for kind, (judge, source) in self._of_kinds.items()
         }
 
@@ -124,7 +124,7 @@ class ClusterContextWatch:
             return NEVER_UPGRADED
         if not source.synced:
             return Upgrade(UpgradePhase.UNKNOWN, why_unknown=source.problem or NOT_YET)
-        return upgrade(signal, tuple(source.store.values()), unreadable=source.broken.values())
+        return upgrade(signal, tuple(source.store.values()), unreadable=source.undecodable.values())
 
     def _stop(self) -> Stop | None:
         for namespace in self._lease_namespace.store.values():

@@ -76,7 +76,7 @@ class KindWatch(Generic[RecordT]):
     def __init__(self, subject: Subject[RecordT], kind: Kind) -> None:
         self._subject = subject
         self._kind = kind
-        self._refusal = ""
+        self._rejection = ""
         self._is_served = True
         self._is_forbidden = False
         self.resource: Resource | None = None
@@ -95,10 +95,10 @@ class KindWatch(Generic[RecordT]):
         return self._is_served if self.source is None else self.source.is_served
 
     @property
-    def refusal(self) -> str:
+    def rejection(self) -> str:
         """Why the API server does not let us read it; "" where it does, or was not asked yet."""
         if self.source is None:
-            return self._refusal
+            return self._rejection
         return "" if self.source.is_served else self._not_served
 
     @property
@@ -115,7 +115,7 @@ class KindWatch(Generic[RecordT]):
     def problem(self, limit: timedelta) -> str:
         """Why what is known of it must not be acted on."""
         if self.source is None or not self.source.synced or not self.is_served:
-            return self.refusal or NOT_YET
+            return self.rejection or NOT_YET
         age = self.source.age()
         return "" if age is not None and age <= limit else self.source.problem or NOT_YET
 
@@ -144,14 +144,14 @@ class KindWatch(Generic[RecordT]):
             self.was_tried.set()
             subject.changed(self._kind)
             tasks.create_task(self._follow_rights(self.source, resource))
-            await self._tell_of_refusals()
+            await self._tell_of_rejections()
 
-    async def _tell_of_refusals(self) -> None:
-        known = self.refusal, self.is_forbidden
+    async def _tell_of_rejections(self) -> None:
+        known = self.rejection, self.is_forbidden
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            if known != (self.refusal, self.is_forbidden):
-                known = self.refusal, self.is_forbidden
+            if known != (self.rejection, self.is_forbidden):
+                known = self.rejection, self.is_forbidden
                 self._subject.changed(self._kind)
 
     async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:
@@ -177,7 +177,7 @@ class KindWatch(Generic[RecordT]):
         except KubernetesError as error:
             self._refused(error)
             raise
-        self._refusal, self._is_served = "", True
+        self._rejection, self._is_served = "", True
         return resource
 
     async def _may_be_listed(self, resource: Resource) -> bool:
@@ -203,11 +203,11 @@ class KindWatch(Generic[RecordT]):
     def _refused(self, error: KubernetesError) -> None:
         self.was_tried.set()
         self._is_served = not isinstance(error, KindUnknown)
-        refusal = error.message if isinstance(error, Forbidden) else ""
+        rejection = error.message if isinstance(error, Forbidden) else ""
         if not self._is_served:
             # A kind that we may only get from is not listed as 404, and is remembered as served.
             self._subject.connection.discovery.forget(self._kind[0])
-            refusal, self._is_forbidden = self._not_served, False
-        if refusal != self._refusal:
-            self._refusal = refusal
+            rejection, self._is_forbidden = self._not_served, False
+        if rejection != self._rejection:
+            self._rejection = rejection
             self._subject.changed(self._kind)

@@ -53,10 +53,10 @@ class KindWatches(Generic[RecordT]):
                 return f"{self._subject.name} of kind {kind[1]}: {problem}"
         return ""
 
-    def refusal(self, kind: Kind) -> str:
+    def rejection(self, kind: Kind) -> str:
         """What the API server said where it does not let us read this kind; "" if it does."""
         watch = self._watches.get(kind)
-        return watch.refusal if watch else ""
+        return watch.rejection if watch else ""
 
     def is_forbidden(self, kind: Kind) -> bool:
         """Whether we may not list or watch a kind, as far as we know."""

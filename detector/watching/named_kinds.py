@@ -84,20 +84,20 @@ class NamedKinds:
         watch = self._templates.get(kind)
         if watch is None or watch.source is None or watch.is_forbidden:
             return None
-        return None if watch.problem(limit) or watch.source.broken else watch.source.store.values()
+        return None if watch.problem(limit) or watch.source.undecodable else watch.source.store.values()
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """What is known of the templates of a kind, and of the requests that they lead to."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
-        refusal = self._requests.refusal((api_version, reference.request_kind))
+        rejection = self._requests.rejection((api_version, reference.request_kind))
         known = self._known_templates((api_version, kind))
-        return replace(known, request_refusal=refusal) if known is not None and refusal else known
+        return replace(known, request_refusal=rejection) if known is not None and rejection else known
 
     def _known_templates(self, kind: Kind) -> TemplateKind | None:
         watch = self._templates.get(kind)
         is_polled = watch is not None and watch.is_forbidden
-        if watch is not None and watch.refusal and not is_polled:
-            return TemplateKind(refusal=watch.refusal)
+        if watch is not None and watch.rejection and not is_polled:
+            return TemplateKind(refusal=watch.rejection)
         if watch is None or watch.resource is None:
             return None
         if is_polled:
@@ -176,6 +176,6 @@ def _listed(watch: KindWatch[Template], resource: Resource) -> TemplateKind | No
     return TemplateKind(
         # A Key and a Place of the same words are equal: both are tuples.
         cast("Mapping[Place, Template]", watch.source.store),
-        cast("Mapping[Place, str]", watch.source.broken),
+        cast("Mapping[Place, str]", watch.source.undecodable),
         is_namespaced=resource.namespaced,
     )

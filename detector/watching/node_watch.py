@@ -39,19 +39,19 @@ class NodeWatch:
         self,
         connection: ClusterConnection,
         notify: Callable[[TargetName, Node | None], None],
-        undecodable: Callable[[TargetName, str], None],
+        notify_undecodable: Callable[[TargetName, str], None],
         reflectors: CurrentSettings,
     ) -> None:
         self.cluster = connection.cluster
         self._clock = connection.server_clock
         self._notify = notify
-        self._undecodable = undecodable
+        self._notify_undecodable = notify_undecodable
         self.source = Reflector(
             connection.transport,
             NODES,
             Node,
             notify=self._changed,
-            on_broken=self._broken,
+            on_undecodable=self._undecodable,
             settings=reflectors,
             cluster=connection.cluster,
         )
@@ -81,5 +81,5 @@ class NodeWatch:
     def _changed(self, change: Change[Node]) -> None:
         self._notify(node_name(change.key.name, self.cluster), change.new)
 
-    def _broken(self, key: Key, problem: str) -> None:
-        self._undecodable(node_name(key.name, self.cluster), problem)
+    def _undecodable(self, key: Key, problem: str) -> None:
+        self._notify_undecodable(node_name(key.name, self.cluster), problem)

@@ -106,7 +106,7 @@ class Sources:
             kind,
             watched.record,
             notify=self._guarded(kind.plural, lambda change: join.target_changed(change.key, change.new)),
-            on_broken=partial(self._undecodable, kind_name(kind.group_kind)),
+            on_undecodable=partial(self._undecodable, kind_name(kind.group_kind)),
             settings=self._reflectors,
         )
 
@@ -179,7 +179,7 @@ class Sources:
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How well is seen what matters to a check, by the limit of the policy as it is now."""
-        limit = self._policy().sight_limit
+        limit = self._policy().staleness_limit
         if check.group_kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
         back = [nodes for nodes in self._workloads_of(check) if nodes.look(limit)]
@@ -221,7 +221,7 @@ class Sources:
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
         """All templates of a kind, where a fresh watch shows each of them; else None."""
-        return self._kinds.watched_templates(kind, self._policy().sight_limit)
+        return self._kinds.watched_templates(kind, self._policy().staleness_limit)
 
     def _checks_of(self, kind: CheckKind) -> Source:
         notify = self._guarded(kind.plural, partial(self._check, kind))
@@ -261,7 +261,7 @@ class Sources:
     def _reconnected(self) -> dict[str, datetime]:
         """Look at each connection to another cluster; answers when each that was lost came back."""
         for nodes in self._workloads.values():
-            nodes.look(self._policy().sight_limit)
+            nodes.look(self._policy().staleness_limit)
         ends = {cluster: nodes.blind_time.until for cluster, nodes in self._workloads.items()}
         return {cluster: end for cluster, end in ends.items() if end is not None}
 

@@ -17,7 +17,7 @@ from detector.watching.kind_watch import NOT_YET, Kind
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
-from kube.decoding import Broken, Decoder
+from kube.decoding import Decoder, Undecodable
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Resource
 from kube.server_clock import monotonic_clock
@@ -39,7 +39,7 @@ class Reading:
 
     at: float = field(compare=False)
     template: Template | None = None
-    broken: str = ""
+    undecodable: str = ""
     refusal: str = ""
 
 
@@ -106,7 +106,7 @@ class TemplatePolling:
         templates: dict[Place, Template] = {at: one.template for at, one in read.items() if one.template}
         return TemplateKind(
             templates,
-            {place: one.broken for place, one in read.items() if one.broken},
+            {place: one.undecodable for place, one in read.items() if one.undecodable},
             is_namespaced=is_namespaced,
             refused={place: one.refusal for place, one in read.items() if one.refusal},
             unread=frozenset(known.keys() - read.keys()),
@@ -147,7 +147,7 @@ class TemplatePolling:
             self._readings[template] = Reading(at)
             return
         self._readings[template] = (
-            Reading(at, broken=found.error) if isinstance(found, Broken) else Reading(at, found)
+            Reading(at, undecodable=found.error) if isinstance(found, Undecodable) else Reading(at, found)
         )
 
     def _templates(self, kind: Kind) -> list[TemplateReference]:

@@ -99,7 +99,7 @@ def _control_plane_lock(facts: TargetFacts) -> Hold | None:
     if facts.control_plane_lock is None:
         return None
     by = f", by the request {facts.control_plane_lock.request}" if facts.control_plane_lock.request else ""
-    message = f"one control-plane node at a time: {facts.control_plane_lock.name} has the turn{by}"
+    message = f"one control-plane node at a time: {facts.control_plane_lock.name} has the lock{by}"
     return _hold_of(facts.control_plane_lock, HoldReason.CONTROL_PLANE, message)
 
 
@@ -150,9 +150,9 @@ def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
     message = (
         "the cluster was not read completely yet"
         if age is None
-        else f"the last sign of life of the API server is {in_words(age)} old"
+        else f"the last activity of the API server is {in_words(age)} old"
     )
-    return Hold(reason=HoldReason.STALE_SIGHT, message=message, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
+    return Hold(reason=HoldReason.STALE_CACHE, message=message, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
 
 
 def admission(question: Question) -> Hold | None:

@@ -12,7 +12,7 @@ from datetime import timedelta
 class Policy:
     """The policy at one moment."""
 
-    sight_limit: timedelta = timedelta(seconds=30)
+    staleness_limit: timedelta = timedelta(seconds=30)
     """No act on a cluster state that was proven true so long ago."""
     back_off_limit: timedelta = timedelta(minutes=30)
     """The longest wait between two remediations of one target; zero: none."""

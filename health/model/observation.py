@@ -38,7 +38,7 @@ ENDED = frozenset({TargetState.HEALTHY, TargetState.GONE, TargetState.RELEASED})
 class HoldReason(StrEnum):
     """Why an incident may not act now."""
 
-    STALE_SIGHT = "StaleSight"
+    STALE_CACHE = "StaleSight"
     CLOCK_SKEW = "ClockSkew"
     """The detector's clock is off, or was set back: nothing that rests on time can be told."""
     NOT_HANDLED = "NotHandled"

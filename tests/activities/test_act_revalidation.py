@@ -56,7 +56,7 @@ async def check_is_deleted(world: World) -> None:
 
 CHANGES = [
     pytest.param(node_is_deleted, "is gone", id="node-deleted"),
-    pytest.param(node_is_another, "another individual", id="node-recreated"),
+    pytest.param(node_is_another, "another uid", id="node-recreated"),
     pytest.param(node_recovers, "no longer true", id="recovered"),
     pytest.param(node_fails_anew, "no longer true", id="failed-anew"),
     pytest.param(node_is_excluded, "excluded", id="excluded"),

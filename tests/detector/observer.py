@@ -18,7 +18,7 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 
 SETTINGS = Settings(cluster="test", sight_limit_seconds=SHORTEST_LIMIT.total_seconds())
-LIMIT = SETTINGS.policy.sight_limit
+LIMIT = SETTINGS.policy.staleness_limit
 # As in production, but for the waits after a failure.
 QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(LIMIT)
 
@@ -55,4 +55,4 @@ class Observer:
 
     def is_stale(self) -> bool:
         hold = self.observe().hold
-        return hold is not None and hold.reason is HoldReason.STALE_SIGHT
+        return hold is not None and hold.reason is HoldReason.STALE_CACHE

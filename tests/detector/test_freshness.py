@@ -68,7 +68,7 @@ async def test_blackholed_connection_becomes_a_hold_which_lifts_by_itself_with_w
     assert age > LIMIT
     assert not observation.is_admitted
     assert observation.hold is not None
-    assert "the last sign of life of the API server is" in observation.hold.message
+    assert "the last activity of the API server is" in observation.hold.message
 
     proxy.let_go()
     await eventually(lambda: not observer.is_stale(), SECONDS)

@@ -58,7 +58,7 @@ class Watched:
 
     @property
     def refusal(self) -> str:
-        return self.watches.refusal(self.kind)
+        return self.watches.rejection(self.kind)
 
     @property
     def problem(self) -> str:

@@ -52,7 +52,7 @@ class Observer:
         self.problems = Problems()
         self.cluster_state = ClusterState("test")
         scope = Scope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
-        self.policy = Policy(sight_limit=timedelta(minutes=1))
+        self.policy = Policy(staleness_limit=timedelta(minutes=1))
         self.sources = Sources(
             ClusterConnection.over(transport), self.cluster_state, scope, self.problems, lambda: self.policy
         )
@@ -145,11 +145,11 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Obser
     async with observer.open():
         await observer.until_settled()
         assert observer.freshness.unread_context == ""
-        observer.policy = Policy(sight_limit=timedelta())
+        observer.policy = Policy(staleness_limit=timedelta())
 
         assert observer.freshness.unread_context in (
-            "namespaces with kubernetes.io/metadata.name=leases: without a sign of life for too long",
-            "ClusterVersion (config.openshift.io/v1): without a sign of life for too long",
+            "namespaces with kubernetes.io/metadata.name=leases: without any activity for too long",
+            "ClusterVersion (config.openshift.io/v1): without any activity for too long",
         )
 
 

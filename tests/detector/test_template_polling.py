@@ -224,7 +224,7 @@ async def test_kind_that_is_removed_is_told_though_the_list_says_forbidden(
     await other.uninstall()
 
     unknown = f"the API server serves no kind ResetTemplate in {other.api_version}"
-    await eventually(lambda: polled.watches.refusal(polled.kind) == unknown, 10)
+    await eventually(lambda: polled.watches.rejection(polled.kind) == unknown, 10)
     assert not polled.is_polled
 
 

@@ -84,7 +84,7 @@ class TwoClusters:
         self.cluster_state = ClusterState("test")
         kinds = (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)
         scope = Scope("leases", (), kinds, lambda: OFTEN, (east,))
-        policy = Policy(sight_limit=LIMIT)
+        policy = Policy(staleness_limit=LIMIT)
         self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: policy)
         watches = self.sources.workload_clusters
         self._blind_times = BlindTimes(management.client, "ours", "leader", watches, Problems())
@@ -243,7 +243,7 @@ async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_the
         assert states == (TargetState.EXPIRED, TargetState.EXPIRED)
 
         await east.stop()
-        await eventually(lambda: reason_of(clusters.of_machine) is HoldReason.STALE_SIGHT, 10)
+        await eventually(lambda: reason_of(clusters.of_machine) is HoldReason.STALE_CACHE, 10)
         await eventually(lambda: clusters.of_node.state is TargetState.EXPIRED)
         await eventually(lambda: leader_lease.noted == '{"east":{"is_lost":true}}')
 
@@ -301,7 +301,7 @@ async def test_check_with_targets_in_a_cluster_without_a_connection_is_held(
         target = MachineOfNowhere(machine(), None)
         clusters.cluster_state.target_changed(TargetName("Machine", NAMESPACE, "machine-1"), target)
 
-        assert reason_of(clusters.of_machine) is HoldReason.STALE_SIGHT
+        assert reason_of(clusters.of_machine) is HoldReason.STALE_CACHE
         assert clusters.of_node.state is TargetState.EXPIRED
         assert not clusters.sources.is_read(OF_MACHINES)
 

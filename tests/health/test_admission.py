@@ -148,10 +148,10 @@ def test_fresh_sight_is_good_enough(age: timedelta) -> None:
     ("age", "message"),
     [
         pytest.param(None, "the cluster was not read completely yet", id="never complete"),
-        pytest.param(timedelta(seconds=9), "the last sign of life of the API server is 9s old", id="too old"),
+        pytest.param(timedelta(seconds=9), "the last activity of the API server is 9s old", id="too old"),
         pytest.param(
             LIMIT + timedelta(microseconds=1),
-            "the last sign of life of the API server is 5s old",
+            "the last activity of the API server is 5s old",
             id="an instant too old",
         ),
     ],
@@ -160,4 +160,4 @@ def test_stale_sight_holds(age: timedelta | None, message: str) -> None:
     hold = stale_cache(age, LIMIT)
 
     assert hold is not None
-    assert (hold.reason, hold.message) == (HoldReason.STALE_SIGHT, message)
+    assert (hold.reason, hold.message) == (HoldReason.STALE_CACHE, message)

@@ -84,7 +84,7 @@ def test_since_when_an_incident_may_be_acting(
             answer(TargetState.EXPIRED, "b", at=NOW + 60 * SECOND),
             NOW,
             True,
-            id="another individual under its name",
+            id="another uid under its name",
         ),
         pytest.param(
             answer(TargetState.HEALTHY),

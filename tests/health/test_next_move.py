@@ -22,7 +22,7 @@ STEP = Step(
     )
 )
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
-STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
+STALE = Hold(reason=HoldReason.STALE_CACHE, message="old", ask_again_seconds=10)
 LATER = NOW + timedelta(minutes=10)
 
 

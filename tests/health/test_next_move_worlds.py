@@ -111,7 +111,7 @@ class World(RuleBasedStateMachine):
     @property
     def blindness(self) -> Hold | None:
         is_blind = self.state is TargetState.UNKNOWN
-        return Hold(reason=HoldReason.STALE_SIGHT, message="old") if is_blind else None
+        return Hold(reason=HoldReason.STALE_CACHE, message="old") if is_blind else None
 
     @rule(state=STATES, hold=HOLDS)
     def cluster_changes(self, state: TargetState, hold: Hold | None) -> None:

@@ -14,7 +14,7 @@ from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
 
 BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
-STALE = Hold(reason=HoldReason.STALE_SIGHT, message="old", ask_again_seconds=10)
+STALE = Hold(reason=HoldReason.STALE_CACHE, message="old", ask_again_seconds=10)
 
 
 HELD_IN_VAIN = [

@@ -29,7 +29,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     (
         {"control_plane_lock": CurrentHolder("NodeHealthCheck-workers/node-2")},
         HoldReason.CONTROL_PLANE,
-        "one control-plane node at a time: NodeHealthCheck-workers/node-2 has the turn",
+        "one control-plane node at a time: NodeHealthCheck-workers/node-2 has the lock",
     ),
 ]
 
@@ -76,7 +76,7 @@ def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_
 
     assert hold is not None
     assert hold.message == (
-        "one control-plane node at a time: node-2 has the turn, by the request Reboot/ns/node-2"
+        "one control-plane node at a time: node-2 has the lock, by the request Reboot/ns/node-2"
     )
 
 

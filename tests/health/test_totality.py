@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from detector.dispatching.incident_workflows import urgency
-from detector.metrics.told_phase import told_hold, told_phase
+from detector.metrics.observed_phase import observed_hold, observed_phase
 from health.model.incident_result import OrderRecord
 from health.model.moves import LONGEST_WAIT, AnnotationPatch, Move, Phase, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
@@ -137,8 +137,8 @@ def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
 def test_any_two_answers_can_be_compared_queued_and_counted(one: Observation, other: Observation) -> None:
     needs_wake_up(one, other)
     assert sorted([urgency(one), urgency(other)])
-    told_phase(one)
-    told_hold(one)
+    observed_phase(one)
+    observed_hold(one)
 
 
 @given(OBSERVATIONS, MEMORIES)

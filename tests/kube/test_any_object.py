@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kube.decoding import Bookmark, Broken, Decoder, Page, Seen, WatchError
+from kube.decoding import Bookmark, Decoder, Page, Seen, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.lease import LeaseRecord, expiry, given_back, holder_is_valid, needs_renewal, renewed, taken_over
 from tests.health.extremes import mutated
@@ -55,7 +55,7 @@ def test_line_of_a_watch(body: dict[str, Any]) -> None:
 @given(mutated(LEASE))
 def test_one_object(body: dict[str, Any]) -> None:
     with suppress(Malformed):
-        assert isinstance(DECODER.object(wire(body)), LeaseRecord | Broken)
+        assert isinstance(DECODER.object(wire(body)), LeaseRecord | Undecodable)
 
 
 @pytest.mark.parametrize("time", ["9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000+14:00"])

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from kube.decoding import Bookmark, Broken, Decoder, Seen, WatchError
+from kube.decoding import Bookmark, Decoder, Seen, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key
 from tests.kube.objects import Widget, bookmark, event, failed, listed, widget
@@ -19,7 +19,7 @@ def test_page_becomes_records() -> None:
     page = DECODER.page(_bytes(listed(7, widget("a", 1), widget("b", 2), token="more")))
 
     assert [record.metadata.name for record in page.records] == ["a", "b"]
-    assert (page.resource_version, page.token, page.broken) == ("7", "more", ())
+    assert (page.resource_version, page.token, page.undecodable) == ("7", "more", ())
 
 
 def test_items_may_be_null() -> None:
@@ -30,9 +30,9 @@ def test_one_object_that_does_not_decode_leaves_the_others() -> None:
     page = DECODER.page(_bytes(listed(7, widget("a", 1), widget("b", 2, size="big"), widget("c", 3))))
 
     assert [record.metadata.name for record in page.records] == ["a", "c"]
-    assert [(broken.key, broken.resource_version) for broken in page.broken] == [(Key("", "b"), "2")]
-    assert "spec.size" in page.broken[0].error
-    assert "'big'" in page.broken[0].error
+    assert [(one.key, one.resource_version) for one in page.undecodable] == [(Key("", "b"), "2")]
+    assert "spec.size" in page.undecodable[0].error
+    assert "'big'" in page.undecodable[0].error
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"items":[]}'])
@@ -42,12 +42,12 @@ def test_page_that_is_no_list_is_malformed(answer: bytes) -> None:
 
 
 def test_one_object_becomes_a_record_or_is_named() -> None:
-    read, broken = (DECODER.object(_bytes(widget("a", 5, size=size))) for size in (3, "big"))
+    read, undecodable = (DECODER.object(_bytes(widget("a", 5, size=size))) for size in (3, "big"))
 
     assert isinstance(read, Widget)
     assert read.spec.size == 3
-    assert isinstance(broken, Broken)
-    assert (broken.key, broken.resource_version) == (Key("", "a"), "5")
+    assert isinstance(undecodable, Undecodable)
+    assert (undecodable.key, undecodable.resource_version) == (Key("", "a"), "5")
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]"])
@@ -70,7 +70,7 @@ def test_object_in_a_line_that_does_not_decode_is_named() -> None:
     seen = DECODER.line(_bytes(event("MODIFIED", widget("a", 5, size="big"))))
 
     assert isinstance(seen, Seen)
-    assert isinstance(seen.found, Broken)
+    assert isinstance(seen.found, Undecodable)
     assert (seen.found.key, seen.found.resource_version) == (Key("", "a"), "5")
 
 
@@ -109,4 +109,4 @@ def test_line_that_is_no_json_is_told_without_a_field() -> None:
 def test_long_value_of_a_broken_field_is_cut() -> None:
     page: dict[str, Any] = listed(1, widget("a", 1, size="x" * 1000))
 
-    assert len(DECODER.page(_bytes(page)).broken[0].error) < 200
+    assert len(DECODER.page(_bytes(page)).undecodable[0].error) < 200

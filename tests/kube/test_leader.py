@@ -17,7 +17,7 @@ ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/leader"
 GONE = refused(404, "NotFound", "leader")
 CHANGED = refused(409, "Conflict", "leader")
-BROKEN = refused(503, "ServiceUnavailable")
+UNDECODABLE = refused(503, "ServiceUnavailable")
 
 
 class Clock:
@@ -161,9 +161,9 @@ async def test_leadership_ends_at_its_deadline_though_nothing_is_called(
 async def test_failing_server_ends_leadership_at_the_deadline_and_not_before(
     server: ApiServer, candidate: Candidate
 ) -> None:
-    server.answer("GET", ONE, GONE, BROKEN)
+    server.answer("GET", ONE, GONE, UNDECODABLE)
     server.answer("POST", ALL, said(lease_object("me"), 201))
-    server.answer("PATCH", ONE, BROKEN)
+    server.answer("PATCH", ONE, UNDECODABLE)
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "GET") > 3)

@@ -1,6 +1,6 @@
 """Objects that stop to decode, and decode again: each is either a record or broken, and changes say so."""
 
-from kube.decoding import Broken, Seen
+from kube.decoding import Seen, Undecodable
 from kube.listing import Listed
 from kube.object_store import ObjectStore
 from kube.record import ChangeKind, Key
@@ -13,11 +13,11 @@ def read(name: str, version: int) -> Widget:
     return Widget.model_validate(widget(name, version))
 
 
-def broken(key: Key, version: int) -> Broken:
-    return Broken(key, str(version), f"wrong in {version}")
+def undecodable(key: Key, version: int) -> Undecodable:
+    return Undecodable(key, str(version), f"wrong in {version}")
 
 
-def seen(kind: ChangeKind, found: Widget | Broken) -> Seen[Widget]:
+def seen(kind: ChangeKind, found: Widget | Undecodable) -> Seen[Widget]:
     return Seen(kind, found)
 
 
@@ -28,44 +28,44 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
     )
     object_store.apply(seen(ChangeKind.ADDED, read("a", 1)))
 
-    (change,) = object_store.apply(seen(ChangeKind.MODIFIED, broken(A, 2)))
+    (change,) = object_store.apply(seen(ChangeKind.MODIFIED, undecodable(A, 2)))
     assert (change.kind, change.new) == (ChangeKind.DELETED, None)
     assert told == [("wrong in 2", True)]
-    assert object_store.broken == {A: "wrong in 2"}
+    assert object_store.undecodable == {A: "wrong in 2"}
     assert not object_store.records
 
     (change,) = object_store.apply(seen(ChangeKind.MODIFIED, read("a", 3)))
     assert change.kind is ChangeKind.ADDED
-    assert not object_store.broken
+    assert not object_store.undecodable
     assert told == [("wrong in 2", True), ("", False)]
 
 
 def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> None:
     told: list[str] = []
     object_store: ObjectStore[Widget] = ObjectStore("Widget", lambda _, error: told.append(error))
-    object_store.apply(seen(ChangeKind.ADDED, broken(A, 1)))
+    object_store.apply(seen(ChangeKind.ADDED, undecodable(A, 1)))
 
-    assert object_store.apply(seen(ChangeKind.DELETED, broken(A, 2))) == []
+    assert object_store.apply(seen(ChangeKind.DELETED, undecodable(A, 2))) == []
     assert told == ["wrong in 1", ""]
-    assert not object_store.broken
+    assert not object_store.undecodable
 
 
 def test_list_and_the_end_of_a_kind_leave_nothing_of_before() -> None:
     object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
-    object_store.replace(Listed([read("a", 1)], [broken(B, 1)], "1"))
+    object_store.replace(Listed([read("a", 1)], [undecodable(B, 1)], "1"))
 
-    changes = object_store.replace(Listed([read("b", 2)], [broken(A, 2)], "2"))
+    changes = object_store.replace(Listed([read("b", 2)], [undecodable(A, 2)], "2"))
     assert [(change.kind, change.key) for change in changes] == [
         (ChangeKind.DELETED, A),
         (ChangeKind.ADDED, B),
     ]
-    assert list(object_store.broken) == [A]
+    assert list(object_store.undecodable) == [A]
 
     (change,) = object_store.clear()
     assert (change.kind, change.key) == (ChangeKind.DELETED, B)
-    assert not object_store.broken
+    assert not object_store.undecodable
 
 
 def test_event_says_up_to_where_the_watch_has_told() -> None:
     assert seen(ChangeKind.ADDED, read("a", 7)).resource_version == "7"
-    assert seen(ChangeKind.ADDED, broken(A, 8)).resource_version == "8"
+    assert seen(ChangeKind.ADDED, undecodable(A, 8)).resource_version == "8"

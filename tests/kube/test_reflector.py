@@ -160,12 +160,12 @@ async def test_object_that_does_not_decode_is_left_out_and_told_once_a_version(
         await eventually(lambda: Key("", "last") in reflector.store)
 
         assert [key.name for key in reflector.store] == ["good", "last"]
-        assert [name for name, _ in told.broken] == ["bad", "bad"]
-        assert list(reflector.broken) == [Key("", "bad")]
+        assert [name for name, _ in told.undecodable] == ["bad", "bad"]
+        assert list(reflector.undecodable) == [Key("", "bad")]
 
         watch.send(event("MODIFIED", widget("bad", 4, size=1)))
         await eventually(lambda: told.brief()[-1] == ("ADDED", "bad"))
-        assert not reflector.broken
+        assert not reflector.undecodable
 
 
 async def test_object_that_becomes_unreadable_leaves_the_store(
@@ -178,7 +178,7 @@ async def test_object_that_becomes_unreadable_leaves_the_store(
     async with reflecting(transport) as (reflector, told):
         watch.send(event("MODIFIED", widget("a", 2, size="big")))
         await eventually(lambda: told.brief() == [("ADDED", "a"), ("DELETED", "a")])
-        assert Key("", "a") in reflector.broken
+        assert Key("", "a") in reflector.undecodable
 
         watch.send(event("DELETED", widget("a", 3, size="big")))
-        await eventually(lambda: not reflector.broken)
+        await eventually(lambda: not reflector.undecodable)

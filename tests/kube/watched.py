@@ -37,14 +37,14 @@ class Told:
 
     def __init__(self) -> None:
         self.changes: list[Change[Widget]] = []
-        self.broken: list[tuple[str, str]] = []
+        self.undecodable: list[tuple[str, str]] = []
 
     def change(self, change: Change[Widget]) -> None:
         self.changes.append(change)
 
-    def on_broken(self, key: Key, error: str) -> None:
+    def on_undecodable(self, key: Key, error: str) -> None:
         if error:
-            self.broken.append((key.name, error))
+            self.undecodable.append((key.name, error))
 
     def brief(self) -> list[tuple[str, str]]:
         return [(change.kind.value, change.key.name) for change in self.changes]
@@ -66,7 +66,7 @@ async def reflecting(
         Widget,
         label_selector=label_selector,
         notify=told.change,
-        on_broken=told.on_broken,
+        on_undecodable=told.on_undecodable,
         clock=clock,
         settings=lambda: settings,
     )

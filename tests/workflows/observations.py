@@ -34,7 +34,7 @@ def held(reason: HoldReason = HoldReason.THRESHOLD, again: timedelta = timedelta
 
 def unknown(again: timedelta = timedelta(minutes=30)) -> Observation:
     observation = _ended(TargetState.UNKNOWN, "Node/node-1")
-    return observation.model_copy(update={"hold": hold(HoldReason.STALE_SIGHT, again)})
+    return observation.model_copy(update={"hold": hold(HoldReason.STALE_CACHE, again)})
 
 
 def healthy() -> Observation:
@@ -57,7 +57,7 @@ def gone() -> Observation:
 
 
 def replaced() -> Observation:
-    other = _ended(TargetState.GONE, "Node/node-1 is another individual now")
+    other = _ended(TargetState.GONE, "Node/node-1 has another uid now")
     return other.model_copy(update={"is_replaced": True})
 
 

@@ -14,9 +14,9 @@ from kube.watching import Watching, watch
 from tests.detector.observer import Observer
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.crew import Crew
+from tests.end_to_end.restarts.history_readers import heard_since
 from tests.end_to_end.restarts.incidents import Incidents
 from tests.end_to_end.restarts.servers import API_SERVER, ETCD, TEMPORAL
-from tests.end_to_end.restarts.witnesses import heard_since
 from tests.end_to_end.world import World
 from tests.kube.eventually import eventually
 

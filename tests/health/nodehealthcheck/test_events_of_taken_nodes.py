@@ -33,7 +33,7 @@ def test_taken_node_is_told_once_with_what_holds_it(hold: Hold, why: str) -> Non
 
 
 BY_ETCD = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd allows no disruption now")
-TURN = Hold(reason=HoldReason.CONTROL_PLANE, message="node-2 has the turn")
+LOCKED = Hold(reason=HoldReason.CONTROL_PLANE, message="node-2 has the lock")
 ETCD_WORDS = (
     "[remediation] Skipping remediation of node-1 for preventing control plane / etcd quorum loss, "
     "going to retry in a minute"
@@ -67,7 +67,7 @@ def test_node_whose_lease_its_act_found_taken_is_told_with_the_holder() -> None:
 @pytest.mark.rule("rule 15")
 @pytest.mark.parametrize(
     ("seen", "found"),
-    [pytest.param(BY_LEASE, BY_LEASE, id="Lease"), pytest.param(TURN, BY_ETCD, id="control plane")],
+    [pytest.param(BY_LEASE, BY_LEASE, id="Lease"), pytest.param(LOCKED, BY_ETCD, id="control plane")],
 )
 def test_what_both_the_detector_and_an_act_find_is_told_once(seen: Hold, found: Hold) -> None:
     reporter = Reporter()

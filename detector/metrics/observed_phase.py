@@ -11,7 +11,7 @@ from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from objects.frozen import label
 
 
-class ToldPhase(StrEnum):
+class ObservedPhase(StrEnum):
     """Where an open incident stands."""
 
     WAITING = "Waiting"
@@ -24,21 +24,21 @@ class ToldPhase(StrEnum):
     """It could not be started yet, or another detector answered it."""
 
 
-def told_phase(told: Observation | None) -> ToldPhase | None:
+def observed_phase(told: Observation | None) -> ObservedPhase | None:
     """Where an incident stands that was told this; None where nothing is left to do for it."""
     if told is None:
-        return ToldPhase.UNKNOWN
+        return ObservedPhase.UNKNOWN
     if told.state in ENDED:
-        return ToldPhase.CLEANING_UP if told.requests else None
+        return ObservedPhase.CLEANING_UP if told.requests else None
     if told.requests:
-        return ToldPhase.REQUESTED
+        return ObservedPhase.REQUESTED
     if told.state is TargetState.WAITING:
-        return ToldPhase.WAITING
-    return ToldPhase.ADMITTED if told.hold is None else ToldPhase.HELD
+        return ObservedPhase.WAITING
+    return ObservedPhase.ADMITTED if told.hold is None else ObservedPhase.HELD
 
 
-def told_hold(told: Observation | None) -> str | None:
+def observed_hold(told: Observation | None) -> str | None:
     """What holds an incident that was told this, as a label; None where nothing does."""
-    if told is None or told.hold is None or told_phase(told) is not ToldPhase.HELD:
+    if told is None or told.hold is None or observed_phase(told) is not ObservedPhase.HELD:
         return None
     return label(told.hold.reason, HoldReason)
