@@ -37,8 +37,6 @@ async def until_there(
             expected = await _expected(layout.kubelets_socket)
             there = {key.name for key in (*nodes.store, *nodes.undecodable)}
             return expected is not None and expected <= there
-                key.name for key in (*nodes.store, *nodes.undecodable)
-            }
 
         try:
             within = PATIENCE + count * PATIENCE_PER_NODE
