@@ -64,19 +64,25 @@ class NodeWatch:
         self.blind_time = noted
         self._proven = -math.inf if noted.is_lost else None
 
-    def look(self, limit: timedelta) -> bool:
-        """Note whether the cache grew older than `limit`; answers whether it is true again just now.
+    def has_returned(self, limit: timedelta) -> bool:
+        """Whether the cache is true again after it grew older than `limit`, which no look has noted yet."""
+        age = self.source.age()
+        return age is not None and self._was_lost(age, limit)
 
-        To be done more often than that, and before it is judged by a cache that is true again.
-        """
+    def look(self, limit: timedelta) -> None:
+        """Note whether the cache grew older than `limit`, and is true again; look more often than that."""
         age = self.source.age()
         if age is None:
-            return False
-        before, self._proven = self._proven, self._clock.monotonic() - age.total_seconds()
-        was_lost = before is not None and self._proven - before > limit.total_seconds()
-        until = self._clock.now() - age if was_lost else self.blind_time.until
+            return
+        until = self._clock.now() - age if self._was_lost(age, limit) else self.blind_time.until
+        self._proven = self._proven_at(age)
         self.blind_time = BlindTime(until=until, is_lost=age > limit)
-        return was_lost
+
+    def _was_lost(self, age: timedelta, limit: timedelta) -> bool:
+        return self._proven is not None and self._proven_at(age) - self._proven > limit.total_seconds()
+
+    def _proven_at(self, age: timedelta) -> float:
+        return self._clock.monotonic() - age.total_seconds()
 
     def _changed(self, change: Change[Node]) -> None:
         self._notify(node_name(change.key.name, self.cluster), change.new)

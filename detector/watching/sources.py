@@ -182,16 +182,18 @@ class Sources:
         limit = self._policy().staleness_limit
         if check.group_kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
-        back = [nodes for nodes in self._workloads_of(check) if nodes.look(limit)]
-        if back:  # before it is judged by what they show, their clocks restart
-            self._refresh_context()
         return CheckFreshness(
-            None if self._unconnected(check) else _oldest(self._sources_of(check)),
+            self._age_of(check, limit),
             limit,
             self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
             self._context.unread(limit),
         )
+
+    def _age_of(self, check: CheckReference, limit: timedelta) -> timedelta | None:
+        # Of one that is back nothing is judged before the clocks of its Nodes restarted, within a second.
+        has_returned = any(nodes.has_returned(limit) for nodes in self._workloads_of(check))
+        return None if has_returned or self._unconnected(check) else _oldest(self._sources_of(check))
 
     def _sources_of(self, check: CheckReference) -> list[Source]:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""

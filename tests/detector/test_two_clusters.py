@@ -256,6 +256,7 @@ async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_the
     after = connect()
     async with after.open():
         after.link_machine()
+        await eventually(lambda: after.of_machine.state is not TargetState.UNKNOWN)
         assert after.of_machine.state is TargetState.WAITING
         assert after.of_machine.remaining_seconds <= began
         assert after.of_node.state is TargetState.EXPIRED
@@ -287,6 +288,8 @@ async def test_clocks_restart_when_a_loss_that_was_noted_has_ended_while_nobody_
     clusters = connect()
     async with clusters.open():
         clusters.link_machine()
+        # Nothing is judged before the loss is noted.
+        await eventually(lambda: clusters.of_machine.state is not TargetState.UNKNOWN)
         assert clusters.of_machine.state is state
         assert clusters.of_node.state is TargetState.EXPIRED
 
