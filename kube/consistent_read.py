@@ -1,9 +1,12 @@
-"""ConsistentReads: what proves that the cache of a kind is fresh, sent in time while the kind is watched.
+"""Consistent reads: what proves that the cache of a kind is fresh, sent in time while the kind is watched.
 
 The cheapest consistent read is a list of one object without resourceVersion. Measured on kube-apiserver 1.36:
 with etcd stopped it is not answered, while lists of any resourceVersion that the cache has reached are, and
 watches are accepted. It is served from the watch cache, once that was told by etcd that it is up to date; so
 the bookmark that follows is at that version, also where nothing happened to the kind.
+
+It also tells whether a 404 can be believed: a load balancer without an API server behind it says 404, too,
+and an API server that is cut off from etcd does not know of a CRD that was made since.
 """
 
 import asyncio
@@ -15,8 +18,9 @@ from datetime import timedelta
 from pydantic import ValidationError
 
 from kube.decoding import ListHead
-from kube.errors import Expired, KubernetesError, Malformed, told_wait
+from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, told_wait
 from kube.freshness import Freshness, is_earlier
+from kube.resource import NODES
 from kube.transport import Transport
 
 _ANSWERED_WITHIN = timedelta(seconds=5)
@@ -114,3 +118,14 @@ class ConsistentReads:
 def _wait_after(error: KubernetesError) -> float:
     jitter = 2 * _TRY_AGAIN_SECONDS * random.random()  # noqa: S311  no secret
     return told_wait(error).total_seconds() + jitter
+
+
+async def confirm_api_server(transport: Transport) -> None:
+    """Return if the server serves what every API server serves, as etcd holds it now.
+
+    Raises KubernetesError: it does not, or it could not be asked.
+    """
+    try:
+        await current_version(transport, NODES.path())
+    except NotFound as error:
+        raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error

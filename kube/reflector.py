@@ -25,8 +25,7 @@ from datetime import timedelta
 from typing import Generic
 
 from kube.backoff import Backoff
-from kube.confirmation import confirm_api_server
-from kube.consistent_read import ConsistentReads
+from kube.consistent_read import ConsistentReads, confirm_api_server
 from kube.decoding import Bookmark, Decoder, Seen, WatchError
 from kube.discovery import Discovery, KindName
 from kube.errors import (

@@ -8,9 +8,8 @@ admission. A clock that is off makes every verdict unknown that rests on time.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.state.check_context import check_context
 from detector.state.cluster_state import ClusterState
-from detector.state.target_facts import acquired_at, target_facts
+from detector.state.facts import acquired_at, check_context, target_facts
 from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.health_check import HealthCheck, InvalidCheckError

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.state.check_context import check_context
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
+from detector.state.facts import check_context
 from health.gate.admission import STALE_ASK_AGAIN_SECONDS
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.storm import Storm, after, storm_hold

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from detector.state.check_context import check_context
 from detector.state.cluster_state import ClusterState
-from detector.state.target_facts import target_facts
+from detector.state.facts import check_context, target_facts
 from detector.state.target_store import place_of
 from health.gate.admission import target_hold
 from health.gate.back_off import BackOff

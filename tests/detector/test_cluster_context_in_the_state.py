@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.state.check_context import check_context
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
+from detector.state.facts import check_context
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.cluster_context import CALM, ClusterContext
 from health.gate.global_stop import Stop

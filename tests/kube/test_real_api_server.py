@@ -9,8 +9,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
-from kube.confirmation import confirm_api_server
-from kube.consistent_read import current_version
+from kube.consistent_read import confirm_api_server, current_version
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
 from kube.events import EventNote, Events, ObjectReference

@@ -1,4 +1,7 @@
-"""What matters of one target beyond its verdict: who else holds it, or the control-plane lock."""
+"""What matters of a check and of one target beyond its verdict, read off the state at one moment.
+
+Who else holds the target, who has the control-plane lock, and the context of its check.
+"""
 
 from datetime import datetime
 
@@ -6,9 +9,11 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
+from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.health_check import InvalidCheckError
 from health.model.references import CheckReference, Step
 from health.model.target import Target
+from health.model.verdict import Health
 from health.runbook.escalation import Plan
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, expiry, holder_is_valid
 
@@ -102,3 +107,15 @@ def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> CurrentHolder 
         return None
     ends = expiry(lease) or now
     return CurrentHolder(lease.spec.holder_identity or "", seconds=(ends - now).total_seconds())
+
+
+def check_context(cluster_state: ClusterState, reference: CheckReference, now: datetime) -> CheckContext:
+    """The context of a check; nothing for one that is gone or cannot be read."""
+    entry = cluster_state.checks.get(reference)
+    if entry is None or isinstance(entry.check, InvalidCheckError):
+        return NO_CONTEXT
+    check, context = entry.check, cluster_state.cluster_context
+    targets = cluster_state.targets.of(reference)
+    reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
+    expired = [one for one in reconfigured if check.verdict(one, now, context).health is Health.EXPIRED]
+    return CheckContext.of(check, context, cluster_state.template_kinds, expired)
