@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from detector.answers.answering import Answering, never_failing
-from detector.answers.observation_builder import ObservationBuilder
+from detector.answers.answering import Answering, Observe, never_failing
+from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
@@ -39,9 +39,7 @@ from detector.watching.sources import Scope, Sources
 from health.gate.admission import stale_cache
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
-from health.model.observation import Observation
-from health.model.references import CheckReference, IncidentReference
-from health.model.target import TargetName
+from health.model.references import CheckReference
 from kube.leader import LeaderElection
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from runtime.connections import Connections, connected
@@ -86,7 +84,6 @@ class Detector:
         self._cluster_state = ClusterState(
             connections.cluster, Guard(connections.metrics), self._template_kind
         )
-        self._observe = never_failing(self._observed, self._cluster_state)
         self._sources = self._made_sources()
         self._blind_times = self._made_blind_times()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
@@ -94,6 +91,7 @@ class Detector:
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
         self._attempts = Attempts(policy, self._cluster_state, self._now)
+        self._observe = self._made_observe()
         told = (self._cluster_state, self._attempts, self._sources.is_read, self._now)
         self._deletions, self._marked_targets = Deletions(*told), MarkedTargets(*told)
         calls = IncidentCalls(connections.temporal, connections.cluster, self._cluster_state.guard)
@@ -123,6 +121,17 @@ class Detector:
         client, problems = self._connections.management.client, self._connections.problems
         watches = self._sources.workload_clusters
         return BlindTimes(client, self._settings.namespace, LEADER_LEASE, watches, problems)
+
+    def _made_observe(self) -> Observe:
+        observer = Observer(
+            self._cluster_state,
+            self._sources.freshness,
+            self._storms,
+            self._attempts.before,
+            self._clock.hold,
+            self._now,
+        )
+        return never_failing(observer.observe, self._cluster_state)
 
     def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         return self._sources.template_kind(api_version, kind)
@@ -283,18 +292,6 @@ class Detector:
         freshness = self._sources.freshness(check)
         is_fresh = stale_cache(freshness.age, freshness.limit) is None and not freshness.unread_requests
         return is_fresh and self._clock.hold() is None
-
-    def _observed(self, incident: IncidentReference) -> Observation:
-        freshness = self._sources.freshness(incident.check)
-        self._storms.advance(incident.check)
-        storm = self._storms.hold(incident.check)
-        seen = self._cluster_state.targets.get(incident.check, incident.target.name)
-        before = self._attempts.before(TargetName.of(incident.target), seen)
-        now = self._now()
-        builder = ObservationBuilder(
-            self._cluster_state, incident, freshness, now, storm, before, self._clock.hold()
-        )
-        return builder.observation()
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

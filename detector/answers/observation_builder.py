@@ -5,9 +5,11 @@ target or its Node unreadable, target gone, target not selected; else the verdic
 admission. A clock that is off makes every verdict unknown that rests on time.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from detector.answers.storms import Storms
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
 from health.gate.admission import Question, admission, stale_cache
@@ -15,9 +17,9 @@ from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.template_validity import version_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from health.model.references import Action, IncidentReference
+from health.model.references import Action, CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.model.target import Target
+from health.model.target import Target, TargetName
 from health.model.verdict import Health
 
 _STATES = {
@@ -189,3 +191,31 @@ class ObservationBuilder:
             requests=self._requests,
             seen_at=self.now,
         )
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Makes the answer of one moment from what each part of a detector knows then."""
+
+    cluster_state: ClusterState
+    freshness: Callable[[CheckReference], CheckFreshness]
+    storms: Storms
+    back_off: Callable[[TargetName, Target | None], BackOff]
+    clock_hold: Callable[[], Hold | None]
+    now: Callable[[], datetime]
+
+    def observe(self, incident: IncidentReference) -> Observation:
+        """The answer to one incident; its storm is first brought up to this moment."""
+        check, target = incident.check, incident.target
+        freshness = self.freshness(check)
+        self.storms.advance(check)
+        seen = self.cluster_state.targets.get(check, target.name)
+        return ObservationBuilder(
+            self.cluster_state,
+            incident,
+            freshness,
+            self.now(),
+            self.storms.hold(check),
+            self.back_off(TargetName.of(target), seen),
+            self.clock_hold(),
+        ).observation()

@@ -1,6 +1,5 @@
 """Two detectors, of which the leading one is cut off from Temporal: the other goes on with the incidents."""
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -43,7 +42,7 @@ async def test_standby_that_reaches_temporal_takes_over_from_a_leader_that_does_
             async with detectors.running("second") as second:
                 proxy.hold()
                 await detectors.until_led_by("second")
-                assert first.problems.sentences
+                await world.until(lambda: _is_well(first, expected=False), "the first says nothing of it")
                 await world.fail(node)
                 await world.until_requested(node)
 
@@ -51,11 +50,8 @@ async def test_standby_that_reaches_temporal_takes_over_from_a_leader_that_does_
                 await world.recover(node)
                 assert await world.outcome(node) == "Remediated"
                 await detectors.until_led_by("second")
-                await world.until(_is_well(second), "the second is not well")
+                await world.until(lambda: _is_well(second), "the second is not well")
 
 
-def _is_well(connections: Connections) -> Callable[[], Awaitable[bool]]:
-    async def is_well() -> bool:
-        return not connections.problems.sentences
-
-    return is_well
+async def _is_well(connections: Connections, *, expected: bool = True) -> bool:
+    return (not connections.problems.sentences) is expected
