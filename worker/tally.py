@@ -14,6 +14,8 @@ from health.runbook.chores import Chore
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"
+CHORES = {Chore.ANNOTATE: "mark", Chore.RENEW: "renew", Chore.CLEAN_UP: "clean_up"}
+"""What dashboards know chores by."""
 
 
 class Tally:
@@ -44,7 +46,7 @@ class Tally:
             if activities.deletions is not None
         }
         self._acts.labels(REQUESTED, "")
-        for chore in Chore:
+        for chore in CHORES.values():
             for reason in (FAILED, FORBIDDEN):
                 self._chores.labels(chore, reason)
         for kind in map(kind_name, CHECK_KINDS):
@@ -59,9 +61,9 @@ class Tally:
         """Count an attempt to act."""
         self._acts.labels(result, reason).inc()
 
-    def chore_failed(self, chore: str, reason: str) -> None:
+    def chore_failed(self, chore: Chore, reason: str) -> None:
         """Count one item of a chore that could not be done."""
-        self._chores.labels(chore, reason).inc()
+        self._chores.labels(CHORES[chore], reason).inc()
 
     def target_deleted(self, check: CheckReference) -> None:
         """Count a deletion that was asked for, where its kind counts them."""

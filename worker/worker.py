@@ -9,12 +9,12 @@ from temporalio.client import Client as TemporalClient
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Act, steps
+from activities.annotate import Annotate
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.mark import Mark
 from activities.registry import target_readers
 from activities.renew import Renew
 from activities.revalidation import Revalidation
@@ -72,7 +72,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
             Act(steps(connection, leases, revalidation, clock), event_recorder).act,
             CleanUp(client, live, leases).clean_up,
             Renew(leases, clock.now).renew,
-            Mark(live).mark,
+            Annotate(live).annotate,
         ],
         interceptors=[Counting(Tally(connections.metrics))],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).

@@ -26,9 +26,9 @@ OF_LEASE, OF_CONFIRMATION = "", "confirmation"
 
 
 class Chore(StrEnum):
-    """What is to be done, by the name of its activity, which metrics count it by."""
+    """What is to be done, by the name of its activity."""
 
-    ANNOTATE = "mark"
+    ANNOTATE = "annotate"
     RENEW = "renew"
     CLEAN_UP = "clean_up"
 

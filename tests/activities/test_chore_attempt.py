@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.annotate import Annotate
 from activities.clean_up import CleanUp
 from activities.held import hold_of
 from activities.live_requests import LiveRequests
-from activities.mark import Mark
 from activities.renew import Renew
 from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
@@ -34,12 +34,12 @@ KINDS = "/apis/example.com/v1"
 Run = Callable[[], Awaitable[tuple[ChoreFailure, ...]]]
 
 
-@pytest.fixture(params=["clean_up", "renew", "mark"])
+@pytest.fixture(params=["clean_up", "renew", "annotate"])
 def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
     """One attempt of an activity; answers what it could not do."""
     leases, live = TargetLeases(client, "leases"), LiveRequests(ClusterConnection.over(transport))
     clean_up, renew = CleanUp(client, live, leases), Renew(leases, lambda: datetime.now(UTC))
-    mark, environment = Mark(live), ActivityEnvironment()
+    annotate, environment = Annotate(live), ActivityEnvironment()
 
     async def attempt() -> tuple[ChoreFailure, ...]:
         match request.param:
@@ -50,9 +50,11 @@ def run(request: pytest.FixtureRequest, client: Client, transport: Transport) ->
                 due = RenewInput(incident=INCIDENT, duration_seconds=600)
                 return (await environment.run(renew.renew, due)).failures
             case _:
-                marks = (AnnotationPatch(request=REQUEST, annotations={}),)
+                patches = (AnnotationPatch(request=REQUEST, annotations={}),)
                 return (
-                    await environment.run(mark.mark, AnnotateInput(incident=INCIDENT, patches=marks))
+                    await environment.run(
+                        annotate.annotate, AnnotateInput(incident=INCIDENT, patches=patches)
+                    )
                 ).failures
 
     return attempt

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from temporalio.testing import ActivityEnvironment
 
 from activities.act import Act, steps
+from activities.annotate import Annotate
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.mark import Mark
 from activities.registry import target_readers
 from activities.renew import Renew
 from activities.revalidation import Revalidation
@@ -70,8 +70,8 @@ class WorkerActivities:
         act = Act(taken, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 
-    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
-        return await ActivityEnvironment().run(Mark(self._live).mark, asked)
+    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
+        return await ActivityEnvironment().run(Annotate(self._live).annotate, asked)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         clean_up = CleanUp(self._client, self._live, self._leases)

@@ -92,7 +92,7 @@ class FakeCluster:
         self.undeletable: set[str] = set()
         """The templates of the requests that cannot be deleted now."""
         self._untold: dict[str, datetime] = {}
-        """Since when it fails to mark these."""
+        """Since when it fails to annotate these."""
         self.requests: dict[str, RequestSnapshot] = {}
         self._numbers = itertools.count(1)
         self.leased_since: datetime | None = None
@@ -103,8 +103,8 @@ class FakeCluster:
         """Acts that came to their end."""
         self.attempts: list[ActInput] = []
         self.clean_ups: list[CleanUpInput] = []
-        self.marks: list[tuple[str, dict[str, str | None]]] = []
-        """The template of each request that was marked, and the annotations."""
+        self.annotated: list[tuple[str, dict[str, str | None]]] = []
+        """The template of each request that was annotated, and the annotations."""
         self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, ANNOTATE)}
 
     @property
@@ -172,7 +172,7 @@ class FakeCluster:
 
     @property
     def worker(self) -> list[Callable[..., Any]]:
-        return [self.act, self.clean_up, self.renew, self.mark]
+        return [self.act, self.clean_up, self.renew, self.annotate]
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
@@ -238,7 +238,7 @@ class FakeCluster:
         return RenewResult(acquired_at=self.leased_since)
 
     @activity.defn(name=ANNOTATE.name)
-    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
+    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
         when = await self._begin(ANNOTATE.name)
         if self._fails(ANNOTATE.name):
             self._untold |= {
@@ -246,9 +246,9 @@ class FakeCluster:
             }
             failures = [self._failure(patch.subject, f"annotate {patch.request}") for patch in asked.patches]
             return AnnotateResult(failures=tuple(failures))
-        self.marks += [(patch.request.template, patch.annotations) for patch in asked.patches]
-        marked = patched(self.requests.values(), asked.patches)
-        self.requests = {request.uid: request for request in marked}
+        self.annotated += [(patch.request.template, patch.annotations) for patch in asked.patches]
+        changed = patched(self.requests.values(), asked.patches)
+        self.requests = {request.uid: request for request in changed}
         return AnnotateResult()
 
     def _is_at_work(self, request: RequestSnapshot, when: datetime) -> bool:

@@ -44,7 +44,7 @@ class FakeClusters:
 
     @property
     def worker(self) -> list[Callable[..., Any]]:
-        return [self.act, self.clean_up, self.renew, self.mark]
+        return [self.act, self.clean_up, self.renew, self.annotate]
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
@@ -63,5 +63,5 @@ class FakeClusters:
         return await self._of(asked.incident).renew(asked)
 
     @activity.defn(name=ANNOTATE.name)
-    async def mark(self, asked: AnnotateInput) -> AnnotateResult:
-        return await self._of(asked.incident).mark(asked)
+    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
+        return await self._of(asked.incident).annotate(asked)

@@ -1,4 +1,4 @@
-"""Stories of requests that are kept, marked, lost, overdue or old."""
+"""Stories of requests that are kept, annotated, lost, overdue or old."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -118,9 +118,9 @@ async def request_grew_old(incident: IncidentDriver) -> None:
     incident.cluster.put_request(created)
     await incident.start(expired())
     await rests(incident, Phase.EXHAUSTED)
-    marks = incident.cluster.count("mark")
+    before = incident.cluster.count("annotate")
     await pass_until(incident, created + timedelta(hours=48) + MINUTE / 10)
-    await incident.happens("mark", marks + 1)
+    await incident.happens("annotate", before + 1)
     await rests(incident, Phase.EXHAUSTED)
     await recover(incident)
 

@@ -12,7 +12,7 @@ from workflows.messages import HoldOrder, ResumeOrder
 
 async def let_first_step_time_out(incident: IncidentDriver) -> None:
     await pass_until(incident, incident.cluster.request_of("first").created + 5 * MINUTE + MINUTE / 10)
-    await incident.happens("mark")
+    await incident.happens("annotate")
 
 
 async def escalated_by_a_timeout(incident: IncidentDriver) -> None:

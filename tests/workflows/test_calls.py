@@ -41,7 +41,13 @@ async def test_history_has_no_markers_and_shows_what_went_into_each_activity_and
         for event in await events(incident)
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     ]
-    assert {one.activity_type.name for one in scheduled} == {"observe", "act", "mark", "renew", "clean_up"}
+    assert {one.activity_type.name for one in scheduled} == {
+        "observe",
+        "act",
+        "annotate",
+        "renew",
+        "clean_up",
+    }
     for one in scheduled:
         (payload,) = one.input.payloads
         assert b'"incident"' in payload.data

@@ -33,7 +33,7 @@ POWER_WORK = AbortOrder(reason="power work")
 async def fail_to_tell(incident: IncidentDriver) -> None:
     """The first step has failed, and its remediator cannot be told to stop."""
     await take_first_step(incident)
-    incident.cluster.failing["mark"] = FOR_EVER
+    incident.cluster.failing["annotate"] = FOR_EVER
     await fail_steps(incident, "first")
     await rests(incident, Phase.HELD)
 
@@ -66,14 +66,14 @@ async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_
     await pass_wakes(incident, 2 * SECOND)
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
-    assert 4 <= incident.cluster.count("mark") <= 8
-    assert incident.cluster.marks == []
+    assert 4 <= incident.cluster.count("annotate") <= 8
+    assert incident.cluster.annotated == []
 
     renewals = incident.cluster.count("renewed")
-    incident.cluster.failing["mark"] = 0
+    incident.cluster.failing["annotate"] = 0
     await pass_wakes(incident, 2 * MINUTE)
     assert incident.cluster.count("renewed") > renewals
-    assert ("first", [TIMED_OUT]) in [(one, list(texts)) for one, texts in incident.cluster.marks]
+    assert ("first", [TIMED_OUT]) in [(one, list(texts)) for one, texts in incident.cluster.annotated]
     state = await incident.state()
     assert state.memory.notes == ()
     assert "cannot" not in state.details
@@ -84,11 +84,11 @@ async def test_look_repeats_no_chore_before_its_time_and_abort_and_resume_are_ob
 ) -> None:
     await fail_to_tell(incident)
     await pass_until_it_rests_for_long(incident)
-    before, tries = (await incident.state()).memory.notes, incident.cluster.count("mark")
+    before, tries = (await incident.state()).memory.notes, incident.cluster.count("annotate")
     await incident.wake()
     await settle(incident)
     assert (await incident.state()).memory.notes == before
-    assert incident.cluster.count("mark") == tries
+    assert incident.cluster.count("annotate") == tries
 
     await incident.abort(POWER_WORK)
     await rests(incident, Phase.LEFT_ALONE)
@@ -105,14 +105,14 @@ async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_m
     incident: IncidentDriver,
 ) -> None:
     await take_first_step(incident)
-    incident.cluster.failing["mark"], incident.cluster.is_forbidding = 1, True
+    incident.cluster.failing["annotate"], incident.cluster.is_forbidding = 1, True
     await fail_steps(incident, "first")
     assert incident.cluster.tried == ["first"]
     await pass_wakes(incident, 3 * SECOND)
     await rests(incident, Phase.REMEDIATING)
-    whats = [entry.what for entry in incident.cluster.log if entry.what in ("mark", "created")]
-    assert whats == ["created", "mark", "mark", "created"]
-    assert [one for one, _ in incident.cluster.marks] == ["first"]
+    whats = [entry.what for entry in incident.cluster.log if entry.what in ("annotate", "created")]
+    assert whats == ["created", "annotate", "annotate", "created"]
+    assert [one for one, _ in incident.cluster.annotated] == ["first"]
 
 
 @pytest.mark.rule("rule 47/403")
@@ -127,7 +127,7 @@ async def test_403_is_told_as_a_missing_right_after_half_a_minute_and_recovery_i
         await pass_until(incident, note.next_try)
     assert note.failed - note.since >= FORBIDDEN_GRACE
     assert "a right is missing" in state.details
-    assert 4 <= incident.cluster.count("mark") <= 8
+    assert 4 <= incident.cluster.count("annotate") <= 8
 
     await incident.sees(escalating(healthy()))
     assert await incident.outcome() is Outcome.REMEDIATED
@@ -192,7 +192,7 @@ async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes
     impatient = dataclasses.replace(ANNOTATE, start_to_close=SECOND / 2, schedule_to_close=SECOND)
     monkeypatch.setattr("workflows.contracts.ANNOTATE", impatient)
     await take_first_step(incident)
-    gate = incident.cluster.gates["mark"]
+    gate = incident.cluster.gates["annotate"]
     gate.close()
     incident.cluster.report("first", succeeded=False)
     await incident.wake()
@@ -205,4 +205,4 @@ async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes
     gate.open()
     await pass_wakes(incident, 3 * SECOND)
     assert (await incident.state()).memory.notes == ()
-    assert incident.cluster.marks
+    assert incident.cluster.annotated

@@ -87,7 +87,7 @@ async def test_new_run_in_the_middle_of_an_escalation_goes_on_where_it_was(
     await pass_until(incident, second.created + timedelta(seconds=120) + A_BIT)
     await incident.happens("created", 3)
     assert incident.cluster.tried == ["first", "second", "third"]
-    assert incident.cluster.count("mark") == 2
+    assert incident.cluster.count("annotate") == 2
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

@@ -27,7 +27,7 @@ def timeout_of(incident: IncidentDriver, template: str) -> datetime:
 
 def marked(incident: IncidentDriver) -> list[str]:
     """The templates of the requests that were told to stop."""
-    return [template for template, annotations in incident.cluster.marks if TIMED_OUT in annotations]
+    return [template for template, annotations in incident.cluster.annotated if TIMED_OUT in annotations]
 
 
 @pytest.mark.rule(
@@ -46,10 +46,10 @@ async def test_each_step_times_out_to_the_second_and_when_none_is_left_all_reque
     for number, template in enumerate(("first", "second", "third")):
         ends = timeout_of(incident, template)
         await pass_until(incident, ends - A_BIT)
-        assert incident.cluster.count("mark") == number
+        assert incident.cluster.count("annotate") == number
 
         await pass_until(incident, ends + timedelta(seconds=0.5))
-        await incident.happens("mark", number + 1)
+        await incident.happens("annotate", number + 1)
         stamped = incident.cluster.request_of(template).timed_out_at
         assert stamped is not None
         assert timedelta(seconds=-1) < stamped - ends < A_BIT
@@ -103,7 +103,7 @@ async def test_check_that_holds_and_person_who_holds_stop_the_next_step_and_no_m
     await settle(incident)
     assert (await incident.state()).phase is Phase.REMEDIATING
     await pass_until(incident, timeout_of(incident, "first") + A_BIT)
-    await incident.happens("mark")
+    await incident.happens("annotate")
     assert "Storm" in (await rests(incident, Phase.HELD)).details
     assert incident.cluster.tried == ["first"]
 
@@ -111,7 +111,7 @@ async def test_check_that_holds_and_person_who_holds_stop_the_next_step_and_no_m
     await incident.happens("created", 2)
     await incident.hold(HoldOrder(reason="disk swap"))
     await fail_steps(incident, "second")
-    await incident.happens("mark", 2)
+    await incident.happens("annotate", 2)
     assert "disk swap" in (await rests(incident, Phase.HELD)).details
     assert incident.cluster.tried == ["first", "second"]
 

@@ -28,7 +28,7 @@ async def test_escalation_goes_on_over_restarts_and_a_timeout_that_passes_while_
             await incident.happens("renew")
             await rests(incident, Phase.REMEDIATING)
         await incident.pass_time(timedelta(minutes=1) + A_BIT)
-        assert incident.cluster.count("mark") == 0
+        assert incident.cluster.count("annotate") == 0
         async with incident.worker(UNCACHED):
             await incident.happens("created", 2)
             await rests(incident, Phase.REMEDIATING)
@@ -39,7 +39,7 @@ async def test_escalation_goes_on_over_restarts_and_a_timeout_that_passes_while_
         async with incident.worker():
             assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.tried == ["first", "second", "third"]
-    assert incident.cluster.count("mark") == 3
+    assert incident.cluster.count("annotate") == 3
 
 
 @pytest.mark.rule("rule 40/exhausted", "NHC 2.7/restart")

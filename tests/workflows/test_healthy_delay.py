@@ -27,8 +27,8 @@ async def recover(incident: IncidentDriver, delay: timedelta) -> datetime:
 
 
 def stamps(incident: IncidentDriver) -> list[str | None]:
-    marks = [annotations for _, annotations in incident.cluster.marks]
-    return [annotations[HEALTHY_DELAY] for annotations in marks if HEALTHY_DELAY in annotations]
+    written = [annotations for _, annotations in incident.cluster.annotated]
+    return [annotations[HEALTHY_DELAY] for annotations in written if HEALTHY_DELAY in annotations]
 
 
 @pytest.mark.rule("NHC 2.6/positive", "NHC 1.7/healthy-delay", "NHC 2.7/restart")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.rule("NHC 2.1/17/48 h", "rule 23", "NHC 1.7/old-remedia
 
 
 def flags(incident: IncidentDriver) -> list[str | None]:
-    return [annotations[GREW_OLD] for _, annotations in incident.cluster.marks if GREW_OLD in annotations]
+    return [annotations[GREW_OLD] for _, annotations in incident.cluster.annotated if GREW_OLD in annotations]
 
 
 async def grow_old(incident: IncidentDriver, created: datetime) -> None:

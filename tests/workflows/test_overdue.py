@@ -34,13 +34,13 @@ async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_m
     await act(incident)
     await pass_renewals(incident, until=30 * MINUTE - A_BIT)
     assert incident.cluster.count("renew") == 5
-    assert incident.cluster.count("mark") == 0
+    assert incident.cluster.count("annotate") == 0
     assert incident.cluster.is_leased
 
     await incident.pass_time(2 * A_BIT)
     await incident.happens("clean_up")
     await rests(incident, Phase.EXHAUSTED)
-    assert [list(annotations) for _, annotations in incident.cluster.marks] == [[TIMED_OUT]]
+    assert [list(annotations) for _, annotations in incident.cluster.annotated] == [[TIMED_OUT]]
     assert not incident.cluster.is_leased
     assert len(incident.cluster.requests) == 1
     assert incident.cluster.count("created") == 1
@@ -49,7 +49,7 @@ async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_m
     await incident.wake()
     await rests(incident, Phase.EXHAUSTED)
     assert incident.cluster.count("renew") == 5
-    assert incident.cluster.count("clean_up") == incident.cluster.count("mark") == 1
+    assert incident.cluster.count("clean_up") == incident.cluster.count("annotate") == 1
     assert not incident.cluster.is_leased
 
     await incident.sees(healthy())
@@ -112,4 +112,4 @@ async def test_lease_that_another_took_counts_from_when_it_was_taken(incident: I
     await pass_until(incident, began + 30 * MINUTE + A_BIT)
     await incident.happens("clean_up")
     await rests(incident, Phase.EXHAUSTED)
-    assert incident.cluster.count("mark") == 1
+    assert incident.cluster.count("annotate") == 1

@@ -17,9 +17,9 @@ WHEN = "2026-03-01T12:00:00Z"
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
 
 
-def order(world: World, *marks: tuple[RequestReference, dict[str, str | None]]) -> AnnotateInput:
-    written = tuple(AnnotationPatch(request=request, annotations=texts) for request, texts in marks)
-    return AnnotateInput(incident=world.incident, patches=written)
+def order(world: World, *annotations: tuple[RequestReference, dict[str, str | None]]) -> AnnotateInput:
+    patches = tuple(AnnotationPatch(request=request, annotations=texts) for request, texts in annotations)
+    return AnnotateInput(incident=world.incident, patches=patches)
 
 
 async def annotations(world: World) -> dict[str, str]:
@@ -40,33 +40,39 @@ async def config_map(world: World) -> AsyncIterator[RequestReference]:
 
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 1.7/healthy-delay", "NHC 1.7/old-remediation-cr-flag")
-async def test_marks_are_written_beside_what_is_there(world: World, worker: WorkerActivities) -> None:
+async def test_annotations_are_written_beside_what_is_there(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request(annotations={NODE_NAME: world.name})
-    marks: dict[str, str | None] = {TIMED_OUT: WHEN, HEALTHY_DELAY: WHEN, GREW_OLD: GREW_OLD_FLAG}
-    await worker.mark(order(world, (request, marks)))
-    assert await annotations(world) == {NODE_NAME: world.name, **marks}
+    texts: dict[str, str | None] = {TIMED_OUT: WHEN, HEALTHY_DELAY: WHEN, GREW_OLD: GREW_OLD_FLAG}
+    await worker.annotate(order(world, (request, texts)))
+    assert await annotations(world) == {NODE_NAME: world.name, **texts}
 
 
 @pytest.mark.rule("rule 19")
-async def test_mark_that_is_no_longer_true_is_taken_away(world: World, worker: WorkerActivities) -> None:
+async def test_annotation_that_is_no_longer_true_is_taken_away(
+    world: World, worker: WorkerActivities
+) -> None:
     request = await world.make_request(annotations={NODE_NAME: world.name, HEALTHY_DELAY: WHEN})
-    await worker.mark(order(world, (request, {HEALTHY_DELAY: None})))
+    await worker.annotate(order(world, (request, {HEALTHY_DELAY: None})))
     assert await annotations(world) == {NODE_NAME: world.name}
 
 
-async def test_mark_that_is_written_again_changes_nothing(world: World, worker: WorkerActivities) -> None:
+async def test_annotation_that_is_written_again_changes_nothing(
+    world: World, worker: WorkerActivities
+) -> None:
     request = await world.make_request()
-    await worker.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    await worker.annotate(order(world, (request, {TIMED_OUT: WHEN})))
     before = await world.request()
-    await worker.mark(order(world, (request, {TIMED_OUT: WHEN})))
+    await worker.annotate(order(world, (request, {TIMED_OUT: WHEN})))
     assert await world.request() == before
 
 
-async def test_request_that_somebody_made_anew_is_not_marked(world: World, worker: WorkerActivities) -> None:
+async def test_request_that_somebody_made_anew_is_not_annotated(
+    world: World, worker: WorkerActivities
+) -> None:
     ours = await world.make_request()
     await world.remove_request(world.name)
     await world.make_request()
-    await worker.mark(order(world, (ours, {TIMED_OUT: WHEN})))
+    await worker.annotate(order(world, (ours, {TIMED_OUT: WHEN})))
     assert await annotations(world) == {}
 
 
@@ -78,21 +84,23 @@ async def test_request_that_somebody_made_anew_is_not_marked(world: World, worke
         pytest.param({"api_version": "nowhere.example.com/v1"}, id="group gone"),
     ],
 )
-async def test_request_that_is_gone_keeps_no_other_from_being_marked(
+async def test_request_that_is_gone_keeps_no_other_from_being_annotated(
     world: World, worker: WorkerActivities, changes: dict[str, str]
 ) -> None:
     request = await world.make_request()
     gone = request.model_copy(update=changes)
-    await worker.mark(order(world, (gone, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    await worker.annotate(order(world, (gone, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
 @pytest.mark.rule("rule 8", "rule 47", "rule 47/403")
-async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_from_being_marked(
+async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_from_being_annotated(
     world: World, worker: WorkerActivities, config_map: RequestReference
 ) -> None:
     request = await world.make_request()
-    result = await worker.mark(order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    result = await worker.annotate(
+        order(world, (config_map, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN}))
+    )
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
     assert failure.is_forbidden
@@ -105,17 +113,19 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
 async def test_request_whose_webhook_is_dead_is_answered(world: World, worker: WorkerActivities) -> None:
     request = await world.make_request()
     async with dead_webhook(world.client, request.name):
-        result = await worker.mark(order(world, (request, {TIMED_OUT: WHEN})))
+        result = await worker.annotate(order(world, (request, {TIMED_OUT: WHEN})))
     (failure,) = result.failures
     assert not failure.is_forbidden
     assert "failed calling webhook" in failure.why
     assert await annotations(world) == {}
-    assert await worker.mark(order(world, (request, {TIMED_OUT: WHEN}))) == AnnotateResult()
+    assert await worker.annotate(order(world, (request, {TIMED_OUT: WHEN}))) == AnnotateResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
-async def test_mark_that_nobody_took_is_answered(world: World, worker_in_the_dark: WorkerActivities) -> None:
+async def test_annotation_that_nobody_took_is_answered(
+    world: World, worker_in_the_dark: WorkerActivities
+) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
-    (failure,) = (await worker_in_the_dark.mark(order(world, (request, {TIMED_OUT: WHEN})))).failures
+    (failure,) = (await worker_in_the_dark.annotate(order(world, (request, {TIMED_OUT: WHEN})))).failures
     assert failure.subject == subject_of_patch("any", [TIMED_OUT])
     assert not failure.is_forbidden
