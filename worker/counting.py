@@ -1,5 +1,7 @@
 """Counting: interceptors that count acts, chores and ended incidents, so that none of them knows of metrics.
 
+Of activities and workflows that it does not know it counts nothing.
+
 A replay counts nothing. An end that a wake overtakes is counted again when it is reached again: Temporal
 refuses the first of the two after we have said it.
 """
@@ -17,8 +19,19 @@ from temporalio.worker import (
 )
 
 from health.model.references import Action
+from health.runbook.chores import Chore
 from worker.tally import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, Tally
-from workflows.contracts import ACT, ActInput, ActResult, AnnotateResult, CleanUpResult, RenewResult
+from workflows.contracts import (
+    ACT,
+    ANNOTATE,
+    CLEAN_UP,
+    RENEW,
+    ActInput,
+    ActResult,
+    AnnotateResult,
+    CleanUpResult,
+    RenewResult,
+)
 from workflows.messages import WORKFLOW, RemediationInput
 
 _INCIDENT_ENDED = "paramedic_incident_ended"
@@ -32,7 +45,7 @@ class Counting(Interceptor):
         self._tally = tally
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  the SDK names it
-        """Count each act."""
+        """Count each act, and what chores could not do."""
         return _CountedActivity(next, self._tally)
 
     def workflow_interceptor_class(
@@ -50,23 +63,30 @@ class _CountedActivity(ActivityInboundInterceptor):
         self._tally = tally
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401  as the SDK says
-        name = activity.info().activity_type
-        if name != ACT.name:
-            return self._chore(name, await super().execute_activity(input))
+        match activity.info().activity_type:
+            case ACT.name:
+                return await self._act(input)
+            case ANNOTATE.name | RENEW.name | CLEAN_UP.name as name:
+                result = await super().execute_activity(input)
+                self._count_chore(Chore(name), result)
+                return result
+            case _:
+                return await super().execute_activity(input)
+
+    async def _act(self, input: ExecuteActivityInput) -> ActResult:  # noqa: A002  as above
         try:
             result: ActResult = await super().execute_activity(input)
         except Exception as error:
             self._tally.act_ended(FAILED, type(error).__name__)
             raise
-        self._count(input.args[0], result)
+        self._count_act(input.args[0], result)
         return result
 
-    def _chore(self, name: str, result: AnnotateResult | RenewResult | CleanUpResult) -> object:
+    def _count_chore(self, chore: Chore, result: AnnotateResult | RenewResult | CleanUpResult) -> None:
         for failure in result.failures:
-            self._tally.chore_failed(name, FORBIDDEN if failure.is_forbidden else FAILED)
-        return result
+            self._tally.chore_failed(chore, FORBIDDEN if failure.is_forbidden else FAILED)
 
-    def _count(self, asked: ActInput, result: ActResult) -> None:
+    def _count_act(self, asked: ActInput, result: ActResult) -> None:
         if result.hold is not None:
             self._tally.act_ended(HELD, result.hold.reason)
         elif result.is_lost:

@@ -1,4 +1,4 @@
-"""What is counted of an act, by what was asked and what was answered."""
+"""What is counted of an activity, by what was asked and what was answered."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +12,12 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
 from health.model.verdict import Fact
+from health.runbook.chores import ChoreFailure
 from tests.samples_of_metrics import Series, scrape, series
 from worker.counting import Counting
 from worker.tally import Tally
-from workflows.contracts import ACT, ActInput, ActResult
+from workflows.contracts import ACT, ANNOTATE, CLEAN_UP, RENEW, ActInput, ActResult, RenewResult
+from workflows.kit.calls import Contract
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DELETED = series("mapi_machinehealthcheck_remediation_success_total", name="workers", namespace="machines")
@@ -27,7 +29,7 @@ HELD = ActResult(hold=Hold(reason=HoldReason.NO_CONTROLLER, message="nobody woul
 class Answering(ActivityInboundInterceptor):
     """The activity itself."""
 
-    def __init__(self, result: ActResult) -> None:
+    def __init__(self, result: object) -> None:
         self._result = result
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ARG002  the SDK names it
@@ -48,14 +50,14 @@ def order(action: Action) -> ActInput:
     )
 
 
-async def counted(action: Action, result: ActResult) -> dict[Series, float]:
-    """All that is counted of one act."""
+async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
+    """All that is counted of one activity."""
     registry = CollectorRegistry()
     interceptor = Counting(Tally(registry)).intercept_activity(Answering(result))
     environment = ActivityEnvironment()
-    environment.info = replace(environment.info, activity_type=ACT.name)
-    asked = ExecuteActivityInput(fn=Answering, args=[order(action)], executor=None, headers={})
-    await environment.run(interceptor.execute_activity, asked)
+    environment.info = replace(environment.info, activity_type=name)
+    call = ExecuteActivityInput(fn=Answering, args=[asked], executor=None, headers={})
+    assert await environment.run(interceptor.execute_activity, call) is result
     return {key: value for key, value in scrape(registry).items() if value}
 
 
@@ -76,4 +78,25 @@ def acted(result: str, reason: str = "") -> Series:
 async def test_deletions_that_were_asked_for_are_counted_by_their_check(
     action: Action, result: ActResult, expected: dict[Series, float]
 ) -> None:
-    assert await counted(action, result) == expected
+    assert await counted(ACT.name, order(action), result) == expected
+
+
+@pytest.mark.parametrize(
+    ("contract", "label"),
+    [
+        pytest.param(ANNOTATE, "mark", id="annotate"),
+        pytest.param(RENEW, "renew", id="renew"),
+        pytest.param(CLEAN_UP, "clean_up", id="clean-up"),
+    ],
+)
+async def test_what_a_chore_could_not_do_is_counted_one_by_one(contract: Contract, label: str) -> None:
+    refused = ChoreFailure(what="", why="", is_forbidden=True)
+    result = RenewResult(failures=(ChoreFailure(what="", why=""), refused, refused))
+    assert await counted(contract.name, None, result) == {
+        series("paramedic_chore_failures_total", chore=label, reason="Failed"): 1,
+        series("paramedic_chore_failures_total", chore=label, reason="Forbidden"): 2,
+    }
+
+
+async def test_activity_of_another_workflow_is_counted_as_nothing() -> None:
+    assert await counted("pause", None, "paused") == {}

@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from prometheus_client import CollectorRegistry
 from temporalio import activity
 from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
@@ -14,6 +15,8 @@ from tests.kube.eventually import eventually
 from tests.workflows.fake_cluster import Gate
 from tests.workflows.sandbox import workflow_runner
 from tests.workflows.upgrade_pause import GO_ON, PAUSE, EndOrder, PauseOrder, Pool, UpgradePause
+from worker.counting import Counting
+from worker.tally import Tally
 
 
 class Pools:
@@ -51,6 +54,7 @@ async def pause(time_skipping: WorkflowEnvironment, pools: Pools) -> AsyncIterat
         task_queue=queue,
         workflows=[UpgradePause],
         activities=[pools.pause, pools.go_on],
+        interceptors=[Counting(Tally(CollectorRegistry()))],  # as our worker has it
         workflow_runner=workflow_runner(),
     ):
         yield await client.start_workflow(UpgradePause.run, Pool(name="a"), id=queue, task_queue=queue)
