@@ -9,8 +9,8 @@ hands meanwhile is kept.
 
 Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
 left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
-be at work. A person's mark that the node is healthy goes before the Lease (NHC 2.6), but a failure of
-that keeps no Lease.
+be at work. A person's confirmation that the target is healthy goes before the Lease (NHC 2.6), but a
+failure of that keeps no Lease.
 """
 
 import asyncio
@@ -23,10 +23,15 @@ from activities.holder import is_own
 from activities.live_requests import LiveRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
-from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
-from health.runbook.chores import OF_CONFIRMATION, OF_LEASE
+from health.runbook.chores import (
+    OF_CONFIRMATION,
+    OF_LEASE,
+    deleting,
+    releasing_lease,
+    removing_confirmation,
+)
 from kube.client import Client
 from kube.errors import Conflict
 from kube.resource import Object
@@ -52,7 +57,7 @@ class CleanUp:
         hanging = tuple(one for one, is_gone in zip(asked.requests, gone, strict=True) if is_gone is False)
         if hanging or attempt.failures:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
-        await self._take_off_mark(asked, attempt)
+        await self._remove_confirmation(asked, attempt)
         has_lease = await self._give_back(asked, attempt) is None
         return CleanUpResult(failures=attempt.failures, has_lease=has_lease)
 
@@ -60,7 +65,7 @@ class CleanUp:
         self, request: RequestReference, asked: CleanUpInput, attempt: ChoreAttempt
     ) -> bool | None:
         """Answers whether it is gone; None: it could not be deleted."""
-        return await attempt.item(request.uid, f"delete {request}", self._is_gone(request, asked))
+        return await attempt.item(request.uid, deleting(request), self._is_gone(request, asked))
 
     async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
         if request.uid in asked.doubtful:
@@ -92,14 +97,14 @@ class CleanUp:
             await self._leases.release(asked.incident, with_lock=asked.is_of_control_plane)
             return True
 
-        return await attempt.item(OF_LEASE, f"give back the Lease of {asked.incident.target}", release())
+        return await attempt.item(OF_LEASE, releasing_lease(asked.incident.target), release())
 
-    async def _take_off_mark(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
+    async def _remove_confirmation(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
         kind = KIND_ACTIVITIES.get(asked.incident.check.group_kind)
-        if asked.is_confirmed and kind is not None and kind.take_off_confirmation is not None:
+        if asked.is_confirmed and kind is not None and kind.remove_confirmation is not None:
             target = asked.incident.target
-            what = f"take the mark {CONFIRMED_HEALTHY} off {target}"
-            await attempt.item(OF_CONFIRMATION, what, kind.take_off_confirmation(self._client, target))
+            removal = kind.remove_confirmation(self._client, target)
+            await attempt.item(OF_CONFIRMATION, removing_confirmation(target), removal)
 
 
 def _is_owned(request: Object, incident: IncidentReference) -> bool:

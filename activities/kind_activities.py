@@ -56,6 +56,6 @@ class KindActivities:
     """The request to be created; raises InvalidTemplateError and KubernetesError."""
     actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)
     """What its checks do to targets beside requesting that somebody else does something."""
-    take_off_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
-    """Removes a person's mark that the target is healthy; None: its targets have none."""
+    remove_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
+    """Removes a person's confirmation that the target is healthy; None: its targets have none."""
     deletions: DeletionCounter | None = None

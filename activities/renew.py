@@ -7,7 +7,7 @@ from temporalio import activity
 
 from activities.chore_attempt import ChoreAttempt
 from activities.target_lease import TargetLeases
-from health.runbook.chores import OF_LEASE
+from health.runbook.chores import OF_LEASE, renewing_lease
 from workflows.contracts import RENEW, RenewInput, RenewResult
 
 
@@ -25,5 +25,5 @@ class Renew:
         keeping = self._leases.keep(
             asked.incident, duration, self._now(), with_lock=asked.is_of_control_plane
         )
-        held = await attempt.item(OF_LEASE, f"renew the Lease of {asked.incident.target}", keeping)
+        held = await attempt.item(OF_LEASE, renewing_lease(asked.incident.target), keeping)
         return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)

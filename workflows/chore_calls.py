@@ -16,7 +16,18 @@ from health.model.moves import AnnotationPatch
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import OF_CONFIRMATION, OF_LEASE, Chore, ChoreFailure, LeftBehind, next_try_of
+from health.runbook.chores import (
+    OF_CONFIRMATION,
+    OF_LEASE,
+    Chore,
+    ChoreFailure,
+    LeftBehind,
+    deleting,
+    next_try_of,
+    releasing_lease,
+    removing_confirmation,
+    renewing_lease,
+)
 from health.runbook.memory import Memory
 from workflows.contracts import (
     ANNOTATE,
@@ -88,7 +99,7 @@ def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResul
         duration_seconds=lease.duration_seconds,
         is_of_control_plane=lease.is_of_control_plane,
     )
-    tried = {OF_LEASE: f"renew the Lease of {incident.target}"}
+    tried = {OF_LEASE: renewing_lease(incident.target)}
     return ChoreCall(Chore.RENEW, RENEW, asked, tried, RenewResult(), _renewed)
 
 
@@ -144,8 +155,8 @@ def _cleaned_up(
 def _cleaning(
     asked: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
 ) -> ChoreCall[CleanUpResult]:
-    tried = {one.uid: f"delete {one}" for one in asked.requests}
-    tried[OF_LEASE] = f"give back the Lease of {asked.incident.target}"
+    tried = {one.uid: deleting(one) for one in asked.requests}
+    tried[OF_LEASE] = releasing_lease(asked.incident.target)
     if asked.is_confirmed:
-        tried[OF_CONFIRMATION] = f"take the mark off {asked.incident.target}"
+        tried[OF_CONFIRMATION] = removing_confirmation(asked.incident.target)
     return ChoreCall(Chore.CLEAN_UP, CLEAN_UP, asked, tried, CleanUpResult(has_lease=True), remember)

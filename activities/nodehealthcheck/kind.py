@@ -1,7 +1,7 @@
 """What the worker does for NodeHealthChecks: its targets are Nodes, and all that it does is requests.
 
 The Machine of a Node is a second owner of its request, where both live in one namespace (NHC 2.4/3). A
-person's mark that a Node is healthy is taken off when its incident has cleaned up (NHC 2.6).
+person's confirmation that a Node is healthy is removed when its incident has cleaned up (NHC 2.6).
 """
 
 from contextlib import suppress
@@ -55,8 +55,8 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
     )
 
 
-async def take_off_confirmation(client: Client, node: TargetReference) -> None:
-    """Remove the annotation of this very node; one of another uid has no mark of ours."""
+async def remove_confirmation(client: Client, node: TargetReference) -> None:
+    """Remove the annotation of this very node; one of another uid is none of ours."""
     patch = {"metadata": {"uid": node.uid, "annotations": {CONFIRMED_HEALTHY: None}}}
     try:
         await client.merge_patch(NODES, node.name, patch)
@@ -75,5 +75,5 @@ async def _is_there(client: Client, node: TargetReference) -> bool:
 
 
 NODE_ACTIVITIES = KindActivities(
-    read_target=read_node, new_request=request_for_node, take_off_confirmation=take_off_confirmation
+    read_target=read_node, new_request=request_for_node, remove_confirmation=remove_confirmation
 )

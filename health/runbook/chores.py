@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from health.model.references import RequestReference
+from health.model.references import RequestReference, TargetReference
 from objects.frozen import Frozen
 from objects.timestamps import stamp
 
@@ -31,6 +31,26 @@ class Chore(StrEnum):
     ANNOTATE = "annotate"
     RENEW = "renew"
     CLEAN_UP = "clean_up"
+
+
+def deleting(request: RequestReference) -> str:
+    """What a clean-up tries for a request, for people: the others say so of what else is tried."""
+    return f"delete {request}"
+
+
+def releasing_lease(target: TargetReference) -> str:
+    """And for the Lease of its target, once no request is left."""
+    return f"give back the Lease of {target}"
+
+
+def removing_confirmation(target: TargetReference) -> str:
+    """And for a person's word that the target is healthy."""
+    return f"remove a person's confirmation of health from {target}"
+
+
+def renewing_lease(target: TargetReference) -> str:
+    """What a renewal tries."""
+    return f"renew the Lease of {target}"
 
 
 class ChoreFailure(Frozen):

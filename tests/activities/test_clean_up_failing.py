@@ -7,7 +7,7 @@ import pytest
 
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
-from health.runbook.chores import OF_CONFIRMATION
+from health.runbook.chores import OF_CONFIRMATION, removing_confirmation
 from kube.errors import Forbidden, Invalid, KubernetesError
 from kube.resource import NODES, Resource
 from kube.transport import Transport
@@ -89,7 +89,7 @@ async def test_mark_that_cannot_be_taken_off_the_node_is_answered_and_keeps_no_l
     (failure,) = result.failures
     assert failure.subject == OF_CONFIRMATION
     assert failure.is_forbidden == isinstance(error, Forbidden)
-    assert CONFIRMED_HEALTHY in failure.what
+    assert failure.what == removing_confirmation(world.incident.target)
     assert not result.has_lease
     assert await world.request() is None
     assert await world.lease() is None
