@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from temporalio import activity
 
 from activities.event_recorder import EventRecorder
-from activities.held import ASK_AGAIN_SECONDS, Held
 from activities.kind_activities import ActionDependencies, StepAction
 from activities.known_requests import KnownRequests
 from activities.lease_guard import Clock, LeaseGuard
 from activities.live_requests import LiveRequests
 from activities.loss_events import LossEvents
-from activities.outcome import StepResult
 from activities.registry import KIND_ACTIVITIES
 from activities.request_step import RequestStep
 from activities.revalidation import Revalidation, stale
+from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason, failed
 from health.model.references import Action
@@ -87,12 +86,12 @@ class Act:
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
         """Take one step; or answer why not."""
-        outcome = await self._outcome(asked)
-        if outcome.news is not None:
-            await self._event_recorder.tell(asked.incident, outcome.news)
-        return outcome.result
+        done = await self._step_result(asked)
+        if done.event is not None:
+            await self._event_recorder.tell(asked.incident, done.event)
+        return done.result
 
-    async def _outcome(self, asked: ActInput) -> StepResult:
+    async def _step_result(self, asked: ActInput) -> StepResult:
         try:
             _refuse_what_waited()
             async with asyncio.timeout(ACT.attempt.total_seconds()):
@@ -106,7 +105,7 @@ class Act:
 
 
 def _held(error: Held) -> StepResult:
-    return StepResult(ActResult(hold=error.hold, is_forbidden=error.is_forbidden), error.news)
+    return StepResult(ActResult(hold=error.hold, is_forbidden=error.is_forbidden), error.event)
 
 
 def _refuse_what_waited() -> None:

@@ -18,8 +18,8 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.chore_attempt import ChoreAttempt
-from activities.holder import is_own
+from activities.chores import ChoreAttempt
+from activities.known_requests import is_own
 from activities.live_requests import LiveRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases

@@ -1,6 +1,6 @@
 """Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
 
-from activities.held import ASK_AGAIN_SECONDS, Held
+from activities.step_result import ASK_AGAIN_SECONDS, Held
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
 from kube.client import Client

@@ -28,12 +28,12 @@ class EventRecorder:
         self._instance = instance
         self._now = now
 
-    async def tell(self, incident: IncidentReference, news: Event) -> None:
+    async def tell(self, incident: IncidentReference, event: Event) -> None:
         """Write it once, about its subject or else the target of `incident`; raises nothing."""
-        about = news.subject or _target(incident)
+        about = event.subject or _target(incident)
         regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
         note = EventNote(
-            news.seed, news.severity.value, news.reason, news.message, regarding, action=news.action
+            event.seed, event.severity.value, event.reason, event.message, regarding, action=event.action
         )
         events = Events(self._client, CHECK_KINDS[incident.check.group_kind].component, self._instance)
         try:

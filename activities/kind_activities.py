@@ -9,9 +9,10 @@ from typing import NamedTuple, Protocol
 
 from activities.lease_guard import LeaseGuard
 from activities.live_objects import LiveObjects, TargetReader
-from activities.outcome import StepResult
 from activities.revalidation import Confirmed, Revalidation
+from activities.step_result import StepResult
 from health.model.references import Action, TargetReference
+from health.model.remediation_request import Attempt
 from kube.client import Client
 from kube.resource import Object
 from workflows.contracts import ActInput
@@ -30,6 +31,11 @@ class ActionDependencies(NamedTuple):
     client: Client
     revalidation: Revalidation
     lease_guard: LeaseGuard
+
+
+def attempt_of(asked: ActInput) -> Attempt:
+    """The incident, its run, and which remediation of the target in a row it is; for requests and Events."""
+    return Attempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
 
 
 class TemplateUse(NamedTuple):

@@ -9,19 +9,26 @@ then the step is taken.
 
 from activities.live_requests import LiveRequests
 from activities.loss_events import LossEvents
-from activities.outcome import StepResult
-from health.model.references import RequestReference
+from activities.step_result import StepResult
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
 from workflows.contracts import ActInput, ActResult
 
 
+def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:
+    """Whether it belongs to the check of the incident, or left to it by its operator (rule 39)."""
+    kind = CHECK_KINDS[incident.check.group_kind]
+    return kind.owner_of(request) == incident.check or kind.is_unsigned_for(request, incident.target)
+
+
 class KnownRequests:
     """Looks for them in the API server."""
 
-    def __init__(self, live: LiveRequests, news: LossEvents) -> None:
+    def __init__(self, live: LiveRequests, loss_events: LossEvents) -> None:
         self._live = live
-        self._news = news
+        self._loss_events = loss_events
 
     async def answer(self, asked: ActInput) -> StepResult | None:
         """That one is there, or that one was lost; None: nothing is left, nor lost.
@@ -36,7 +43,7 @@ class KnownRequests:
                 return StepResult(ActResult(request=found))
         if all(known.uid in asked.settled for known in asked.known):
             return None
-        return StepResult(ActResult(is_lost=True), await self._news.of(asked))
+        return StepResult(ActResult(is_lost=True), await self._loss_events.of(asked))
 
     async def _still_there(self, known: RequestReference) -> RequestSnapshot | None:
         found = await self._live.find(known)

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from activities.held import Held
 from activities.revalidation import stale
+from activities.step_result import Held
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason
 from health.model.target import Target

@@ -25,7 +25,7 @@ class LossEvents:
         self._live = live
 
     async def of(self, asked: ActInput) -> Event | None:
-        """The news of what an act finds lost; None: the next request is due at once, or nobody can say."""
+        """The Event of what an act finds lost; None: the next request is due at once, or nobody can say."""
         if asked.due_after_loss is None:
             return None
         try:

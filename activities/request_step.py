@@ -1,25 +1,30 @@
-"""RequestStep: makes the remediation request of one step.
+"""RequestStep: makes the remediation request of one step, from the live template and what its kind adds.
 
-Names are deterministic, so an attempt that is made again meets its own request. A create has no
-precondition: a target that recovers between the look and the create gets a request that the incident removes
-within seconds.
+Names are deterministic, so an attempt that is made again meets its own request; what else has the name is in
+the way, and held for. A create has no precondition: a target that recovers between the look and the create
+gets a request that the incident removes within seconds.
 """
 
 import asyncio
 
-from activities.draft import Drafts
 from activities.etcd import Etcd
-from activities.held import Held, not_created
-from activities.holder import objection
+from activities.kind_activities import TemplateUse
+from activities.known_requests import is_own
 from activities.lease_guard import LeaseGuard
-from activities.outcome import StepResult
-from activities.revalidation import Revalidation
-from health.model.remediation_request import RemediationRequest
+from activities.registry import KIND_ACTIVITIES
+from activities.revalidation import Confirmed, Revalidation
+from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult, not_created
+from health.model.observation import Hold, HoldReason
+from health.model.references import IncidentReference, TemplateReference
+from health.model.remediation_request import TEMPLATE_NAME, InvalidTemplateError, RemediationRequest
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import AlreadyExists, KindUnknown, KubernetesError
+from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
+
+TEMPLATE_SECONDS = 15.0
+"""A template that is not there: as its operator requeues; the detector wakes the incident earlier."""
 
 
 class RequestStep:
@@ -32,7 +37,7 @@ class RequestStep:
         self._discovery = discovery
         self._revalidation = revalidation
         self._lease_guard = lease_guard
-        self._drafts = Drafts(revalidation.live)
+        self._live = revalidation.live
         self._etcd = Etcd(client, discovery)
 
     async def take(self, asked: ActInput) -> StepResult:
@@ -45,17 +50,33 @@ class RequestStep:
         """
         began = self._lease_guard.begin()
         confirmed, template = await asyncio.gather(
-            self._revalidation.confirm(asked), self._drafts.template(asked.step.template)
+            self._revalidation.confirm(asked), self._template(asked.step.template)
         )
         target = confirmed.target
         if target.is_control_plane and not asked.is_under_way:
             await self._etcd.refuse_loss(target.metadata.name)
-        body = await self._drafts.request(asked, confirmed, template)
+        body = await self._new_request(asked, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
         async with self._lease_guard.lease(asked, target, began) as acquired:
             request = await self._create(resource, body, asked)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult(request=snapshot, lease_acquired_at=acquired))
+
+    async def _template(self, reference: TemplateReference) -> Object:
+        try:
+            resource = await self._live.discovery.resource(reference.api_version, reference.kind)
+            return await self._live.shared.get(resource, reference.name, reference.namespace)
+        except NotFound as error:
+            if isinstance(error, KindUnknown):  # what is remembered of it is old
+                self._live.discovery.forget(reference.api_version)
+            raise _unusable(f'Remediation template not found: "{error.message}"') from error
+
+    async def _new_request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:
+        kind = KIND_ACTIVITIES[asked.incident.check.group_kind]
+        try:
+            return await kind.new_request(self._live, TemplateUse(asked, confirmed, template))
+        except InvalidTemplateError as error:
+            raise _unusable(f'Remediation template is invalid: "{error}"') from error
 
     async def _served(self, api_version: str, kind: str) -> Resource:
         try:
@@ -74,7 +95,31 @@ class RequestStep:
                 self._discovery.forget(resource.api_version)
             raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
-        hold = objection(existing, asked.incident, asked.step.template)
+        hold = _objection(existing, asked.incident, asked.step.template)
         if hold is not None:
             raise Held(hold)
         return existing
+
+
+def _unusable(message: str) -> Held:
+    return Held.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
+
+
+def _objection(
+    existing: RemediationRequest, incident: IncidentReference, template: TemplateReference
+) -> Hold | None:
+    """Why a request that exists can't be taken for the incident's own; None: it is its own."""
+    name = existing.metadata.name
+    if not is_own(existing, incident):
+        return _taken(HoldReason.TAKEN_BY_REQUEST, f"request {name} exists and belongs to another owner")
+    if existing.target_uid not in ("", incident.target.uid):
+        return _taken(HoldReason.EARLIER_REQUEST, f"request {name} of an earlier target still exists")
+    if existing.metadata.annotations.get(TEMPLATE_NAME, "") not in ("", template.name):
+        return _taken(HoldReason.EARLIER_REQUEST, f"request {name} of an earlier template still exists")
+    if existing.is_being_deleted:
+        return _taken(HoldReason.EARLIER_REQUEST, f"request {name} is being deleted")
+    return None
+
+
+def _taken(reason: HoldReason, message: str) -> Hold:
+    return Hold(reason=reason, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)

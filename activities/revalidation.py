@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from activities.held import Held
 from activities.live_objects import LiveObjects
+from activities.step_result import Held
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS

@@ -10,7 +10,7 @@ lives in another namespace: it runs out by itself.
 
 from datetime import datetime, timedelta
 
-from activities.held import ASK_AGAIN_SECONDS, Held
+from activities.step_result import ASK_AGAIN_SECONDS, Held
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, TargetReference

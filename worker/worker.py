@@ -9,14 +9,13 @@ from temporalio.client import Client as TemporalClient
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Act, steps
-from activities.annotate import Annotate
+from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.registry import target_readers
-from activities.renew import Renew
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from health.kinds.check_kind import CheckKind

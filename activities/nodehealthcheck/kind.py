@@ -7,8 +7,7 @@ person's confirmation that a Node is healthy is removed when its incident has cl
 from contextlib import suppress
 from typing import cast
 
-from activities.attempt import attempt_of
-from activities.kind_activities import KindActivities, TemplateUse
+from activities.kind_activities import KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
 from health.kinds.nodehealthcheck.remediation_request import new_request
 from health.model.node import CONFIRMED_HEALTHY, Node

@@ -8,12 +8,10 @@ changed since in whatever way is left alone, and the incident asks anew (rule 2)
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from activities.attempt import attempt_of
-from activities.held import ASK_AGAIN_SECONDS, Held
-from activities.kind_activities import ActionDependencies
+from activities.kind_activities import ActionDependencies, attempt_of
 from activities.openshift.target import MACHINES, machine_of
-from activities.outcome import StepResult
 from activities.revalidation import Confirmed, not_true
+from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
 from health.model.event import Event

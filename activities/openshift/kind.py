@@ -1,7 +1,6 @@
 """What the worker does for MachineHealthChecks of OpenShift: Machines are deleted, marked or get requests."""
 
-from activities.attempt import attempt_of
-from activities.kind_activities import DeletionCounter, KindActivities, TemplateUse
+from activities.kind_activities import DeletionCounter, KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
 from activities.openshift.actions import DeleteMachine, MarkMachine
 from activities.openshift.target import machine_of, read_machine

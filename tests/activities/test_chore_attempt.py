@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.annotate import Annotate
+from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
-from activities.held import hold_of
 from activities.live_requests import LiveRequests
-from activities.renew import Renew
+from activities.step_result import hold_of
 from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
 from health.model.observation import HoldReason

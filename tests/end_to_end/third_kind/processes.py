@@ -2,8 +2,7 @@
 
 from typing import NoReturn
 
-from activities.attempt import attempt_of
-from activities.kind_activities import KindActivities, TemplateUse
+from activities.kind_activities import KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
 from activities.registry import KIND_ACTIVITIES
 from detector import detector

@@ -1,22 +1,35 @@
-"""Held: how an activity says that it did nothing, and why; answered to the incident, never retried."""
+"""What a step comes to: a StepResult, or Held, which says that nothing was done, and why.
 
+Either is answered to the incident, and never retried; an Event about the target may go with it.
+"""
+
+from dataclasses import dataclass
 from typing import Self
 
 from health.model.event import Event
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import AT_ONCE
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, told_wait
+from workflows.contracts import ActResult
 
 ASK_AGAIN_SECONDS = 60.0
 """As the NodeHealthCheck operator requeues, for what people or other controllers must end."""
 
 
-class Held(Exception):
-    """Nothing was done; carries the hold that the activity answers with, and what is to be told of it."""
+@dataclass(frozen=True)
+class StepResult:
+    """The answer to the incident."""
 
-    def __init__(self, hold: Hold, news: Event | None = None, *, is_forbidden: bool = False) -> None:
+    result: ActResult
+    event: Event | None = None
+
+
+class Held(Exception):
+    """Nothing was done; carries the hold that the activity answers with."""
+
+    def __init__(self, hold: Hold, event: Event | None = None, *, is_forbidden: bool = False) -> None:
         self.hold = hold
-        self.news = news
+        self.event = event
         self.is_forbidden = is_forbidden
         """Whether the API server said 403."""
         super().__init__(str(hold))
@@ -27,9 +40,9 @@ class Held(Exception):
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
     @classmethod
-    def by(cls, error: KubernetesError, news: Event | None = None) -> Self:
+    def by(cls, error: KubernetesError, event: Event | None = None) -> Self:
         """What an error of the API server means to an act."""
-        return cls(hold_of(error), news, is_forbidden=isinstance(error, Forbidden))
+        return cls(hold_of(error), event, is_forbidden=isinstance(error, Forbidden))
 
 
 def not_created(error: KubernetesError) -> Held:

@@ -1,0 +1,97 @@
+"""Chores: what an incident owes the cluster beside its steps; clean_up has a file of its own.
+
+Each item is done by itself, within the time of one attempt. One that fails keeps no other from being done,
+and is answered to the incident, which tries it again. So Temporal repeats nothing but an attempt whose worker
+was lost.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from temporalio import activity
+
+from activities.live_requests import LiveRequests
+from activities.target_lease import TargetLeases
+from health.model.moves import AnnotationPatch
+from health.runbook.chores import OF_LEASE, ChoreFailure, renewing_lease
+from kube.errors import Forbidden, KubernetesError, told_wait
+from objects.durations import in_words
+from workflows.contracts import ANNOTATE, RENEW, AnnotateInput, AnnotateResult, RenewInput, RenewResult
+from workflows.kit.calls import Contract
+
+Result = TypeVar("Result")
+
+
+class ChoreAttempt:
+    """The items of one attempt, and those that failed so far."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._longest = contract.attempt
+        self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
+        self._failures: list[ChoreFailure] = []
+
+    @property
+    def failures(self) -> tuple[ChoreFailure, ...]:
+        """What could not be done."""
+        return tuple(self._failures)
+
+    async def item(self, subject: str, what: str, doing: Awaitable[Result]) -> Result | None:
+        """What `doing` answers; None: it failed, which is noted as `what` of `subject`."""
+        try:
+            async with asyncio.timeout_at(self._ends):
+                return await doing
+        except KubernetesError as error:
+            wait, is_forbidden = told_wait(error).total_seconds(), isinstance(error, Forbidden)
+            failure = ChoreFailure(
+                subject=subject, what=what, why=error.message, is_forbidden=is_forbidden, wait_seconds=wait
+            )
+        except TimeoutError:
+            why = f"it was not done within {in_words(self._longest)}"
+            failure = ChoreFailure(subject=subject, what=what, why=why)
+        except Exception as error:  # noqa: BLE001  what one item did not foresee must keep no other from being done
+            activity.logger.warning("chore failed", exc_info=error, extra={"chore": what})
+            why = f"{type(error).__name__}: {error}"
+            failure = ChoreFailure(subject=subject, what=what, why=why)
+        self._failures.append(failure)
+        return None
+
+
+class Annotate:
+    """The activity `annotate`: requests, for their remediators and operators to read.
+
+    A patch carries the uid: a request that is gone, or was made anew by somebody, is left alone.
+    """
+
+    def __init__(self, live: LiveRequests) -> None:
+        self._live = live
+
+    @activity.defn(name=ANNOTATE.name)
+    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
+        """Write the annotations; one that is there already is written again, which changes nothing."""
+        attempt = ChoreAttempt(ANNOTATE)
+        await asyncio.gather(*(self._write(patch, attempt) for patch in asked.patches))
+        return AnnotateResult(failures=attempt.failures)
+
+    async def _write(self, patch: AnnotationPatch, attempt: ChoreAttempt) -> None:
+        writing = self._live.annotate(patch.request, patch.annotations)
+        await attempt.item(patch.subject, str(patch), writing)
+
+
+class Renew:
+    """The activity `renew`: the Lease of the target, and the control-plane lock, while a remediator works."""
+
+    def __init__(self, leases: TargetLeases, now: Callable[[], datetime]) -> None:
+        self._leases = leases
+        self._now = now
+
+    @activity.defn(name=RENEW.name)
+    async def renew(self, asked: RenewInput) -> RenewResult:
+        """Renew the Lease if it is ours; one that is missing or foreign is left as it is (NHC 2.5)."""
+        attempt, duration = ChoreAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
+        keeping = self._leases.keep(
+            asked.incident, duration, self._now(), with_lock=asked.is_of_control_plane
+        )
+        held = await attempt.item(OF_LEASE, renewing_lease(asked.incident.target), keeping)
+        return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)
