@@ -23,7 +23,6 @@ from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason, failed
 from health.model.references import Action
-from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from objects.durations import in_words
 from objects.group_kind import GroupKind
@@ -57,18 +56,13 @@ class Steps:
         raise Held.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
-def steps(
-    connection: ClusterConnection,
-    leases: TargetLeases,
-    revalidation: Revalidation,
-    clock: Clock,
-) -> Steps:
+def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Steps:
     """What each action does."""
-    client, discovery = connection.client, connection.discovery
-    dependencies = ActionDependencies(client, revalidation, LeaseGuard(leases, clock))
+    live = revalidation.live
+    dependencies = ActionDependencies(live.management, revalidation, LeaseGuard(leases, clock))
     return Steps(
-        KnownRequests(LiveRequests(connection), LossEvents(revalidation.live)),
-        RequestStep(client, discovery, revalidation, dependencies.lease_guard),
+        KnownRequests(LiveRequests(live.management), LossEvents(live)),
+        RequestStep(dependencies),
         {
             kind: {name: action(dependencies) for name, action in activities.actions.items()}
             for kind, activities in KIND_ACTIVITIES.items()

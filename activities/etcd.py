@@ -3,8 +3,7 @@
 from activities.step_result import ASK_AGAIN_SECONDS, Held
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
-from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
 from kube.resource import Resource
 
@@ -16,9 +15,9 @@ _PODS = Resource("v1", "Pod", "pods", namespaced=True)
 class Etcd:
     """The etcd of one cluster."""
 
-    def __init__(self, client: Client, discovery: Discovery) -> None:
-        self._client = client
-        self._discovery = discovery
+    def __init__(self, connection: ClusterConnection) -> None:
+        self._client = connection.client
+        self._discovery = connection.discovery
 
     async def refuse_loss(self, node_name: str) -> None:
         """Do nothing if the node can go; a cluster that is no OpenShift has no such rule.

@@ -14,6 +14,7 @@ from activities.step_result import StepResult
 from health.model.references import Action, TargetReference
 from health.model.remediation_request import Attempt
 from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.resource import Object
 from workflows.contracts import ActInput
 
@@ -28,7 +29,8 @@ class StepAction(Protocol):
 class ActionDependencies(NamedTuple):
     """What an action works with."""
 
-    client: Client
+    connection: ClusterConnection
+    """To the management cluster, which targets are in."""
     revalidation: Revalidation
     lease_guard: LeaseGuard
 

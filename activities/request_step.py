@@ -8,17 +8,14 @@ gets a request that the incident removes within seconds.
 import asyncio
 
 from activities.etcd import Etcd
-from activities.kind_activities import TemplateUse
+from activities.kind_activities import ActionDependencies, TemplateUse
 from activities.known_requests import is_own
-from activities.lease_guard import LeaseGuard
 from activities.registry import KIND_ACTIVITIES
-from activities.revalidation import Confirmed, Revalidation
+from activities.revalidation import Confirmed
 from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult, not_created
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
 from health.model.remediation_request import TEMPLATE_NAME, InvalidTemplateError, RemediationRequest
-from kube.client import Client
-from kube.discovery import Discovery
 from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
@@ -30,15 +27,11 @@ TEMPLATE_SECONDS = 15.0
 class RequestStep:
     """What Action.REQUEST does."""
 
-    def __init__(
-        self, client: Client, discovery: Discovery, revalidation: Revalidation, lease_guard: LeaseGuard
-    ) -> None:
-        self._client = client
-        self._discovery = discovery
-        self._revalidation = revalidation
-        self._lease_guard = lease_guard
-        self._live = revalidation.live
-        self._etcd = Etcd(client, discovery)
+    def __init__(self, dependencies: ActionDependencies) -> None:
+        connection, self._revalidation, self._lease_guard = dependencies
+        self._client, self._discovery = connection.client, connection.discovery
+        self._live = self._revalidation.live
+        self._etcd = Etcd(connection)
 
     async def take(self, asked: ActInput) -> StepResult:
         """Make it, unless it is there by now.
@@ -64,11 +57,11 @@ class RequestStep:
 
     async def _template(self, reference: TemplateReference) -> Object:
         try:
-            resource = await self._live.discovery.resource(reference.api_version, reference.kind)
+            resource = await self._discovery.resource(reference.api_version, reference.kind)
             return await self._live.shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
             if isinstance(error, KindUnknown):  # what is remembered of it is old
-                self._live.discovery.forget(reference.api_version)
+                self._discovery.forget(reference.api_version)
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
     async def _new_request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:

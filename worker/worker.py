@@ -19,11 +19,10 @@ from activities.registry import target_readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from health.kinds.check_kind import CheckKind
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock
-from kube.shared_reads import SharedReads
 from runtime.connections import Connections, connected
 from runtime.process_names import WORKER
 from runtime.retrying import retry_forever
@@ -60,7 +59,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     live = LiveRequests(connection)
-    objects = LiveObjects(client, connection.discovery, SharedReads(client), target_readers())
+    objects = LiveObjects(ClusterConnections(connection), target_readers())
     revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, _wall_clock)
     return Worker(
@@ -68,7 +67,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
         task_queue=worker_queue(connections.cluster),
         workflows=[Remediation],
         activities=[
-            Act(steps(connection, leases, revalidation, clock), event_recorder).act,
+            Act(steps(leases, revalidation, clock), event_recorder).act,
             CleanUp(client, live, leases).clean_up,
             Renew(leases, clock.now).renew,
             Annotate(live).annotate,

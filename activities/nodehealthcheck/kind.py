@@ -23,7 +23,7 @@ MACHINES = KindName("machine.openshift.io/v1beta1", "Machine")
 
 async def read_node(live: LiveObjects, reference: TargetReference) -> Node:
     """The Node as the API server has it now."""
-    return Node.model_validate(await live.client.get(NODES, reference.name))
+    return Node.model_validate(await live.management.client.get(NODES, reference.name))
 
 
 async def request_for_node(live: LiveObjects, use: TemplateUse) -> Object:
@@ -45,8 +45,8 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
     if not name or namespace != template.namespace:
         return None
     try:
-        resource = await live.discovery.resource(MACHINES.api_version, MACHINES.kind)
-        machine = await live.client.get(resource, name, namespace)
+        resource = await live.management.discovery.resource(MACHINES.api_version, MACHINES.kind)
+        machine = await live.management.client.get(resource, name, namespace)
     except NotFound:
         return None
     return OwnerReference(

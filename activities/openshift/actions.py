@@ -26,7 +26,8 @@ class DeleteMachine:
     """What Action.DELETE does."""
 
     def __init__(self, dependencies: ActionDependencies) -> None:
-        self._client, self._revalidation, self._lease_guard = dependencies
+        connection, self._revalidation, self._lease_guard = dependencies
+        self._client = connection.client
 
     async def take(self, asked: ActInput) -> StepResult:
         """Delete it, unless somebody else did.
@@ -71,7 +72,8 @@ class MarkMachine:
     """What Action.MARK does."""
 
     def __init__(self, dependencies: ActionDependencies) -> None:
-        self._client, self._revalidation, self._lease_guard = dependencies
+        connection, self._revalidation, self._lease_guard = dependencies
+        self._client = connection.client
 
     async def take(self, asked: ActInput) -> StepResult:
         """Mark it, unless it is marked.

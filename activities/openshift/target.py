@@ -1,16 +1,14 @@
-"""A Machine with its Node, as the API server has both now."""
+"""A Machine with its Node, as the API servers have both now."""
 
+from dataclasses import replace
 from typing import cast
 
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed
 from health.kinds.openshift.machine import MACHINES as KIND
 from health.kinds.openshift.machine import Machine, MachineTarget
-from health.model.node import Node
 from health.model.references import TargetReference
-from kube.client import Client
-from kube.errors import KindUnknown, NotFound
-from kube.resource import NODES, resource_of
+from kube.resource import resource_of
 
 MACHINES = resource_of(KIND)
 
@@ -22,18 +20,6 @@ def machine_of(confirmed: Confirmed) -> MachineTarget:
 
 async def read_machine(live: LiveObjects, reference: TargetReference) -> MachineTarget:
     """The Machine of that name, whatever individual it is."""
-    client = live.client
-    machine = Machine.model_validate(await client.get(MACHINES, reference.name, reference.namespace))
-    return MachineTarget(machine, await _node_of(client, machine))
-
-
-async def _node_of(client: Client, machine: Machine) -> Node | None:
-    """None: the API server itself says that it is not there (rule 26)."""
-    if not machine.node_name:
-        return None
-    try:
-        return Node.model_validate(await client.get(NODES, machine.node_name))
-    except KindUnknown:
-        raise
-    except NotFound:
-        return None
+    found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
+    target = MachineTarget(Machine.model_validate(found))
+    return replace(target, node=await live.node_of(target))

@@ -18,9 +18,8 @@ from activities.registry import target_readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from kube.client import Client
-from kube.connection import ClusterConnection
+from kube.connection import ClusterConnection, ClusterConnections
 from kube.discovery import Discovery
-from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (
@@ -46,11 +45,10 @@ class WorkerActivities:
         self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE, client: Client | None = None
     ) -> None:
         self._client = client or Client(transport, "tests")
-        self._connection = ClusterConnection(transport, self._client, Discovery(transport))
-        self._live = LiveRequests(self._connection)
+        connection = ClusterConnection(transport, self._client, Discovery(transport))
+        self._live = LiveRequests(connection)
         self._leases = TargetLeases(self._client, lease_namespace)
-        shared = SharedReads(self._client)
-        live = LiveObjects(self._client, self._connection.discovery, shared, target_readers())
+        live = LiveObjects(ClusterConnections(connection), target_readers())
         self._revalidation = Revalidation(live, lease_namespace)
 
     async def act(
@@ -65,7 +63,7 @@ class WorkerActivities:
         started = environment.info.scheduled_time + waited
         environment.info = replace(environment.info, started_time=started)
         clock = Clock(now, monotonic)
-        taken = steps(self._connection, self._leases, self._revalidation, clock)
+        taken = steps(self._leases, self._revalidation, clock)
         act = Act(taken, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 

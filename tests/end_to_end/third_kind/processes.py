@@ -23,7 +23,7 @@ from worker import worker
 
 
 async def read_machine(live: LiveObjects, reference: TargetReference) -> Machine:
-    found = await live.client.get(resource_of(MACHINES), reference.name, reference.namespace)
+    found = await live.management.client.get(resource_of(MACHINES), reference.name, reference.namespace)
     return Machine.model_validate(found)
 
 
