@@ -112,7 +112,7 @@ async def test_request_whose_kind_is_gone_is_gone(
 
 
 @pytest.mark.rule("NHC 1.7/manually-confirmed-healthy", "NHC 2.6/confirmed")
-async def test_mark_that_the_node_is_healthy_goes_with_the_last_request(
+async def test_confirmation_that_the_node_is_healthy_goes_with_the_last_request(
     world: World, worker: WorkerActivities
 ) -> None:
     made = (await worker.act(world.order())).request
@@ -128,14 +128,18 @@ async def test_mark_that_the_node_is_healthy_goes_with_the_last_request(
     assert await world.lease() is None
 
 
-async def test_mark_that_nobody_saw_is_left_for_the_next_look(world: World, worker: WorkerActivities) -> None:
+async def test_confirmation_that_nobody_saw_is_left_for_the_next_look(
+    world: World, worker: WorkerActivities
+) -> None:
     await world.patch_node(annotations={CONFIRMED_HEALTHY: ""})
     await worker.clean_up(order(world))
     assert CONFIRMED_HEALTHY in await annotations_of_the_node(world)
 
 
 @pytest.mark.rule("rule 11/recreated")
-async def test_mark_of_another_node_of_the_name_is_left_alone(world: World, worker: WorkerActivities) -> None:
+async def test_confirmation_of_another_node_of_the_name_is_left_alone(
+    world: World, worker: WorkerActivities
+) -> None:
     await world.patch_node(annotations={CONFIRMED_HEALTHY: "yes"})
     target = world.incident.target.model_copy(update={"uid": "an-earlier-node"})
     incident = world.incident.model_copy(update={"target": target})
@@ -145,7 +149,9 @@ async def test_mark_of_another_node_of_the_name_is_left_alone(world: World, work
     assert await world.lease() is None
 
 
-async def test_mark_of_a_node_that_is_gone_stops_nothing(world: World, worker: WorkerActivities) -> None:
+async def test_confirmation_of_a_node_that_is_gone_stops_nothing(
+    world: World, worker: WorkerActivities
+) -> None:
     await world.make_lease(world.holder, datetime.now(UTC))
     await world.client.delete(NODES, world.name)
     await worker.clean_up(order(world, is_confirmed=True))

@@ -78,7 +78,7 @@ async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_l
     "error",
     [pytest.param(Forbidden("no", status=403), id="403"), pytest.param(Invalid("no", status=422), id="422")],
 )
-async def test_mark_that_cannot_be_taken_off_the_node_is_answered_and_keeps_no_lease(
+async def test_confirmation_that_cannot_be_removed_is_answered_and_keeps_no_lease(
     world: World, worker_transport: Transport, error: KubernetesError
 ) -> None:
     request = await world.make_request()

@@ -1,4 +1,4 @@
-"""In which order clean_up writes, told by a server that counts: the person's mark goes before the Lease."""
+"""In which order clean_up writes, told by a server that counts: the confirmation goes before the Lease."""
 
 from pathlib import Path
 
@@ -30,10 +30,10 @@ OURS = {
 }
 
 
-async def clean_up(directory: Path, mark: Answer) -> list[tuple[str, str]]:
+async def clean_up(directory: Path, confirmation: Answer) -> list[tuple[str, str]]:
     """What was written, in its order."""
     async with ApiServer(directory) as server:
-        server.answer("PATCH", NODE, mark)
+        server.answer("PATCH", NODE, confirmation)
         server.answer("GET", LEASE, said(OURS))
         server.answer("DELETE", LEASE, said({}))
         async with await Transport.connect(str(server.kubeconfig)) as transport:
@@ -42,12 +42,12 @@ async def clean_up(directory: Path, mark: Answer) -> list[tuple[str, str]]:
 
 
 @pytest.mark.rule("NHC 1.7/manually-confirmed-healthy", "NHC 2.6/confirmed")
-async def test_persons_mark_goes_before_the_lease(tmp_path: Path) -> None:
+async def test_persons_confirmation_goes_before_the_lease(tmp_path: Path) -> None:
     assert await clean_up(tmp_path, said({})) == [("PATCH", NODE), ("DELETE", LEASE)]
 
 
 @pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (422, "Invalid")])
-async def test_mark_that_may_not_be_taken_off_does_not_keep_the_lease(
+async def test_confirmation_that_may_not_be_removed_does_not_keep_the_lease(
     tmp_path: Path, code: int, reason: str
 ) -> None:
     assert ("DELETE", LEASE) in await clean_up(tmp_path, refused(code, reason))

@@ -49,7 +49,7 @@ async def keep_one_of_two(incident: IncidentDriver) -> None:
 
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out")
-async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_neither_lease_nor_mark(
+async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_neither_lease_nor_annotation(
     incident: IncidentDriver,
 ) -> None:
     await fail_to_tell(incident)
@@ -101,7 +101,7 @@ async def test_look_repeats_no_chore_before_its_time_and_abort_and_resume_are_ob
 
 
 @pytest.mark.rule("rule 47/403")
-async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_mark(
+async def test_403_of_an_api_server_that_has_just_started_costs_seconds_and_no_annotation(
     incident: IncidentDriver,
 ) -> None:
     await take_first_step(incident)

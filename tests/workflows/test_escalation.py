@@ -25,7 +25,7 @@ def timeout_of(incident: IncidentDriver, template: str) -> datetime:
     return incident.cluster.request_of(template).created + TIMEOUTS[template]
 
 
-def marked(incident: IncidentDriver) -> list[str]:
+def timed_out(incident: IncidentDriver) -> list[str]:
     """The templates of the requests that were told to stop."""
     return [template for template, annotations in incident.cluster.annotated if TIMED_OUT in annotations]
 
@@ -61,7 +61,7 @@ async def test_each_step_times_out_to_the_second_and_when_none_is_left_all_reque
     state = await rests(incident, Phase.EXHAUSTED)
     assert "no template left to try" in state.details
     assert incident.cluster.count("renew") == renewals
-    assert incident.cluster.tried == marked(incident) == ["first", "second", "third"]
+    assert incident.cluster.tried == timed_out(incident) == ["first", "second", "third"]
     assert len(incident.cluster.requests) == 3
     assert incident.cluster.count("act") == 3
 
@@ -71,7 +71,7 @@ async def test_each_step_times_out_to_the_second_and_when_none_is_left_all_reque
 
 
 @pytest.mark.rule("NHC 2.4/6/failed", "NHC 2.4/2", "NHC 2.5/durations", "rule 21")
-async def test_step_that_failed_is_marked_and_followed_at_once_by_one_with_a_lease_and_requests_of_its_own(
+async def test_step_that_failed_is_annotated_and_followed_at_once_by_one_with_a_lease_and_requests_of_its_own(
     incident: IncidentDriver,
 ) -> None:
     await take_first_step(incident)
@@ -81,7 +81,7 @@ async def test_step_that_failed_is_marked_and_followed_at_once_by_one_with_a_lea
     assert (await rests(incident, Phase.REMEDIATING)).memory.lease.duration_seconds == 120
     first, second = incident.cluster.times("created")
     assert second - first < timedelta(seconds=20)
-    assert marked(incident) == ["first"]
+    assert timed_out(incident) == ["first"]
 
     lost = incident.cluster.request_of("second").reference
     await incident.cluster.lose_requests()
@@ -95,7 +95,7 @@ async def test_step_that_failed_is_marked_and_followed_at_once_by_one_with_a_lea
 
 
 @pytest.mark.rule("rule 7", "rule 7/timed out")
-async def test_check_that_holds_and_person_who_holds_stop_the_next_step_and_no_mark(
+async def test_check_that_holds_and_person_who_holds_stop_the_next_step_and_no_annotation(
     incident: IncidentDriver,
 ) -> None:
     await take_first_step(incident)
@@ -119,7 +119,7 @@ async def test_check_that_holds_and_person_who_holds_stop_the_next_step_and_no_m
     await incident.happens("created", 3)
     assert (await rests(incident, Phase.REMEDIATING)).memory.starts_over is None
     assert incident.cluster.count("deleted") == 0
-    assert marked(incident) == ["first", "second"]
+    assert timed_out(incident) == ["first", "second"]
 
 
 async def test_act_that_is_refused_claims_no_lease_and_keeps_the_one_of_the_step_before(

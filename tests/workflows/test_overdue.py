@@ -28,7 +28,7 @@ async def pass_renewals(incident: IncidentDriver, *, until: timedelta) -> None:
 @pytest.mark.rule(
     "NHC 2.5/overdue", "NHC 2.5/release", "NHC 1.7/nhc-timed-out", "NHC 2.8/overdue", "rule 13/overdue"
 )
-async def test_classic_remediation_is_marked_and_gives_its_lease_back_after_30_minutes_for_good(
+async def test_classic_remediation_is_annotated_and_gives_its_lease_back_after_30_minutes_for_good(
     incident: IncidentDriver,
 ) -> None:
     await act(incident)
