@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.conformance.markers import ROOT
-from tests.conformance.register import BY_ID
+from tests.conformance.register import BY_ID, SECTIONS
 
 # Patterns begin with a literal, not with \b: so the repository is read in a tenth of a second, not in one.
 _GAP = r"[\s#]+"
@@ -17,16 +17,15 @@ _NEXT = rf"(?:,|,?{_GAP}(?:and|or|to)){_GAP}"
 _ROWS = r"(?:/\w[\w-]*)*"
 
 
-def _citation(word: str, number: str) -> re.Pattern[str]:
-    return re.compile(rf"{word}{_GAP}({number}(?:{_NEXT}{number})*)")
+_NUMBER = rf"(?:[A-Z]\.)?\d+(?:\.\d+)*{_ROWS}"
 
 
-_CITATIONS = {
-    "rule": _citation("[Rr]ules?", rf"\d+{_ROWS}"),
-    "NHC": _citation("NHC", rf"\d(?:\.\d)?{_ROWS}"),
-    "MHC": _citation("MHC", rf"[A-Z]\.\d(?:\.\d)?{_ROWS}"),
-    "ADR": _citation("ADRs?", r"\d+"),
-}
+def _citation(prefix: str) -> re.Pattern[str]:
+    return re.compile(rf"(?i:{prefix[0]}){prefix[1:]}s?{_GAP}({_NUMBER}(?:{_NEXT}{_NUMBER})*)")
+
+
+_PREFIXES = {section.prefix.split()[0] for section in SECTIONS} | {"ADR"}
+_CITATIONS = {prefix: _citation(prefix) for prefix in sorted(_PREFIXES)}
 _NOWHERE = (
     re.compile(r"emantic[s]\b"),
     re.compile(rf"ecisions?{_GAP}\d+"),
@@ -54,12 +53,15 @@ def complaints(text: str, stands: frozenset[str]) -> list[str]:
     return [f"{len(text[: place + 1].splitlines())}: {cited}" for place, cited in sorted(found)]
 
 
+_CITING = ("*.py", "*.md", "*.yaml")
+_SETTINGS = (".importlinter", "Makefile", "pyproject.toml")
+
+
 def texts(root: Path = ROOT) -> Iterator[tuple[str, str]]:
-    """Return path and text of all code and pages, but for the tests of this folder, which cite wrongly."""
+    """Return path and text of code, pages, manifests and settings, but for our tests, which cite wrongly."""
     folders = [folder for folder in root.iterdir() if folder.is_dir() and not folder.name.startswith(".")]
-    code = [file for folder in folders for file in folder.rglob("*.py")]
-    pages = [*root.glob("*.md"), *(file for folder in folders for file in folder.rglob("*.md"))]
-    for file in sorted([*code, *pages]):
+    files = {file for folder in folders for ending in _CITING for file in folder.rglob(ending)}
+    for file in sorted(files | set(root.glob("*.md")) | {root / name for name in _SETTINGS}):
         path = file.relative_to(root).as_posix()
         if not path.startswith("tests/conformance/test_"):
             yield path, file.read_text()

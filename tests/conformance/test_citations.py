@@ -16,11 +16,12 @@ def test_everything_that_is_cited_stands_somewhere() -> None:
     assert not all_complaints(), "cite ids of docs/conformance.md or ADRs:\n" + "\n".join(all_complaints())
 
 
-def test_code_and_pages_are_read() -> None:
+def test_code_pages_manifests_and_settings_are_read() -> None:
     read = {path for path, _ in texts()}
 
     assert {"README.md", "docs/architecture.md", "docs/decisions/0015-ordinary-activities.md"} <= read
     assert {"health/runbook/next_move.py", "tests/conformance/page.py"} <= read
+    assert {"deploy/rbac/worker.yaml", ".importlinter", "Makefile", "pyproject.toml"} <= read
 
 
 @pytest.mark.parametrize(
