@@ -1,4 +1,8 @@
-"""A kind of check is named in its folders and in the registries; who imports what, import-linter holds."""
+"""A kind of check is named in its folders and in the registries; who imports what, import-linter holds.
+
+What simulates a cluster and what measures ours are about kinds: the demo applies checks and templates,
+the simulation is the machine API of OpenShift, the bench fails Nodes and Machines. There files name kinds too.
+"""
 
 import ast
 import re
@@ -10,7 +14,19 @@ from detector.registry import WATCHED_KINDS
 from health.kinds.registry import CHECK_KINDS
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("activities", "detector", "health", "kube", "runtime", "worker", "workflows")
+ROOMS = (
+    "activities",
+    "bench",
+    "cli",
+    "detector",
+    "devcluster",
+    "health",
+    "kube",
+    "objects",
+    "runtime",
+    "worker",
+    "workflows",
+)
 KINDS = {"nodehealthcheck", "openshift"}
 REGISTRIES = {
     "activities/registry.py",
@@ -18,11 +34,22 @@ REGISTRIES = {
     "health/kinds/registry.py",
     "health/model/kind_names.py",
 }
+ABOUT_KINDS = {
+    "bench/fleet.py",
+    "bench/machine_fleet.py",
+    "bench/machines.py",
+    "bench/outage.py",
+    "devcluster/demo",
+    "devcluster/simulation",
+}
+"""Files, and folders with all that is in them."""
 NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift")
 OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
     ("activities/etcd.py", "_is_openshift"),
+    ("cli/dev.py", "Give each Machine of OpenShift a simulated node."),
+    ("cli/doctor/rights.py", "config.openshift.io"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
     ("health/gate/upgrade.py", "config.openshift.io"),
     ("health/gate/upgrade.py", "config.openshift.io/v1"),
@@ -33,12 +60,23 @@ OF_THE_PLATFORM = {
 }
 """What OpenShift, and the API of remediators, have for every kind of check: namespaces, annotations."""
 
+# The operator before us, and its annotations, have the name of a kind; OpenShift is a platform in prose.
+KIND_IN_PROSE = re.compile(r"(?:node|machine)healthcheck(?!s?[\s#]+operator|\.medik8s\.io)", re.IGNORECASE)
+EXAMPLES = {
+    "activities/known_requests.py",
+    "cli/doctor/of_checks.py",
+    "objects/durations.py",
+    "objects/group_kind.py",
+}
+"""Docstrings that explain what holds for every kind by one of them."""
+
 
 def files() -> Iterator[str]:
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
             path = file.relative_to(ROOT)
-            if str(path) not in REGISTRIES and not KINDS & set(path.parts):
+            places = {str(path), *map(str, path.parents)}
+            if not places & (REGISTRIES | ABOUT_KINDS) and not KINDS & set(path.parts):
                 yield str(path)
 
 
@@ -63,6 +101,10 @@ def test_no_other_file_names_a_kind() -> None:
         if NAMES.search(word.lower().replace("_", ""))
     }
     assert named == OF_THE_PLATFORM
+
+
+def test_no_other_docstring_or_comment_is_about_a_kind() -> None:
+    assert {file for file in files() if KIND_IN_PROSE.search((ROOT / file).read_text())} == EXAMPLES
 
 
 def test_registries_know_the_same_kinds() -> None:
