@@ -1,7 +1,7 @@
 """A kind of check is named in its folders and in the registries; who imports what, import-linter holds.
 
 What simulates a cluster and what measures ours are about kinds: the demo applies checks and templates,
-the simulation is the machine API of OpenShift, the bench fails Nodes and Machines. There files name kinds too.
+the simulation is the machine API of OpenShift, the bench fails Nodes and Machines. There files name them.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""What workflows are built from, by one that is no Remediation: finished calls, and orders of people."""
+"""What workflows are built from, by one that is no Remediation: finished calls, orders, wakes and runs."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -14,9 +14,20 @@ from temporalio.worker import Worker
 from tests.kube.eventually import eventually
 from tests.workflows.fake_cluster import Gate
 from tests.workflows.sandbox import workflow_runner
-from tests.workflows.upgrade_pause import GO_ON, PAUSE, EndOrder, PauseOrder, Pool, UpgradePause
+from tests.workflows.upgrade_pause import (
+    GO_ON,
+    OBSERVE,
+    PAUSE,
+    EndOrder,
+    PauseOrder,
+    Pool,
+    UpgradePause,
+    UpgradePauseInput,
+)
 from worker.counting import Counting
 from worker.tally import Tally
+
+A_DAY = timedelta(days=1)
 
 
 class Pools:
@@ -25,6 +36,13 @@ class Pools:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.gate = Gate()
+        self.is_upgraded = False
+        self.observed = 0
+
+    @activity.defn(name=OBSERVE.name)
+    async def observe(self, pool: Pool) -> Pool:
+        self.observed += 1
+        return pool.model_copy(update={"is_upgraded": self.is_upgraded})
 
     @activity.defn(name=PAUSE.name)
     async def pause(self, pool: Pool) -> Pool:
@@ -47,17 +65,18 @@ Handle = WorkflowHandle[UpgradePause, str]
 
 
 @pytest.fixture
-async def pause(time_skipping: WorkflowEnvironment, pools: Pools) -> AsyncIterator[Handle]:
-    client, queue = time_skipping.client, f"test-{uuid4()}"
+async def pause(short_histories: WorkflowEnvironment, pools: Pools) -> AsyncIterator[Handle]:
+    client, queue = short_histories.client, f"test-{uuid4()}"
     async with Worker(
         client,
         task_queue=queue,
         workflows=[UpgradePause],
-        activities=[pools.pause, pools.go_on],
+        activities=[pools.observe, pools.pause, pools.go_on],
         interceptors=[Counting(Tally(CollectorRegistry()))],  # as our worker has it
         workflow_runner=workflow_runner(),
     ):
-        yield await client.start_workflow(UpgradePause.run, Pool(name="a"), id=queue, task_queue=queue)
+        start = UpgradePauseInput(pool=Pool(name="a"))
+        yield await client.start_workflow(UpgradePause.run, start, id=queue, task_queue=queue)
 
 
 async def test_call_is_finished_under_a_cancel_which_is_obeyed_then(pools: Pools, pause: Handle) -> None:
@@ -80,12 +99,12 @@ async def test_order_is_obeyed_at_the_next_step(pools: Pools, pause: Handle) -> 
 
 
 async def test_order_stands_for_its_time(
-    time_skipping: WorkflowEnvironment, pools: Pools, pause: Handle
+    short_histories: WorkflowEnvironment, pools: Pools, pause: Handle
 ) -> None:
-    until = await pause.execute_update(UpgradePause.pause, PauseOrder(for_seconds=86400))
+    until = await pause.execute_update(UpgradePause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
     started = (await pause.describe()).start_time
-    assert until - started >= timedelta(days=1)
-    await time_skipping.fast_forward(pause, timedelta(days=1, minutes=1))
+    assert until - started >= A_DAY
+    await short_histories.fast_forward(pause, A_DAY + timedelta(minutes=1))
 
     assert await pause.result() == "pause was ordered"
     assert pools.log == ["a is paused", "a goes on"]
@@ -97,3 +116,28 @@ async def test_cancel_between_calls_is_an_order_too(pools: Pools, pause: Handle)
 
     assert await pause.result() == "cancelled"
     assert pools.log == ["a is paused", "a goes on"]
+
+
+async def wake(pools: Pools, pause: Handle) -> None:
+    before = pools.observed
+    await pause.signal(UpgradePause.wake)
+    await eventually(lambda: pools.observed > before)
+
+
+async def test_wake_is_answered_by_another_observation(pools: Pools, pause: Handle) -> None:
+    await eventually(lambda: pools.observed == 1)
+    pools.is_upgraded = True
+    await wake(pools, pause)
+
+    assert await pause.result() == "upgraded"
+    assert pools.log == ["a is paused", "a goes on"]
+
+
+async def test_what_is_remembered_is_handed_from_run_to_run(pools: Pools, pause: Handle) -> None:
+    begun = await pause.describe()
+    until = await pause.execute_update(UpgradePause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
+    while (await pause.describe()).run_id == begun.run_id:
+        await wake(pools, pause)
+
+    assert await pause.execute_update(UpgradePause.pause, PauseOrder()) == until
+    assert pools.log == ["a is paused"]

@@ -1,4 +1,7 @@
-"""UpgradePause: a second workflow, from the kit alone: a pool is paused for as long as an order stands."""
+"""UpgradePause: a second workflow, from the kit alone: a pool is paused until its upgrade is over.
+
+A wake has it observe the pool again; it goes on after an hour, or when an order says so.
+"""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -9,15 +12,30 @@ from temporalio.common import RetryPolicy
 with workflow.unsafe.imports_passed_through():
     from objects.frozen import Frozen
     from workflows.kit.calls import Contract, FinishedCalls
+    from workflows.kit.runs import RunInput, begin_a_new_run, is_new_run_due
     from workflows.kit.standing_orders import StandingOrder, StandingOrders
+    from workflows.kit.wakes import Wakes
 
 _MINUTE, _ONCE = timedelta(minutes=1), RetryPolicy(maximum_attempts=1)
+OBSERVE = Contract("observe", _MINUTE, _MINUTE, _ONCE)
 PAUSE = Contract("pause", _MINUTE, _MINUTE, _ONCE)
 GO_ON = Contract("go_on", _MINUTE, _MINUTE, _ONCE)
 
 
 class Pool(Frozen):
     name: str
+    is_upgraded: bool = False
+
+
+class Memory(Frozen):
+    until: datetime
+    reason: str = "an hour is over"
+    is_paused: bool = False
+
+
+class UpgradePauseInput(RunInput):
+    pool: Pool
+    memory: Memory | None = None
 
 
 class PauseOrder(StandingOrder):
@@ -34,43 +52,63 @@ Order = PauseOrder | EndOrder
 @workflow.defn
 class UpgradePause:
     @workflow.init
-    def __init__(self, pool: Pool) -> None:
-        self._pool, self._until, self._reason = pool, workflow.now() + timedelta(hours=1), "an hour is over"
+    def __init__(self, start: UpgradePauseInput) -> None:
+        handed_over = start.memory if start.is_handed_over() else None
+        self._pool = start.pool
+        self._memory = handed_over or Memory(until=workflow.now() + timedelta(hours=1))
         self._orders: StandingOrders[Order] = StandingOrders(
             self._write_down, when_cancelled=EndOrder(reason="cancelled")
         )
         self._calls = FinishedCalls(self._orders.obey_cancel)
+        self._wakes = Wakes()
 
     @workflow.run
-    async def run(self, pool: Pool) -> str:
-        await self._calls.call(PAUSE, pool, Pool, summary="pause")
-        while workflow.now() < self._until:
-            self._orders.obey()
+    async def run(self, start: UpgradePauseInput) -> str:  # noqa: ARG002  `__init__` took it
+        while True:
             try:
+                self._orders.obey()
+                self._wakes.answer()
+                if not self._memory.is_paused:
+                    await self._calls.call(PAUSE, self._pool, Pool, summary="pause")
+                    self._memory = self._memory.model_copy(update={"is_paused": True})
+                seen = await self._calls.call(OBSERVE, self._pool, Pool, summary="is it upgraded?")
+                if seen.is_upgraded or workflow.now() >= self._memory.until:
+                    await self._calls.call(GO_ON, self._pool, Pool, summary="go on")
+                    return "upgraded" if seen.is_upgraded else self._memory.reason
                 await self._rest()
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
-        await self._calls.call(GO_ON, pool, Pool, summary="go on")
-        return self._reason
 
     @workflow.update
     def pause(self, order: PauseOrder) -> datetime:
         self._orders.give(order)
-        return self._until
+        return self._memory.until
 
     @workflow.signal
     def end(self, order: EndOrder) -> None:
         self._orders.give(order)
 
+    @workflow.signal
+    def wake(self) -> None:
+        self._wakes.receive()
+
     def _write_down(self, order: Order) -> None:
-        now = workflow.now()
+        now, until = workflow.now(), self._memory.until
         if isinstance(order, EndOrder):
-            self._until, self._reason = now, order.reason
-        elif now < self._until:
-            self._until, self._reason = order.until(now) or self._until, order.reason
+            until = now
+        elif now < until:
+            until = order.until(now) or until
+        else:
+            return
+        self._memory = self._memory.model_copy(update={"until": until, "reason": order.reason})
 
     async def _rest(self) -> None:
+        if is_new_run_due():
+            begin_a_new_run(UpgradePauseInput(pool=self._pool, memory=self._memory))
         try:
-            await workflow.wait_condition(lambda: self._orders.has_new, timeout=self._until - workflow.now())
+            await workflow.wait_condition(self._is_woken, timeout=self._memory.until - workflow.now())
         except TimeoutError:
             return
+
+    def _is_woken(self) -> bool:
+        return self._wakes.has_new or self._orders.has_new
