@@ -1,0 +1,70 @@
+"""What pages name is there: files and folders in code spans, and what links lead to.
+
+A name may leave out the folders before it, `gate/admission.py`; a file without any folder that stands in the
+row of a table that begins with folders is in one of these.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from tests.conformance.markers import ROOT
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs")
+WRITTEN_BY_TESTS = "docs/conformance.md"
+WRITTEN_WHILE_RUNNING = {"DIR/dev.json"}
+_FILE = r"[\w./-]+\.(?:json|md|py|toml|txt|yaml)"
+_FOLDER = r"[\w./-]+/"
+_SPAN = re.compile(rf"`({_FILE}|{_FOLDER})`")
+_LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(?:#[^)]*)?\)")
+_ROW = re.compile(r"\| ((?:`\w+/`(?:, )?)+) \|")
+
+
+def pages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
+    """Return path and text of all pages but the one that is written from the tests."""
+    for place in PAGES:
+        for page in sorted((root / place).rglob("*.md")) or [root / place]:
+            path = page.relative_to(root).as_posix()
+            if path != WRITTEN_BY_TESTS:
+                yield path, page.read_text()
+
+
+def tree(root: Path = ROOT) -> frozenset[str]:
+    """Return all files and folders, but for what begins with a dot; a folder ends with a slash."""
+    tops = [one for one in root.iterdir() if not one.name.startswith(".")]
+    found = [*tops, *(below for top in tops if top.is_dir() for below in top.rglob("*"))]
+    return frozenset(one.relative_to(root).as_posix() + "/" * one.is_dir() for one in found)
+
+
+def missing(page: str, text: str, there: frozenset[str]) -> list[str]:
+    """Return what a page names and is not there, each as `line: name`."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        row = _ROW.match(line)
+        rooms = re.findall(_FOLDER, row[1]) if row else []
+        named = [name for name in _SPAN.findall(line) if not _is_there(name, rooms, there)]
+        linked = [link for link in _LINK.findall(line) if not _is_linked(page, link, there)]
+        found += [f"{number}: {name}" for name in (*named, *linked)]
+    return found
+
+
+def all_missing() -> list[str]:
+    """Return what any page names and is not there, each as `path:line: name`."""
+    there = tree()
+    return [f"{page}:{one}" for page, text in pages() for one in missing(page, text, there)]
+
+
+def _is_there(name: str, rooms: list[str], there: frozenset[str]) -> bool:
+    if name in WRITTEN_WHILE_RUNNING:
+        return True
+    is_alone = "/" not in name
+    wanted = [f"{room}{name}" for room in rooms] if rooms and is_alone else [name]
+    return any(f"/{path}".endswith(f"/{one}") for one in wanted for path in there)
+
+
+def _is_linked(page: str, link: str, there: frozenset[str]) -> bool:
+    target = PurePosixPath("/", page).parent
+    for part in PurePosixPath(link).parts:
+        target = target.parent if part == ".." else target / part
+    path = target.as_posix().removeprefix("/")
+    return path in there or f"{path}/" in there
