@@ -52,7 +52,7 @@ _CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
 def incident_table(
     summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
 ) -> Table:
-    """A table of `sights` at `now`, `width` wide; the cluster has a column where there is more than one."""
+    """A table at `now`, `width` wide; the cluster has a column where there is more than one."""
     has_cluster = is_wide or len({summary.incident.cluster for summary in summaries}) > 1
     names = _columns(has_cluster=has_cluster, is_wide=is_wide)
     rows = [_row(summary, now) for summary in sorted(summaries, key=_order)]

@@ -22,6 +22,7 @@ from health.model.references import (
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.runbook.chores import LeftBehind
+from objects.timestamps import stamp
 
 MINUTE = timedelta(minutes=1)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -61,11 +62,6 @@ ESCALATION = (FIRST, SECOND, THIRD)
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
 ALLOWED = Allowance.of_required(6, total=10, healthy=9)
 BLOCKED = Allowance.of_required(6, total=10, healthy=5)
-
-
-def stamp(time: datetime) -> str:
-    """`time` as the API server writes it."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def check_object(**spec: Any) -> dict[str, Any]:

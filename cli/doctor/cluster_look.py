@@ -89,9 +89,7 @@ class ClusterLook:
     async def _look_at_rest(self) -> list[Finding]:
         found: list[Finding] = []
         for kind in self._settings.check_kinds:
-            found += await _told(
-                f"the Lease of the reference of {kind.kind}s", self._look_for_reference(kind)
-            )
+            found += await _told(f"the Lease of the {kind.operator}", self._look_for_reference(kind))
         found += await _told("the global stop", self._look_for_stop())
         found += await _told(f"the Lease {LEADER_LEASE}", self._look_for_leader())
         found += await _told("other detectors", self._look_for_other_leaders())

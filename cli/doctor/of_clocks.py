@@ -101,13 +101,13 @@ def other_leader_findings(
 
 
 def reference_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datetime) -> Iterator[Finding]:
-    """Reference controllers of a kind that hold one of `leases`, which are of the name that they use."""
+    """The operator of a kind, where it holds one of `leases`, which are of the name that they use."""
     for lease in leases:
         if not holder_is_valid(lease, now):
             continue
         place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
         yield warning(
             "ReferenceRuns",
-            f"the reference controller of {kind.kind}s runs: {holder!r} holds the Lease {place}",
+            f"the {kind.operator} runs: {holder!r} holds the Lease {place}",
             "stop it, two controllers would remediate the same targets",
         )

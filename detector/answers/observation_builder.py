@@ -1,8 +1,8 @@
 """ObservationBuilder: the answer to one incident, from the cluster state at one moment.
 
-The first thing that is so decides: kind not handled here, state too old, check gone, unreadable or frozen,
-target or its Node unreadable, target gone, target not selected; else the verdict of the check, and the
-admission. A clock that is off makes every verdict unknown that rests on time.
+The first thing that is so decides: kind not handled here, state too old, check gone, unreadable or fully
+paused, target or its Node unreadable, target gone, target not selected; else the verdict of the check, and
+the admission. A clock that is off makes every verdict unknown that rests on time.
 """
 
 from collections.abc import Callable
@@ -76,8 +76,8 @@ class ObservationBuilder:
             message = f"{self.incident.check} cannot be read: {check.check}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
         if check.check.is_fully_paused and check.check.hold is not None:
-            frozen = self._unknown(check.check.hold)
-            return frozen.model_copy(update={"replaced_by": self._replaced_by(check.check)})
+            paused = self._unknown(check.check.hold)
+            return paused.model_copy(update={"replaced_by": self._replaced_by(check.check)})
         return self._of_target(check.check)
 
     def _replaced_by(self, check: HealthCheck) -> str:

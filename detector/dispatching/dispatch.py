@@ -75,7 +75,7 @@ class Dispatch:
     def _turned(self, check: CheckReference) -> bool:
         """Whether the check says something else to all of its incidents; a number alone wakes nobody.
 
-        One that is frozen or cannot be read says nothing, also of what goes meanwhile.
+        One that is fully paused or cannot be read says nothing, also of what goes meanwhile.
         """
         allowance = self._cluster_state.allowance(check)
         says = None if allowance is None or self._cluster_state.checks[check].is_silent else allowance.allowed

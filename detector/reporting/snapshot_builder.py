@@ -20,7 +20,7 @@ from health.runbook.escalation import Plan
 
 @dataclass(frozen=True)
 class SnapshotBuilder:
-    """How checks are sighted."""
+    """Takes the snapshots of checks, for status and Events."""
 
     cluster_state: ClusterState
     before: Callable[[TargetName, Target | None], BackOff]

@@ -120,7 +120,7 @@ class CheckState:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it says nothing of any target now: it cannot be read, or is frozen."""
+        """Whether it says nothing of any target now: it cannot be read, or is fully paused."""
         return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused
 
     @property

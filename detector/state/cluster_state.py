@@ -97,7 +97,7 @@ class ClusterState:
             self._tell(reference, None)
 
     def take_context(self, context: ClusterContext) -> None:
-        """Take in The cluster context now."""
+        """Take in what the cluster context is now."""
         if context == self.cluster_context:
             return
         before, of_kinds = set(self.all_wanted()), self.cluster_context.of_kinds

@@ -1,4 +1,4 @@
-"""Listening: who wants to know of changes of the cluster state. Must not raise and must not wait."""
+"""Event handlers: who is told of changes of the cluster state. Must not raise and must not wait."""
 
 from typing import Protocol
 

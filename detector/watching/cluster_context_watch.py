@@ -1,4 +1,4 @@
-"""SurroundingsWatch: the cluster context of all checks, watched as long as the process lives.
+"""ClusterContextWatch: the cluster context of all checks, watched as long as the process lives.
 
 What matters to the checks of one kind alone is watched where that kind is handled. Whose conditions signal an
 upgrade is a setting (rule 38). Where such kinds are not served there are none. The global stop is an
@@ -97,7 +97,7 @@ class ClusterContextWatch:
         await all_tried(self.sources.values())
 
     def unread(self, limit: timedelta) -> str:
-        """Why it is not known well enough the cluster context; "" if it is."""
+        """Why the cluster context is not known well enough; "" if it is."""
         for part, source in self.sources.items():
             if not source.synced:
                 return f"{part}: {source.problem or NOT_YET}"

@@ -135,7 +135,7 @@ class Question:
     """Why a first request comes too soon after an earlier remediation of the target."""
     context: CheckContext = NO_CONTEXT
     unread_context: str = ""
-    """Why it is not known well enough the cluster context."""
+    """Why the cluster context is not known well enough."""
     unread_templates: str = ""
     """Why it is not known whether the templates can be used."""
 

@@ -1,4 +1,4 @@
-"""CheckSurroundings: the context of one check at one moment, as status, Events and admission all see it."""
+"""CheckContext: the context of one check at one moment, as status, Events and admission all see it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

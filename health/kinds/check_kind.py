@@ -92,8 +92,10 @@ class CheckKind(ServedKind):
     failing_conditions: tuple[FailingCondition, ...]
     rights: tuple[Right, ...]
     """What our processes may have to do for checks of this kind, and need not without them."""
+    operator: str
+    """The controller whose place we take, as people know it."""
     reference_lease: str
-    """The name of the leader Lease of the controller whose place we take."""
+    """The name of its leader Lease."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]

@@ -97,7 +97,7 @@ class Until:
 
 @dataclass(frozen=True)
 class Wait:
-    """Do nothing until a look, an order or, where there is any, the first of some moments."""
+    """Do nothing until a wake, an order or, where there is any, the first of some moments."""
 
     phase: Phase
     details: Details
@@ -113,7 +113,7 @@ class Wait:
         return NextTransition(what=first.what, at=first.at) if first else self.otherwise
 
     def requeue_after(self, now: datetime) -> timedelta | None:
-        """How long the timer is; None: it waits for nothing but a look or an order."""
+        """How long the timer is; None: it waits for nothing but a wake or an order."""
         if not self.until:
             return None
         first = min(one.wakes_at for one in self.until)

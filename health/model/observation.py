@@ -168,7 +168,7 @@ class Observation(Frozen):
         """Whether an admission or a running timer was told too long ago to go by it (rule 4).
 
         A worker may be down between an answer and the task that reads it. What else was seen stays true
-        until a look says otherwise.
+        until a wake says otherwise.
         """
         if self.answered_at is None:
             return False

@@ -45,7 +45,7 @@ class Fleet:
     def __init__(self, client: Client, cluster: str) -> None:
         self.client = client
         self.cluster = cluster
-        self.summaries: dict[str, Observation] = {}
+        self.observations: dict[str, Observation] = {}
         self.requests: dict[str, RequestSnapshot] = {}
         self._calls = IncidentCalls(lambda: client, cluster)
 
@@ -59,14 +59,14 @@ class Fleet:
     def handle(self, node: str, check: str = "workers") -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(self.incident(node, check).workflow_id)
 
-    async def fail(self, node: str, summary: Observation, check: str = "workers") -> None:
+    async def fail(self, node: str, observation: Observation, check: str = "workers") -> None:
         """The detector sees an unhealthy node."""
-        self.summaries[node] = _about(summary, node)
-        await self._calls.start(self.incident(node, check), self.summaries[node])
+        self.observations[node] = _about(observation, node)
+        await self._calls.start(self.incident(node, check), self.observations[node])
 
-    async def see(self, node: str, summary: Observation, check: str = "workers") -> None:
+    async def see(self, node: str, observation: Observation, check: str = "workers") -> None:
         """The detector sees something else of the node."""
-        self.summaries[node] = _about(summary, node)
+        self.observations[node] = _about(observation, node)
         await self._calls.wake(self.incident(node, check))
 
     async def state(self, node: str, check: str = "workers") -> State:
@@ -110,7 +110,7 @@ class Fleet:
         node = asked.incident.target.name
         requests = (self.requests[node],) if node in self.requests else ()
         now = activity.info().started_time
-        return self.summaries[node].model_copy(update={"requests": requests, "answered_at": now})
+        return self.observations[node].model_copy(update={"requests": requests, "answered_at": now})
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
@@ -131,9 +131,9 @@ class Fleet:
         return RenewResult()
 
 
-def _about(summary: Observation, node: str) -> Observation:
-    """`sight` with the words that a real detector finds, about this node."""
-    if summary.state not in (TargetState.EXPIRED, TargetState.WAITING):
-        return summary
-    lasts = "longer than 5m" if summary.state is expired().state else "waiting for 5m"
-    return summary.model_copy(update={"reason": f"Node/{node}: {summary.fact}, {lasts}"})
+def _about(observation: Observation, node: str) -> Observation:
+    """`observation` with the words that a real detector finds, about this node."""
+    if observation.state not in (TargetState.EXPIRED, TargetState.WAITING):
+        return observation
+    lasts = "longer than 5m" if observation.state is expired().state else "waiting for 5m"
+    return observation.model_copy(update={"reason": f"Node/{node}: {observation.fact}, {lasts}"})

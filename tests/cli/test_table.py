@@ -33,7 +33,7 @@ def incident(
     return summary(state(phase, why.model_copy(update={"reason": reason}), observation, memory), node)
 
 
-SIGHTS = [
+SUMMARIES = [
     incident(LONG, Phase.HELD, BY_PERSON, Memory(**HELD)),
     incident(
         "node-2",
@@ -50,13 +50,13 @@ SIGHTS = [
 def drawn(width: int, *summaries: IncidentSummary) -> list[str]:
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
-        console.print(incident_table(summaries or SIGHTS, NOW, width=width, is_wide=False))
+        console.print(incident_table(summaries or SUMMARIES, NOW, width=width, is_wide=False))
     return captured.get().splitlines()
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
-    assert len(drawn(width)) == 1 + len(SIGHTS)
+    assert len(drawn(width)) == 1 + len(SUMMARIES)
     assert max(map(len, drawn(width))) <= width
 
 
@@ -65,7 +65,7 @@ def test_at_200_columns_nothing_is_cut() -> None:
 
 
 def test_at_80_columns_every_column_is_there_and_the_reason_of_a_hold_stands_first() -> None:
-    header, *rows = drawn(80, *SIGHTS[1:])
+    header, *rows = drawn(80, *SUMMARIES[1:])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "DETAILS"]
     assert "hold: disk swap; " in rows[0]
     assert "Threshold: not now; " in rows[1]
@@ -79,7 +79,7 @@ def test_at_80_columns_age_makes_room_for_what_tells_long_names_apart() -> None:
 
 
 def test_at_40_columns_rows_can_still_be_told_apart() -> None:
-    header, *rows = drawn(40, *SIGHTS[1:])
+    header, *rows = drawn(40, *SUMMARIES[1:])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT"]
     assert [" ".join(row.split()) for row in rows] == [
         "node-2 workers Remediating, held -",
@@ -109,14 +109,14 @@ def test_what_is_left_over_goes_to_the_name_before_it_goes_to_the_details() -> N
 
 
 def test_into_a_pipe_no_line_ends_with_blanks(capsys: pytest.CaptureFixture[str]) -> None:
-    print_trimmed(incident_table(SIGHTS, NOW, width=1000, is_wide=True), Console(width=1000))
+    print_trimmed(incident_table(SUMMARIES, NOW, width=1000, is_wide=True), Console(width=1000))
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(SIGHTS)
+    assert len(lines) == 1 + len(SUMMARIES)
     assert all(line == line.rstrip() for line in lines)
 
 
 def test_details_begin_with_what_tells_incidents_apart() -> None:
-    assert [one.brief for one in SIGHTS[:3]] == [
+    assert [one.brief for one in SUMMARIES[:3]] == [
         f"hold: disk swap; {CONDITION}",
         f"hold: disk swap; {REQUEST}; {CONDITION}",
         f"Threshold: not now; {CONDITION}",

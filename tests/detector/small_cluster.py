@@ -20,7 +20,8 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.target import TargetName
-from tests.objects import NOW, check_object, condition, node_object, stamp
+from objects.timestamps import stamp
+from tests.objects import NOW, check_object, condition, node_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 REQUEST_KIND = ("example.com/v1", "Reboot")

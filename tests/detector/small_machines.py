@@ -18,8 +18,9 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName, node_name
 from kube.record import Key
+from objects.timestamps import stamp
 from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
-from tests.objects import NOW, condition, node_object, stamp
+from tests.objects import NOW, condition, node_object
 
 CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 REQUEST_KIND = (TEMPLATE["apiVersion"], "Metal3Remediation")

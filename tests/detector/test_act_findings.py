@@ -30,10 +30,10 @@ def fail(cluster: SmallCluster, uid: str = "") -> None:
     cluster.node("node-1", ready="Unknown", since=LONG_AGO, uid=uid)
 
 
-def sighted(cluster: SmallCluster) -> TargetSnapshot:
-    freshness = SnapshotBuilder(cluster.cluster_state, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
-    assert freshness is not None
-    return freshness.targets["node-1"]
+def snapshot_of(cluster: SmallCluster) -> TargetSnapshot:
+    snapshot = SnapshotBuilder(cluster.cluster_state, lambda *_: NO_BACK_OFF).of(CHECK, None, NOW)
+    assert snapshot is not None
+    return snapshot.targets["node-1"]
 
 
 @pytest.fixture
@@ -48,16 +48,16 @@ def cluster() -> SmallCluster:
 def test_what_an_act_found_is_seen_and_told_once(cluster: SmallCluster) -> None:
     told: list[str | None] = []
     cluster.cluster_state.add_change_handler(lambda _, target: told.append(target))
-    assert not sighted(cluster).is_heard
+    assert not snapshot_of(cluster).is_heard
     for _ in range(2):
         cluster.cluster_state.found(incident(), ETCD)
-    assert sighted(cluster).found == ETCD
-    assert sighted(cluster).is_heard
+    assert snapshot_of(cluster).found == ETCD
+    assert snapshot_of(cluster).is_heard
     assert told == [None]
 
     cluster.cluster_state.found(incident(), None)
-    assert sighted(cluster).found is None
-    assert sighted(cluster).is_heard
+    assert snapshot_of(cluster).found is None
+    assert snapshot_of(cluster).is_heard
     assert told == [None, None]
 
 
@@ -92,25 +92,25 @@ def test_what_an_act_found_is_forgotten_when(
     cluster.cluster_state.found(incident(), ETCD)
     change(cluster)
     fail(cluster)
-    assert sighted(cluster).found is None
-    assert not sighted(cluster).is_heard
+    assert snapshot_of(cluster).found is None
+    assert not snapshot_of(cluster).is_heard
 
 
 def test_what_an_act_found_is_over_when_the_request_appears(cluster: SmallCluster) -> None:
     cluster.cluster_state.found(incident(), ETCD)
     cluster.request("node-1")
-    assert sighted(cluster).found is None
-    assert sighted(cluster).is_heard
+    assert snapshot_of(cluster).found is None
+    assert snapshot_of(cluster).is_heard
 
     cluster.cluster_state.found(incident(), ETCD)  # of the next step
     cluster.request("node-1", old=True)
-    assert sighted(cluster).found == ETCD
+    assert snapshot_of(cluster).found == ETCD
 
 
 def test_heartbeat_of_the_node_leaves_what_was_found(cluster: SmallCluster) -> None:
     cluster.cluster_state.found(incident(), ETCD)
     fail(cluster)
-    assert sighted(cluster).found == ETCD
+    assert snapshot_of(cluster).found == ETCD
 
 
 def test_incident_of_an_earlier_individual_says_nothing_of_the_one_that_is_there(
@@ -118,11 +118,11 @@ def test_incident_of_an_earlier_individual_says_nothing_of_the_one_that_is_there
 ) -> None:
     cluster.cluster_state.found(incident(), ETCD)
     cluster.cluster_state.found(incident("an-earlier-node"), None)
-    assert sighted(cluster).found == ETCD
+    assert snapshot_of(cluster).found == ETCD
 
 
 def test_incident_of_a_node_that_has_recovered_says_nothing(cluster: SmallCluster) -> None:
     recover(cluster)
     cluster.cluster_state.found(incident(), ETCD)
     fail(cluster)
-    assert sighted(cluster).found is None
+    assert snapshot_of(cluster).found is None

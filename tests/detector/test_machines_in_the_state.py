@@ -8,9 +8,10 @@ from health.model.observation import HoldReason, TargetState
 from health.model.references import Action
 from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
+from objects.timestamps import stamp
 from tests.detector.small_machines import SmallMachines
 from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
-from tests.objects import NOW, stamp
+from tests.objects import NOW
 
 MINUTE = timedelta(minutes=1)
 LATELY = NOW - 2 * MINUTE

@@ -39,7 +39,7 @@ def cluster() -> SmallCluster:
     return one
 
 
-def seen(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
+def observed(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
     return ObservationBuilder(cluster.cluster_state, incident(uid), FRESH, cluster.now).observation()
 
 
@@ -53,11 +53,11 @@ def incident(uid: str) -> IncidentReference:
 def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_selected(
     cluster: SmallCluster, ready: str
 ) -> None:
-    gone = seen(cluster)
+    gone = observed(cluster)
     told: list[str | None] = []
     cluster.cluster_state.add_change_handler(lambda _, target: told.append(target))
     cluster.node("node-1", ready=ready, since=LONG_AGO, uid=OTHER)
-    now = seen(cluster)
+    now = observed(cluster)
 
     assert "node-1" in told
     assert (gone.state, gone.is_replaced) == (TargetState.GONE, False)
@@ -68,10 +68,10 @@ def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_se
 
 @pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected")
 def test_another_of_its_name_that_the_check_does_not_select_changes_nothing(cluster: SmallCluster) -> None:
-    gone = seen(cluster)
+    gone = observed(cluster)
     other = Node.model_validate(node_object(labels={}, name="node-1", uid=OTHER))
     cluster.cluster_state.target_changed(TargetName("Node", "", "node-1"), other)
-    now = seen(cluster)
+    now = observed(cluster)
 
     assert (now.state, now.is_replaced) == (TargetState.GONE, False)
     assert now.reason == "Node/node-1 is gone; another of its name is not selected"
@@ -83,7 +83,7 @@ def test_new_node_has_an_incident_of_its_own_that_waits_for_the_request_of_the_e
     cluster: SmallCluster,
 ) -> None:
     cluster.node("node-1", ready="Unknown", since=LONG_AGO, uid=OTHER)
-    held = seen(cluster, OTHER)
+    held = observed(cluster, OTHER)
 
     assert cluster.cluster_state.wanted(CHECK, "node-1") == {incident(EARLIER), incident(OTHER)}
     assert held.state is TargetState.EXPIRED
@@ -92,7 +92,7 @@ def test_new_node_has_an_incident_of_its_own_that_waits_for_the_request_of_the_e
     assert held.hold.reason is HoldReason.EARLIER_REQUEST
 
     cluster.delete_request("node-1")
-    now = seen(cluster, OTHER)
+    now = observed(cluster, OTHER)
     assert now.is_admitted
     assert needs_wake_up(held, now)
 

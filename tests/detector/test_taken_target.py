@@ -8,8 +8,9 @@ from detector.answers.observation_builder import CheckFreshness, ObservationBuil
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
 from kube.lease import LeaseRecord
+from objects.timestamps import stamp
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.objects import NOW, stamp
+from tests.objects import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))

@@ -14,7 +14,7 @@ LONG = timedelta(minutes=10)
 FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 
 
-def seen(cluster: SmallCluster, node: str) -> Observation:
+def observed(cluster: SmallCluster, node: str) -> Observation:
     target = TargetReference(kind="Node", name=node, uid=f"uid-{node}")
     incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
     return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation()
@@ -30,7 +30,7 @@ def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
     problem = "status.conditions.0.type: should be a string"
     cluster.cluster_state.targets.put_undecodable(node_name("node-1"), problem)
 
-    unread, other = seen(cluster, "node-1"), seen(cluster, "node-2")
+    unread, other = observed(cluster, "node-1"), observed(cluster, "node-2")
 
     assert unread.state is TargetState.UNKNOWN
     assert unread.hold is not None

@@ -19,7 +19,8 @@ from health.model.remediation_request import (
 )
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import OLD, healthy, merged, old, patched, timed_out, unhealthy
-from tests.objects import NOW, request, request_snapshot, stamp
+from objects.timestamps import stamp
+from tests.objects import NOW, request, request_snapshot
 
 A_MOMENT = timedelta(microseconds=1)
 

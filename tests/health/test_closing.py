@@ -24,9 +24,9 @@ from health.runbook.annotations import OLD
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
+from objects.timestamps import stamp
 from tests.health.steps import Timed, because, order, timed, with_lease
-from tests.objects import MINUTE, NOW, request, request_snapshot, stamp
-from tests.objects import seen as anything_seen
+from tests.objects import MINUTE, NOW, request, request_snapshot, seen
 
 LATER = NOW + 10 * MINUTE
 ACTED = Memory(
@@ -41,11 +41,13 @@ EXPECTS = request_snapshot(is_node_deletion_expected=True)
 
 
 def healthy(*requests: RequestSnapshot, delay: float = 0, is_confirmed: bool = False) -> Observation:
-    return seen(*requests, healthy_delay_seconds=delay, is_confirmed=is_confirmed)
+    return without_steps(*requests, healthy_delay_seconds=delay, is_confirmed=is_confirmed)
 
 
-def seen(*requests: RequestSnapshot, state: TargetState = TargetState.HEALTHY, **fields: Any) -> Observation:
-    return anything_seen(*requests, state=state, steps=(), reason="it is so", **fields)
+def without_steps(
+    *requests: RequestSnapshot, state: TargetState = TargetState.HEALTHY, **fields: Any
+) -> Observation:
+    return seen(*requests, state=state, steps=(), reason="it is so", **fields)
 
 
 def kept(words: str, seconds: float) -> Timed:
@@ -171,19 +173,19 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             healthy(RECOVERED_NOW, delay=120), ALONE, RemoveRequests(because("it is so")), id="left alone"
         ),
         pytest.param(
-            seen(RECOVERED_NOW, state=TargetState.RELEASED, healthy_delay_seconds=120),
+            without_steps(RECOVERED_NOW, state=TargetState.RELEASED, healthy_delay_seconds=120),
             ACTED,
             RemoveRequests(because("it is so")),
             id="released: no delay",
         ),
         pytest.param(
-            seen(RECOVERED_NOW, state=TargetState.GONE, healthy_delay_seconds=120),
+            without_steps(RECOVERED_NOW, state=TargetState.GONE, healthy_delay_seconds=120),
             ACTED,
             RemoveRequests(because("it is so")),
             id="gone: no delay",
         ),
         pytest.param(
-            seen(EXPECTS, state=TargetState.GONE),
+            without_steps(EXPECTS, state=TargetState.GONE),
             ACTED,
             Timed(
                 Phase.REMEDIATING,
@@ -193,13 +195,13 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             id="gone, as its remediator expects",
         ),
         pytest.param(
-            seen(EXPECTS.model_copy(update={"succeeded": True}), state=TargetState.GONE),
+            without_steps(EXPECTS.model_copy(update={"succeeded": True}), state=TargetState.GONE),
             ACTED,
             RemoveRequests(because("it is so")),
             id="gone, and its remediator is done",
         ),
         pytest.param(
-            seen(EXPECTS.model_copy(update={"succeeded": False}), state=TargetState.GONE),
+            without_steps(EXPECTS.model_copy(update={"succeeded": False}), state=TargetState.GONE),
             ACTED,
             Timed(
                 Phase.REMEDIATING,
@@ -209,13 +211,13 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             id="gone, and its remediator failed",
         ),
         pytest.param(
-            seen(EXPECTS, state=TargetState.GONE, is_replaced=True),
+            without_steps(EXPECTS, state=TargetState.GONE, is_replaced=True),
             ACTED,
             RemoveRequests(because("it is so")),
             id="gone, as its remediator expects, and another of its name is there",
         ),
         pytest.param(
-            seen(
+            without_steps(
                 EXPECTS.model_copy(update={"is_being_deleted": True}),
                 state=TargetState.GONE,
                 is_replaced=True,
@@ -225,19 +227,19 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
             id="the same, and a finalizer keeps its request",
         ),
         pytest.param(
-            seen(EXPECTS, state=TargetState.GONE, is_replaced=True, healthy_delay_seconds=-1),
+            without_steps(EXPECTS, state=TargetState.GONE, is_replaced=True, healthy_delay_seconds=-1),
             ACTED,
             RemoveRequests(because("it is so")),
             id="another of its name is there: no delay, the one that went never recovered",
         ),
         pytest.param(
-            seen(EXPECTS, state=TargetState.GONE),
+            without_steps(EXPECTS, state=TargetState.GONE),
             ALONE,
             RemoveRequests(because("it is so")),
             id="gone, alone",
         ),
         pytest.param(
-            seen(EXPECTS, state=TargetState.RELEASED),
+            without_steps(EXPECTS, state=TargetState.RELEASED),
             ACTED,
             RemoveRequests(because("it is so")),
             id="released, not gone",

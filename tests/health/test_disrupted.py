@@ -21,14 +21,14 @@ LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
 
 
-def seen(state: TargetState, action: Action = Action.DELETE, under_way: str = "") -> Observation:
+def observed(state: TargetState, action: Action = Action.DELETE, under_way: str = "") -> Observation:
     return Observation(
         state=state, reason="it is so", fact=fact(), steps=(Step(action=action),), under_way=under_way
     )
 
 
-EXPIRED, HEALTHY = seen(TargetState.EXPIRED), seen(TargetState.HEALTHY)
-GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
+EXPIRED, HEALTHY = observed(TargetState.EXPIRED), observed(TargetState.HEALTHY)
+GONE, RELEASED = observed(TargetState.GONE), observed(TargetState.RELEASED)
 ORDERED = Memory(lease=HELD_LEASE)
 DELETED = ORDERED.having_disrupted(Step(action=Action.DELETE), EXPIRED, NOW, NOW)
 GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
@@ -37,7 +37,7 @@ GIVEN_BACK = DELETED.having_cleaned_up(LeftBehind(), (), NOW)
 @pytest.mark.rule("MHC A.2.5/delete")
 @pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY])
 def test_machine_that_was_deleted_is_waited_for_whatever_its_node_says(state: TargetState) -> None:
-    move = next_move(seen(state), DELETED, NOW)
+    move = next_move(observed(state), DELETED, NOW)
     assert timed(move) == Timed(Phase.REMEDIATING, "it is so; it was deleted, and is not gone yet", 300.0)
 
 
@@ -72,7 +72,7 @@ def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
 
 @pytest.mark.rule("rule 28")
 def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
-    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED)
+    marked = observed(TargetState.EXPIRED, Action.MARK, MARKED)
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), marked, NOW, NOW)
     assert timed(next_move(marked, memory, NOW)) == Timed(Phase.REMEDIATING, f"it is so; {MARKED}", 300.0)
     cleaned = memory.having_cleaned_up(LeftBehind(), (), NOW)
@@ -81,7 +81,7 @@ def test_mark_is_waited_for_until_its_consumer_takes_it_off() -> None:
 
 @pytest.mark.rule("rule 28")
 def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_time_is_over() -> None:
-    unmarked = seen(TargetState.EXPIRED, Action.MARK)
+    unmarked = observed(TargetState.EXPIRED, Action.MARK)
     memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
     soon = NOW + SEEN_AFTER - timedelta(seconds=1)
     move = next_move(unmarked, memory.at(soon), soon)
@@ -93,15 +93,15 @@ def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_tim
 @pytest.mark.rule("rule 28")
 def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_seen() -> None:
     memory = ORDERED.having_disrupted(
-        Step(action=Action.MARK), seen(TargetState.EXPIRED, Action.MARK), NOW, NOW
+        Step(action=Action.MARK), observed(TargetState.EXPIRED, Action.MARK), NOW, NOW
     )
     assert next_move(EXPIRED, memory, NOW) == TakeStep(0, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")
 def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs_off() -> None:
-    unmarked = seen(TargetState.EXPIRED, Action.MARK)
-    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
+    unmarked = observed(TargetState.EXPIRED, Action.MARK)
+    marked = observed(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW)
     memory = learned(learned(memory, marked, NOW), unmarked, NOW)
     assert next_move(unmarked, memory, NOW) == TakeStep(0, because("it is so"))
@@ -109,16 +109,16 @@ def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs
 
 @pytest.mark.rule("rule 28")
 def test_mark_that_the_reference_set_is_not_set_again() -> None:
-    move = next_move(seen(TargetState.EXPIRED, Action.MARK, MARKED), Memory(), NOW)
+    move = next_move(observed(TargetState.EXPIRED, Action.MARK, MARKED), Memory(), NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.REMEDIATING
 
 
 @pytest.mark.rule("rule 28")
 def test_mark_that_went_wakes_the_incident() -> None:
-    told = seen(TargetState.EXPIRED, Action.MARK, MARKED)
-    assert needs_wake_up(told, seen(TargetState.EXPIRED, Action.MARK))
-    assert not needs_wake_up(seen(TargetState.EXPIRED, Action.MARK), told)
+    told = observed(TargetState.EXPIRED, Action.MARK, MARKED)
+    assert needs_wake_up(told, observed(TargetState.EXPIRED, Action.MARK))
+    assert not needs_wake_up(observed(TargetState.EXPIRED, Action.MARK), told)
 
 
 @pytest.mark.rule("rule 14")
@@ -142,7 +142,8 @@ def test_request_is_kept_while_a_machine_that_is_not_unhealthy_does_not_count_as
 
 @pytest.mark.rule("MHC A.2.5/delete")
 @pytest.mark.parametrize(
-    "after", [seen(TargetState.EXPIRED, under_way="machine-1 is being deleted"), seen(TargetState.GONE)]
+    "after",
+    [observed(TargetState.EXPIRED, under_way="machine-1 is being deleted"), observed(TargetState.GONE)],
 )
 def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Observation) -> None:
     ordered = ORDERED.having_ordered(Step(action=Action.DELETE))
@@ -155,8 +156,8 @@ def test_deletion_whose_answer_was_lost_is_ours_when_the_machine_goes(after: Obs
 @pytest.mark.rule("rule 14")
 def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
     limit = {"back_off_limit_seconds": 1800.0}
-    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit | {"is_marked": True})
-    unmarked = seen(TargetState.EXPIRED, Action.MARK).model_copy(update=limit)
+    marked = observed(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update=limit | {"is_marked": True})
+    unmarked = observed(TargetState.EXPIRED, Action.MARK).model_copy(update=limit)
     known = learned(learned(ORDERED, marked, NOW), unmarked, NOW)
     move = next_move(unmarked, known, NOW)
     assert isinstance(move, Wait)
@@ -166,8 +167,8 @@ def test_mark_that_was_taken_off_in_vain_is_set_again_after_a_wait() -> None:
 
 @pytest.mark.rule("rule 28", "rule 10")
 def test_machine_that_was_marked_is_deleted_at_once_when_that_is_what_its_check_does_now() -> None:
-    marked = seen(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
-    deleted = seen(TargetState.EXPIRED, Action.DELETE).model_copy(update={"is_marked": True})
+    marked = observed(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
+    deleted = observed(TargetState.EXPIRED, Action.DELETE).model_copy(update={"is_marked": True})
     known = learned(learned(ORDERED, marked, NOW), deleted, NOW)
     assert known.loss is None
     assert needs_wake_up(marked, deleted)

@@ -16,6 +16,7 @@ from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Loss, Memory, NewStart
+from objects.timestamps import stamp
 from tests.health.steps import ACTED, HELD_LEASE
 from tests.objects import (
     CLASSIC,
@@ -31,7 +32,6 @@ from tests.objects import (
     hanging,
     request_of,
     seen,
-    stamp,
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)

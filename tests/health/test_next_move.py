@@ -26,7 +26,7 @@ STALE = Hold(reason=HoldReason.STALE_CACHE, message="old", ask_again_seconds=10)
 LATER = NOW + timedelta(minutes=10)
 
 
-def seen(state: TargetState, *requests: RequestSnapshot, hold: Hold | None = None) -> Observation:
+def in_state(state: TargetState, *requests: RequestSnapshot, hold: Hold | None = None) -> Observation:
     return Observation(
         state=state,
         reason=f"it is {state}",
@@ -38,10 +38,10 @@ def seen(state: TargetState, *requests: RequestSnapshot, hold: Hold | None = Non
     )
 
 
-HEALTHY, WAITING = seen(TargetState.HEALTHY), seen(TargetState.WAITING)
-EXPIRED, HELD = seen(TargetState.EXPIRED), seen(TargetState.EXPIRED, hold=HOLD)
-GONE, RELEASED = seen(TargetState.GONE), seen(TargetState.RELEASED)
-UNKNOWN = seen(TargetState.UNKNOWN, hold=STALE)
+HEALTHY, WAITING = in_state(TargetState.HEALTHY), in_state(TargetState.WAITING)
+EXPIRED, HELD = in_state(TargetState.EXPIRED), in_state(TargetState.EXPIRED, hold=HOLD)
+GONE, RELEASED = in_state(TargetState.GONE), in_state(TargetState.RELEASED)
+UNKNOWN = in_state(TargetState.UNKNOWN, hold=STALE)
 NEW = Memory()
 ACTED = Memory(requests=(request(),), has_acted=True, lease=HELD_LEASE.model_copy(update={"renew_at": LATER}))
 CLEANED = Memory(has_acted=True)
@@ -81,7 +81,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             HEALTHY, BROKEN_OFF, RemoveRequests(because("it is Healthy")), id="healthy, an act broke off"
         ),
         pytest.param(
-            seen(TargetState.HEALTHY, request_snapshot()),
+            in_state(TargetState.HEALTHY, request_snapshot()),
             NEW,
             RemoveRequests(because("it is Healthy")),
             id="healthy, adopted",
@@ -116,7 +116,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="alone, not clean",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             ALONE,
             RemoveRequests(Details(order="left alone: maintenance")),
             id="alone, a request is seen",
@@ -125,7 +125,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             UNKNOWN,
             ALONE_ACTED,
             RemoveRequests(Details(order="left alone: maintenance")),
-            id="alone, sight is stale",
+            id="alone, the cluster state is stale",
         ),
         pytest.param(
             EXPIRED,
@@ -177,19 +177,19 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="held by a person, somebody deleted the request",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             HELD_ACTED,
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 600),
             id="held by a person, remediator works",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             HELD_ACTED.model_copy(update={"held": order("hold", "disk swap", NOW + timedelta(seconds=5))}),
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             with_lease(HELD_ACTED, renew_at=NOW),
             RenewLease(Phase.REMEDIATING, AT_WORK.model_copy(update={"held": "disk swap"})),
             id="held by a person, Lease is due",
@@ -220,45 +220,47 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
             id="cannot tell",
         ),
         pytest.param(
-            seen(TargetState.UNKNOWN, request_snapshot(), hold=STALE),
+            in_state(TargetState.UNKNOWN, request_snapshot(), hold=STALE),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
             id="cannot tell, request of ours",
         ),
-        pytest.param(seen(TargetState.UNKNOWN), NEW, Timed(Phase.HELD, "it is Unknown"), id="was not asked"),
+        pytest.param(
+            in_state(TargetState.UNKNOWN), NEW, Timed(Phase.HELD, "it is Unknown"), id="was not asked"
+        ),
         # 3. A request exists: let the remediator work.
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works",
         ),
         pytest.param(
-            seen(TargetState.WAITING, request_snapshot()),
+            in_state(TargetState.WAITING, request_snapshot()),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Waiting; Reboot/remediators/node-1 exists", 90),
             id="remediator works, only a timer runs",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot(), hold=HOLD),
+            in_state(TargetState.EXPIRED, request_snapshot(), hold=HOLD),
             ACTED,
             Timed(Phase.REMEDIATING, "it is Expired; Reboot/remediators/node-1 exists", 600),
             id="remediator works, new ones would be held",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             with_lease(ACTED, renew_at=NOW),
             RenewLease(Phase.REMEDIATING, AT_WORK),
             id="remediator works, Lease is due",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot()),
+            in_state(TargetState.EXPIRED, request_snapshot()),
             NEW,
             RenewLease(Phase.REMEDIATING, AT_WORK),
             id="adopted, nobody knows until when its Lease runs",
         ),
         pytest.param(
-            seen(TargetState.EXPIRED, request_snapshot(is_being_deleted=True)),
+            in_state(TargetState.EXPIRED, request_snapshot(is_being_deleted=True)),
             ACTED,
             Timed(
                 Phase.REMEDIATING,
@@ -270,7 +272,7 @@ HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 all
         # 6. A timer runs: wait for the deadline.
         pytest.param(WAITING, NEW, Timed(Phase.WAITING, "it is Waiting", 90), id="timer runs"),
         pytest.param(
-            seen(TargetState.WAITING, hold=HOLD),
+            in_state(TargetState.WAITING, hold=HOLD),
             NEW,
             Timed(Phase.WAITING, "it is Waiting", 90),
             id="timer runs, would be held",

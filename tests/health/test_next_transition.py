@@ -47,9 +47,9 @@ from tests.objects import (
     SECOND,
     THIRD,
     request_of,
+    seen,
     with_steps_tried,
 )
-from tests.objects import seen as steps_seen
 
 MONTH = timedelta(days=30)
 A_MOMENT = timedelta(seconds=1)
@@ -65,7 +65,7 @@ class Incident:
     now: datetime = NOW
 
     @property
-    def seen(self) -> Observation:
+    def observation(self) -> Observation:
         """The same cluster, later: what a clock ends has ended."""
         left = self.first.remaining_seconds - (self.now - NOW).total_seconds()
         if self.first.state is not TargetState.WAITING or left > 0:
@@ -75,9 +75,9 @@ class Incident:
     def step(self) -> tuple[Move, "Incident"]:
         """Its next move, and the incident after that."""
         memory = self.memory.at(self.now)
-        seen = memory.complete(self.seen)
-        memory = learned(memory, seen, self.now)
-        move = next_move(seen, memory, self.now)
+        observation = memory.complete(self.observation)
+        memory = learned(memory, observation, self.now)
+        move = next_move(observation, memory, self.now)
         after = replace(self, memory=memory)
         match move:
             case Wait() if (timer := move.requeue_after(self.now)) is not None:
@@ -133,7 +133,7 @@ def _is_held_for_good(incident: Incident, rest: Wait) -> bool:
 
 def _is_new(before: Incident, move: Move, after: Incident) -> bool:
     """What people notice of a remediator at work, though the phase stays."""
-    is_other = (before.memory.held, before.seen.state) != (after.memory.held, after.seen.state)
+    is_other = (before.memory.held, before.observation.state) != (after.memory.held, after.observation.state)
     return is_other or _stops(move)
 
 
@@ -176,8 +176,8 @@ MEMORIES = st.builds(
     ORDERS,
 )
 STATES = st.sampled_from([TargetState.EXPIRED, TargetState.WAITING, TargetState.HEALTHY, TargetState.GONE])
-SIGHTS = st.builds(
-    lambda requests, state, steps, waits, delay: steps_seen(
+OBSERVATIONS = st.builds(
+    lambda requests, state, steps, waits, delay: seen(
         *requests, state=state, steps=steps, remaining_seconds=waits, healthy_delay_seconds=delay
     ),
     REQUESTS,
@@ -189,11 +189,11 @@ SIGHTS = st.builds(
 
 
 @settings(max_examples=300)
-@given(snapshot=SIGHTS, memory=MEMORIES)
+@given(observation=OBSERVATIONS, memory=MEMORIES)
 def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_notice_before(
-    snapshot: Observation, memory: Memory
+    observation: Observation, memory: Memory
 ) -> None:
-    found = Incident(snapshot, memory).until_it_rests()
+    found = Incident(observation, memory).until_it_rests()
     if found is None:
         return
     rest, incident = found
@@ -218,8 +218,8 @@ ABORTED = ACTED.model_copy(update={"left_alone": order("abort", "power work")})
 def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
     again = NOW + timedelta(seconds=HOLD.ask_again_seconds)
     for observation, memory in (
-        (steps_seen(hold=HOLD), NEW),
-        (steps_seen(request_of(FIRST), state=TargetState.UNKNOWN, hold=HOLD), ACTED),
+        (seen(hold=HOLD), NEW),
+        (seen(request_of(FIRST), state=TargetState.UNKNOWN, hold=HOLD), ACTED),
     ):
         assert told(observation, memory) == NextTransition(at=again, what="asks the detector again")
 
@@ -227,7 +227,7 @@ def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
 def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
     hanging = request_of(FIRST, is_being_deleted=True)
     memory = ABORTED.having_cleaned_up(LeftBehind(hanging=(hanging.reference,)), [hanging], NOW)
-    result = move(steps_seen(hanging), memory)
+    result = move(seen(hanging), memory)
     assert timer_of(result) == MINUTE.total_seconds()
     assert next_transition_of(result) == NextTransition(what="when the requests are gone")
 
@@ -237,21 +237,21 @@ def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
     memory = ABORTED.having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 1)
     request = request_of(FIRST)
     memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
-    assert told(steps_seen(request), memory) == NextTransition(
+    assert told(seen(request), memory) == NextTransition(
         at=NOW + 2 * A_MOMENT, what="what could not be cleaned up is tried again"
     )
 
 
 def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> None:
-    seen = steps_seen()
-    failing = after_failure(None, failed("away"), seen, NOW, 0)
+    observation = seen()
+    failing = after_failure(None, failed("away"), observation, NOW, 0)
     failure = ChoreFailure(subject="reboot", what="delete it", why="500")
     memory = Memory(failing=failing).having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 0)
-    assert timer_of(move(seen, memory)) == 1
+    assert timer_of(move(observation, memory)) == 1
     due = NextTransition(at=NOW + timedelta(seconds=5), what="its next attempt to act is due")
-    assert told(seen, memory) == due
-    assert told(steps_seen(hold=HOLD), memory).what == "asks the detector again"
-    edited = steps_seen(generation=9)
+    assert told(observation, memory) == due
+    assert told(seen(hold=HOLD), memory).what == "asks the detector again"
+    edited = seen(generation=9)
     assert isinstance(move(edited, memory), TakeStep)
 
 
@@ -262,17 +262,17 @@ def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when()
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
     memory = ACTED.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW, 1)
     words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
-    assert told(steps_seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
+    assert told(seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
     later = memory.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
-    assert told(steps_seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
+    assert told(seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
 
 
 def test_act_that_is_under_way_is_told() -> None:
-    assert told(steps_seen(), NEW) == NextTransition(what="when its attempt to act is over")
+    assert told(seen(), NEW) == NextTransition(what="when its attempt to act is over")
 
 
 def test_chore_hides_nothing_of_what_comes_after_it() -> None:
-    observation = steps_seen(request_of(FIRST))
+    observation = seen(request_of(FIRST))
     due = with_lease(ACTED, renew_at=NOW)
     assert isinstance(move(observation, due), RenewLease)
     assert told(observation, due) == told(observation, ACTED)
@@ -282,7 +282,7 @@ def remediating(
     *requests: RequestSnapshot, steps: tuple[Step, ...] = ESCALATION, **memory: object
 ) -> NextTransition:
     """What is told in the middle of a remediation; no step is overdue before its timeout."""
-    return told(steps_seen(*requests, steps=steps), ACTED.model_copy(update=memory))
+    return told(seen(*requests, steps=steps), ACTED.model_copy(update=memory))
 
 
 def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:
@@ -304,7 +304,7 @@ def test_step_that_was_tried_already_is_not_next() -> None:
 
 
 def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
-    at_work = steps_seen(request_of(CLASSIC[0]), steps=CLASSIC)
+    at_work = seen(request_of(CLASSIC[0]), steps=CLASSIC)
     memory = with_lease(ACTED, duration_seconds=300.0)
     overdue = "the remediation is overdue, and its Lease is given back"
     assert next_transition_of(next_move(at_work, memory, NOW)) == NextTransition(
@@ -315,13 +315,13 @@ def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
 
 def test_deadline_is_followed_by_the_first_step() -> None:
     words = "its deadline passes, and RebootTemplate/reboot is next"
-    found = told(steps_seen(state=TargetState.WAITING), NEW)
+    found = told(seen(state=TargetState.WAITING), NEW)
     assert found == NextTransition(at=NOW + timedelta(seconds=90), what=words)
 
 
 def test_machine_that_is_to_be_deleted_is_told_so() -> None:
-    seen = steps_seen(state=TargetState.WAITING, steps=(Step(action=Action.DELETE),))
-    assert told(seen, NEW).what == "its deadline passes, and its deletion is next"
+    observation = seen(state=TargetState.WAITING, steps=(Step(action=Action.DELETE),))
+    assert told(observation, NEW).what == "its deadline passes, and its deletion is next"
 
 
 def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
@@ -342,11 +342,11 @@ def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end
 def test_abort_for_a_time_goes_on_at_its_end() -> None:
     until = NOW + 40 * MINUTE
     memory = Memory(left_alone=order("abort", until=until))
-    assert told(steps_seen(), memory) == NextTransition(at=until, what="the abort ends")
+    assert told(seen(), memory) == NextTransition(at=until, what="the abort ends")
 
 
 def test_healthy_delay_ends_with_the_requests() -> None:
-    recovered = steps_seen(
+    recovered = seen(
         request_of(FIRST, healthy_since=NOW), state=TargetState.HEALTHY, healthy_delay_seconds=300.0
     )
     words = "healthyDelay ends, and the requests are deleted"
@@ -356,10 +356,10 @@ def test_healthy_delay_ends_with_the_requests() -> None:
 
 
 def test_node_whose_end_is_expected_waits_for_its_remediator() -> None:
-    going = steps_seen(request_of(FIRST, is_node_deletion_expected=True), state=TargetState.GONE)
+    going = seen(request_of(FIRST, is_node_deletion_expected=True), state=TargetState.GONE)
     assert told(going) == NextTransition(what="when its remediator is done")
 
 
 def test_incident_without_a_template_left_waits_for_resume() -> None:
-    found = told(steps_seen(*with_steps_tried(*ESCALATION)))
+    found = told(seen(*with_steps_tried(*ESCALATION)))
     assert found == NextTransition(what="by resume, or when it recovers: no template is left to try")

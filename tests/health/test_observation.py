@@ -96,9 +96,9 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         pytest.param(ADMITTED, HELD_BACK, False, id="held now: it asks before it acts"),
         pytest.param(HELD_BACK, answer(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
         pytest.param(HELD_BACK, WAITING, True, id="its clock restarted at the end of an upgrade"),
-        pytest.param(UNKNOWN, ADMITTED, True, id="the sight is back"),
-        pytest.param(UNKNOWN, HEALTHY, True, id="the sight is back, and it recovered"),
-        pytest.param(UNKNOWN, UNKNOWN, False, id="the sight is still stale"),
+        pytest.param(UNKNOWN, ADMITTED, True, id="the cluster is seen again"),
+        pytest.param(UNKNOWN, HEALTHY, True, id="the cluster is seen again, and it recovered"),
+        pytest.param(UNKNOWN, UNKNOWN, False, id="the cluster state is still stale"),
         pytest.param(ADMITTED, AT_WORK, False, id="a request appeared: it made that itself"),
         pytest.param(AT_WORK, ADMITTED, True, id="somebody deleted its request"),
         pytest.param(
@@ -213,7 +213,11 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         ),
     ],
 )
-def test_news(told: Observation, now: Observation, expected: bool) -> None:  # noqa: FBT001  a column of the table
+def test_incident_is_woken_where_the_answer_is_news_to_it(
+    told: Observation,
+    now: Observation,
+    expected: bool,  # noqa: FBT001  a column of the table
+) -> None:
     assert needs_wake_up(told, now) is expected
 
 

@@ -5,6 +5,7 @@ import pytest
 from health.model.moves import AnnotateRequests, AnnotationPatch, Phase, RenewLease, TakeStep, Wait
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.learning import learned
+from objects.timestamps import stamp
 from tests.health.steps import ACTED, AN_INSTANT, annotations_of, because, move, timed, timer_of, with_lease
 from tests.objects import (
     CLASSIC,
@@ -17,7 +18,6 @@ from tests.objects import (
     THIRD,
     request_of,
     seen,
-    stamp,
     with_steps_tried,
 )
 

@@ -15,6 +15,7 @@ from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.runbook.annotations import OLD
 from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
+from objects.timestamps import stamp
 from tests.health.steps import (
     ACTED,
     AN_INSTANT,
@@ -26,7 +27,7 @@ from tests.health.steps import (
     timer_of,
     with_lease,
 )
-from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen, stamp
+from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 

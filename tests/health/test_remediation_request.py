@@ -26,7 +26,7 @@ from tests.objects import INCIDENT, check
 def test_attempt_that_cannot_be_read_is_taken_for_the_first(text: str | None, attempt: int) -> None:
     annotations = {} if text is None else {"paramedic.dev/attempt": text}
 
-    assert seen(annotations=annotations).attempt == attempt
+    assert request_with(annotations=annotations).attempt == attempt
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_template_may_have_nothing_to_say(inner: dict[str, Any]) -> None:
     assert template_contents({"spec": {"template": inner}}, STEP) == {}
 
 
-def seen(**metadata: Any) -> RemediationRequest:
+def request_with(**metadata: Any) -> RemediationRequest:
     return RemediationRequest.model_validate(
         {
             "metadata": {
@@ -69,14 +69,14 @@ def seen(**metadata: Any) -> RemediationRequest:
 
 
 def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
-    assert seen().target_name == "node-1"
-    assert seen(annotations={NODE_NAME: "node-2"}).target_name == "node-2"
+    assert request_with().target_name == "node-1"
+    assert request_with(annotations={NODE_NAME: "node-2"}).target_name == "node-2"
 
 
 @pytest.mark.rule("rule 39")
 def test_request_of_the_reference_does_not_say_for_which_individual_it_is() -> None:
-    assert seen().target_uid == ""
-    assert seen(annotations={TARGET_UID: "a"}).target_uid == "a"
+    assert request_with().target_uid == ""
+    assert request_with(annotations={TARGET_UID: "a"}).target_uid == "a"
 
 
 @pytest.mark.rule("rule 39")
@@ -92,7 +92,7 @@ def test_request_that_names_no_incident_is_unsigned(
     annotations: dict[str, str],
     is_unsigned: bool,  # noqa: FBT001  a column of the table
 ) -> None:
-    assert seen(annotations=annotations).snapshot("a/v1", "B").is_unsigned is is_unsigned
+    assert request_with(annotations=annotations).snapshot("a/v1", "B").is_unsigned is is_unsigned
 
 
 @pytest.mark.rule("NHC 2.4/4", "NHC 2.4/4/foreign")
@@ -101,16 +101,16 @@ def test_owner_is_known_by_kind_version_and_name() -> None:
         {"apiVersion": "v1", "kind": "NodeHealthCheck", "name": "other", "uid": "1"},
         {"apiVersion": "a/v1", "kind": "NodeHealthCheck", "name": "workers", "uid": "2"},
     ]
-    owned = seen(ownerReferences=owners)
+    owned = request_with(ownerReferences=owners)
 
     assert owned.owner("NodeHealthCheck", "a/v1") == "workers"
     assert owned.owner("NodeHealthCheck", "b/v1") == ""
-    assert seen().owner("NodeHealthCheck", "a/v1") == ""
+    assert request_with().owner("NodeHealthCheck", "a/v1") == ""
 
 
 def test_request_that_is_being_deleted_says_so() -> None:
-    assert not seen().is_being_deleted
-    kept = seen(deletionTimestamp="2026-03-01T12:00:00Z", finalizers=["example.com/reboot"])
+    assert not request_with().is_being_deleted
+    kept = request_with(deletionTimestamp="2026-03-01T12:00:00Z", finalizers=["example.com/reboot"])
     assert kept.is_being_deleted
     assert kept.snapshot("a/v1", "B").is_being_deleted
 
@@ -129,5 +129,5 @@ def test_request_that_is_being_deleted_says_so() -> None:
     ],
 )
 def test_mark_of_a_request_that_timed_out(mark: str, time: datetime | None) -> None:
-    assert seen(annotations={TIMED_OUT: mark}).snapshot("a/v1", "B").timed_out_at == time
-    assert seen().snapshot("a/v1", "B").timed_out_at is None
+    assert request_with(annotations={TIMED_OUT: mark}).snapshot("a/v1", "B").timed_out_at == time
+    assert request_with().snapshot("a/v1", "B").timed_out_at is None

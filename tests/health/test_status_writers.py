@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.status_writers import ManagedFields, StatusWriter, StatusWriters
-from tests.objects import NOW, stamp
+from objects.timestamps import stamp
+from tests.objects import NOW
 
 OURS = frozenset({"paramedic-detector", "paramedic-worker"})
 THEIRS = "machine-healthcheck"

@@ -47,7 +47,7 @@ STEPS = st.builds(
     timeout_seconds=sometimes(NUMBERS),
     action=st.sampled_from(Action),
 )
-SIGHTS = st.builds(
+REQUEST_SNAPSHOTS = st.builds(
     RequestSnapshot,
     reference=REQUESTS,
     created=TIMES,
@@ -70,7 +70,7 @@ OBSERVATIONS = st.builds(
     steps=st.lists(STEPS, max_size=3).map(tuple),
     under_way=TEXTS,
     is_marked=st.booleans(),
-    requests=st.lists(SIGHTS, max_size=2).map(tuple),
+    requests=st.lists(REQUEST_SNAPSHOTS, max_size=2).map(tuple),
     lease_acquired_at=sometimes(TIMES),
     healthy_delay_seconds=NUMBERS,
     is_replaced=st.booleans(),

@@ -28,7 +28,7 @@ def freshness(clock: Clock) -> Freshness:
     return made
 
 
-def test_there_is_no_age_before_there_is_a_picture(clock: Clock) -> None:
+def test_there_is_no_age_before_the_first_list(clock: Clock) -> None:
     assert Freshness(clock).age() is None
 
 
@@ -71,7 +71,7 @@ def test_stream_that_lags_proves_the_earlier_reads(freshness: Freshness, clock: 
     assert freshness.is_behind
 
 
-def test_picture_was_behind_where_a_read_was_answered_before(freshness: Freshness, clock: Clock) -> None:
+def test_cache_was_behind_where_a_read_was_answered_before(freshness: Freshness, clock: Clock) -> None:
     assert not freshness.was_behind(1000.0)
     clock.seconds = 110.0
     freshness.read("9", 105.0)
@@ -86,7 +86,7 @@ HAPPENED = st.lists(st.tuples(st.sampled_from(("write", "read", "tell", "list"))
 
 
 @given(HAPPENED)
-def test_picture_is_never_told_to_be_younger_than_it_is(happened: list[tuple[str, int]]) -> None:
+def test_cache_is_never_told_to_be_younger_than_it_is(happened: list[tuple[str, int]]) -> None:
     """Beside a store, and streams that tell its versions in order, however late."""
     clock = Clock()
     freshness = Freshness(clock)

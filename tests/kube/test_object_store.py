@@ -17,7 +17,7 @@ def undecodable(key: Key, version: int) -> Undecodable:
     return Undecodable(key, str(version), f"wrong in {version}")
 
 
-def seen(kind: ChangeKind, found: Widget | Undecodable) -> Seen[Widget]:
+def received(kind: ChangeKind, found: Widget | Undecodable) -> Seen[Widget]:
     return Seen(kind, found)
 
 
@@ -26,15 +26,15 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
     object_store: ObjectStore[Widget] = ObjectStore(
         "Widget", lambda key, error: told.append((error, key in object_store.records))
     )
-    object_store.apply(seen(ChangeKind.ADDED, read("a", 1)))
+    object_store.apply(received(ChangeKind.ADDED, read("a", 1)))
 
-    (change,) = object_store.apply(seen(ChangeKind.MODIFIED, undecodable(A, 2)))
+    (change,) = object_store.apply(received(ChangeKind.MODIFIED, undecodable(A, 2)))
     assert (change.kind, change.new) == (ChangeKind.DELETED, None)
     assert told == [("wrong in 2", True)]
     assert object_store.undecodable == {A: "wrong in 2"}
     assert not object_store.records
 
-    (change,) = object_store.apply(seen(ChangeKind.MODIFIED, read("a", 3)))
+    (change,) = object_store.apply(received(ChangeKind.MODIFIED, read("a", 3)))
     assert change.kind is ChangeKind.ADDED
     assert not object_store.undecodable
     assert told == [("wrong in 2", True), ("", False)]
@@ -43,9 +43,9 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
 def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> None:
     told: list[str] = []
     object_store: ObjectStore[Widget] = ObjectStore("Widget", lambda _, error: told.append(error))
-    object_store.apply(seen(ChangeKind.ADDED, undecodable(A, 1)))
+    object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
 
-    assert object_store.apply(seen(ChangeKind.DELETED, undecodable(A, 2))) == []
+    assert object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2))) == []
     assert told == ["wrong in 1", ""]
     assert not object_store.undecodable
 
@@ -67,5 +67,5 @@ def test_list_and_the_end_of_a_kind_leave_nothing_of_before() -> None:
 
 
 def test_event_says_up_to_where_the_watch_has_told() -> None:
-    assert seen(ChangeKind.ADDED, read("a", 7)).resource_version == "7"
-    assert seen(ChangeKind.ADDED, undecodable(A, 8)).resource_version == "8"
+    assert received(ChangeKind.ADDED, read("a", 7)).resource_version == "7"
+    assert received(ChangeKind.ADDED, undecodable(A, 8)).resource_version == "8"

@@ -60,7 +60,7 @@ async def test_watch_goes_on_from_the_list_and_asks_for_bookmarks(
     }
 
 
-async def test_picture_is_never_half_of_a_list(server: ApiServer, transport: Transport) -> None:
+async def test_store_never_holds_half_of_a_list(server: ApiServer, transport: Transport) -> None:
     server.answer(
         "GET",
         PATH,

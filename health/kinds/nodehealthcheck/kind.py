@@ -63,6 +63,7 @@ NODE_HEALTH_CHECK = CheckKind(
     stored_storm=stored_storm,
     failing_conditions=(FailingCondition("Disabled", "True", "CheckDisabled", "is disabled"),),
     rights=RIGHTS,
+    operator="NodeHealthCheck operator",
     reference_lease="e1f13584.medik8s.io",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,

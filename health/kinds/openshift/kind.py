@@ -37,6 +37,7 @@ MACHINE_HEALTH_CHECK = CheckKind(
     stored_storm=lambda *_: None,
     failing_conditions=FAILING,
     rights=RIGHTS,
+    operator="machine-api-operator",
     reference_lease="cluster-api-provider-healthcheck-leader",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,

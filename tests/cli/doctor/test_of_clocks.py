@@ -12,7 +12,8 @@ from kube.client import Client
 from kube.lease import LeaseRecord, new_lease, renewed
 from kube.resource import LEASES, Object
 from kube.transport import Transport
-from tests.objects import NOW, stamp
+from objects.timestamps import stamp
+from tests.objects import NOW
 
 FIFTEEN = timedelta(seconds=15)
 

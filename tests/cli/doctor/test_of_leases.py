@@ -47,4 +47,4 @@ def test_detector_that_leads_in_another_namespace_is_one_too_many() -> None:
 
 def test_reference_controller_that_holds_its_lease_runs() -> None:
     (finding,) = reference_findings(MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
-    assert finding.what.startswith("the reference controller of MachineHealthChecks runs: 'pod-1' holds ")
+    assert finding.what.startswith("the machine-api-operator runs: 'pod-1' holds ")

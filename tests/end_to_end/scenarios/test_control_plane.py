@@ -23,7 +23,7 @@ async def label(world: World, node: str, **labels: str) -> None:
     await world.client.merge_patch(NODES, node, {"metadata": {"labels": labels}})
 
 
-async def turn(world: World) -> str:
+async def holder_of_the_lock(world: World) -> str:
     """Who has the lock; "" if nobody does."""
     try:
         lease = await world.client.get(LEASES, CONTROL_PLANE_LOCK, LEASE_NAMESPACE)
@@ -34,9 +34,9 @@ async def turn(world: World) -> str:
 
 async def until_no_lock(world: World) -> None:
     async def is_free() -> bool:
-        return not await turn(world)
+        return not await holder_of_the_lock(world)
 
-    await world.until(is_free, "the turn of the control plane was not given back")
+    await world.until(is_free, "the control-plane lock was not given back")
 
 
 def skipped(node: str) -> str:
@@ -72,7 +72,7 @@ async def test_two_control_plane_nodes_of_two_checks_and_kinds_are_remediated_on
         await world.fail(second)
         assert (await world.request(first))["metadata"]["labels"][LABEL] == ""
         assert LABEL not in (await world.request(worker))["metadata"]["labels"]
-        assert await turn(world) == f"NodeHealthCheck-{world.name}/{first}"
+        assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{first}"
 
         await until_told(world, other.name, "RemediationSkipped", skipped(second))
         await other.until_status(phase="Enabled", unhealthyNodes=[{"name": second}])
@@ -122,11 +122,11 @@ async def test_two_control_plane_nodes_that_fail_in_the_same_second_never_have_t
     await world.until(one_waits, "it never was one request, and one that waits")
     (first,) = world.requests.latest
     (second,) = set(nodes) - {first}
-    assert await turn(world) == f"NodeHealthCheck-{world.name}/{first}"
+    assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{first}"
     await world.recover(first)
     await world.until_requested(second)
     assert world.requests.created(first) == 1
-    assert await turn(world) == f"NodeHealthCheck-{world.name}/{second}"
+    assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{second}"
     await world.recover(second)
     await world.until_clean(*nodes)
     await until_no_lock(world)

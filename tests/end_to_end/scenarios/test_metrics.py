@@ -72,7 +72,7 @@ async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_no
     await world.add_check()
     requested = series("paramedic_open_incidents", check=f"NodeHealthCheck/{world.name}", phase="Requested")
     before = await shows(world, paramedic, requested, 0)
-    hands_before = await paramedic.worker.metrics()
+    worker_before = await paramedic.worker.metrics()
 
     await world.fail(node)
     await shows(world, paramedic, of(ONGOING, node), 1)
@@ -81,15 +81,15 @@ async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_no
     assert grown(LATE, before, during) == 1
     assert sources_of(during) >= SOURCES
     assert max(named(during, "paramedic_sight_age_seconds").values()) < 60
-    assert grown(REQUESTED, hands_before, await paramedic.worker.metrics()) == 1
+    assert grown(REQUESTED, worker_before, await paramedic.worker.metrics()) == 1
 
     await world.recover(node)
     assert await world.outcome(node) == "Remediated"
     after = await shows(world, paramedic, of(DURATIONS, node), 1)
     assert of(ONGOING, node) not in after
-    hands = await paramedic.worker.metrics()
-    assert grown(REQUESTED, hands_before, hands) == 1
-    assert grown(ended("Remediated"), hands_before, hands) == 1
+    worker_after = await paramedic.worker.metrics()
+    assert grown(REQUESTED, worker_before, worker_after) == 1
+    assert grown(ended("Remediated"), worker_before, worker_after) == 1
 
     await world.delete_node(node)
     left = await shows(world, paramedic, of(DURATIONS, node), None)

@@ -173,5 +173,6 @@ MACHINE_HEALTH_CHECK = CheckKind(
     stored_storm=lambda *_: None,
     failing_conditions=(),
     rights=(),
+    operator="fleet-operator",
     reference_lease="fleet-controller",
 )

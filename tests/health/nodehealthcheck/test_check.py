@@ -345,7 +345,7 @@ def test_verdict_goes_by_the_conditions_of_the_check() -> None:
         pytest.param(fact(NOW, "True", "MemoryPressure"), False, id="a condition that is not there"),
     ],
 )
-def test_second_look_compares_the_fact(stated: Fact, is_true: bool) -> None:  # noqa: FBT001  a column of the table
+def test_revalidation_compares_the_fact(stated: Fact, is_true: bool) -> None:  # noqa: FBT001  a column of the table
     broken = node(condition("Ready", "False"), condition("DiskPressure", "True"))
 
     assert check().still_states(stated, broken) is is_true

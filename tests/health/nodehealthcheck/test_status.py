@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from health.gate.check_context import NO_CONTEXT
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.nodehealthcheck.status import status_patch
+from objects.timestamps import stamp
 from tests.objects import (
     BLOCKED,
     INVALID,
@@ -21,7 +22,6 @@ from tests.objects import (
     recovered,
     request_snapshot,
     snapshot,
-    stamp,
     waiting,
 )
 
@@ -292,7 +292,7 @@ TARGETS = st.one_of(
         for requests in ((), (st.just(request_snapshot()),))
     )
 )
-SIGHTS = st.one_of(
+SNAPSHOTS = st.one_of(
     st.just(snapshot(of=INVALID)),
     st.builds(
         lambda targets, of, context: snapshot(*targets, of=of, context=context),
@@ -304,7 +304,7 @@ SIGHTS = st.one_of(
 
 
 @pytest.mark.rule("NHC 1.2/patch")
-@given(seen=SIGHTS, before=SIGHTS)
+@given(seen=SNAPSHOTS, before=SNAPSHOTS)
 def test_one_write_is_enough_whatever_was_stored(seen: CheckSnapshot, before: CheckSnapshot) -> None:
     stored = status(before)
     written = status(seen, stored, LATER)

@@ -14,7 +14,8 @@ from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
-from tests.objects import NOW, condition, node, stamp
+from objects.timestamps import stamp
+from tests.objects import NOW, condition, node
 
 NAMESPACE = "openshift-machine-api"
 CREATED = NOW - timedelta(days=1)

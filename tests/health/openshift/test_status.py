@@ -16,6 +16,7 @@ from health.kinds.openshift.check import NOT_CREATED
 from health.kinds.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
 from health.kinds.openshift.status import status_patch
 from health.model.observation import Hold, HoldReason
+from objects.timestamps import stamp
 from tests.health.openshift.samples import (
     INVALID,
     NO_TEMPLATE,
@@ -29,7 +30,7 @@ from tests.health.openshift.samples import (
     snapshot,
     waiting,
 )
-from tests.objects import NOW, request_snapshot, stamp
+from tests.objects import NOW, request_snapshot
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(maxUnhealthy="40%")
@@ -343,7 +344,7 @@ TARGETS = st.builds(
     st.sampled_from(["a", "b"]),
     st.sampled_from(["", "denied"]),
 )
-SIGHTS = st.one_of(
+SNAPSHOTS = st.one_of(
     st.sampled_from([snapshot(of=INVALID), snapshot(of=refusal(nodeStartupTimeout="0x"))]),
     st.builds(
         lambda targets, of, context, healthy: snapshot(*targets, of=of, context=context, healthy=healthy),
@@ -356,7 +357,7 @@ SIGHTS = st.one_of(
 
 
 @pytest.mark.rule("rule 6/writes")
-@given(seen=SIGHTS, before=SIGHTS, others=st.lists(st.just(OTHERS), max_size=1))
+@given(seen=SNAPSHOTS, before=SNAPSHOTS, others=st.lists(st.just(OTHERS), max_size=1))
 def test_one_write_is_enough_whatever_was_stored(
     seen: CheckSnapshot, before: CheckSnapshot, others: list[dict[str, str]]
 ) -> None:

@@ -249,7 +249,7 @@ def test_what_needs_no_timer_is_not_delayed_by_an_upgrade() -> None:
         ),
     ],
 )
-def test_second_look_compares_the_fact(
+def test_revalidation_compares_the_fact(
     one: MachineTarget,
     stated: tuple[str, str, datetime],
     is_true: bool,  # noqa: FBT001  a column of the table
@@ -260,7 +260,7 @@ def test_second_look_compares_the_fact(
 
 
 @pytest.mark.rule("rule 26")
-def test_node_that_is_there_on_the_second_look_is_not_gone() -> None:
+def test_node_that_is_there_when_it_is_revalidated_is_not_gone() -> None:
     seen = verdict(with_lost_node(updated=NOW), RULES, NOW).fact
 
     assert seen is not None
