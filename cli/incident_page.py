@@ -195,7 +195,7 @@ def _answer(seen: Observation | None, now: datetime) -> str:
         return "is being asked, and has not answered yet"
     when = f", {_ago(seen.answered_at, now)}" if seen.answered_at else ""
     verdict = f"held: {seen.hold}" if seen.hold else "admitted" if seen.is_admitted else "no hold"
-    return f"{seen.state}: {seen.reason}; {verdict}{when}"
+    return f"{seen.state}: {seen.named_reason}; {verdict}{when}"
 
 
 def _story(page: Page) -> Iterator[Line]:
@@ -203,10 +203,9 @@ def _story(page: Page) -> Iterator[Line]:
         yield "History", f"({len(page.story) - SHOWN} earlier)"
     for number, episode in enumerate(page.story[-SHOWN:]):
         label = "" if number or len(page.story) > SHOWN else "History"
-        words = episode.words.replace(f"{page.summary.incident.target}: ", "", 1)
         times = f" (x{episode.times})" if episode.times > 1 else ""
         moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
-        yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"
+        yield label, f"{moment}  {episode.what}{times}{': ' if episode.words else ''}{episode.words}"
 
 
 def _order(order: OrderRecord, now: datetime) -> str:

@@ -51,14 +51,16 @@ class IncidentSummary:
     @property
     def details(self) -> str:
         """The reason in words, without the name of the target, which stands beside it."""
-        return self._end or self._without_target(self.words)
+        if self._end or self.state is None:
+            return self._end or self.reason
+        return self.state.why.beside_subject.lasting
 
     @property
     def brief(self) -> str:
         """The same with what tells it from others first."""
         if self._end or self.state is None:
             return self.details
-        return self.state.why.about(self.incident.target).brief
+        return self.state.why.brief
 
     @property
     def words(self) -> str:
@@ -95,8 +97,5 @@ class IncidentSummary:
             return f"unknown: {self.problem}"
         if self.closed is not None:
             ended = f"{self.outcome or self.status} after {short(self.closed - self.started)}"
-            return f"{ended}: {self._without_target(self.reason)}" if self.reason else ended
+            return f"{ended}: {self.reason}" if self.reason else ended
         return ""
-
-    def _without_target(self, words: str) -> str:
-        return words.removeprefix(f"{self.incident.target}: ")

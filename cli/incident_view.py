@@ -122,6 +122,11 @@ class IncidentView(Frozen):
         )
 
 
+def _named(seen: Observation | None) -> Observation | None:
+    """What was seen, with a reason that can be read by itself."""
+    return seen and seen.model_copy(update={"subject": "", "reason": seen.named_reason})
+
+
 def _requests(state: State) -> tuple[RequestView, ...]:
     return tuple(RequestView.of(RequestCourse.of(request, state)) for request in state.requests)
 
@@ -175,7 +180,7 @@ class PageView(IncidentView):
         return cls(
             **IncidentView.of(page.summary, page.now).model_dump(),
             lease_renewed_at=state.memory.lease.renew_at if state else None,
-            observation=state.observation if state else None,
+            observation=_named(state.observation) if state else None,
             history=tuple(
                 EpisodeView(at=one.when, what=one.what, details=one.words, times=one.times)
                 for one in page.story

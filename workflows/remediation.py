@@ -190,7 +190,7 @@ class Remediation:
         step = AdmittedStep(seen.steps[number], seen, self._memory, workflow.now())
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
-        result = await act(self._calls, asked, self._status.details)
+        result = await act(self._calls, asked, self._status.summary)
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
         self._memory, self._seen = after.memory, after.seen
         if after.has_untold_finding:
@@ -211,7 +211,7 @@ class Remediation:
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
     async def _do(self, chore: chores.ChoreCall[chores.Result]) -> None:
-        result = await chore.done(self._calls, self._status.details)
+        result = await chore.done(self._calls, self._status.summary)
         self._memory = chore.after(result, self._memory, workflow.now(), workflow.random().random())
 
     async def _rest(self, move: Wait) -> None:

@@ -122,7 +122,8 @@ class ObservationBuilder:
         failed = verdict.failed(self.now)
         return Observation(
             state=_STATES[verdict.health],
-            reason=f"{self.incident.target}: {verdict.reason}",
+            subject=str(self.incident.target),
+            reason=verdict.reason,
             # A hair later than the deadline: expired is strictly after it.
             remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,

@@ -56,7 +56,7 @@ class IncidentCalls:
             memo={INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by},
             search_attributes=search_attributes.of_incident(incident),
             static_summary=f"{incident.target.name}: {incident.check}",
-            static_details=observation.reason,
+            static_details=observation.named_reason,
             rpc_timeout=RPC_TIMEOUT,
         )
 

@@ -14,8 +14,10 @@ from objects.frozen import Frozen
 class Details(Frozen):
     """The parts, in the order in which they are told; what is empty is not told."""
 
+    subject: str = ""
+    """What `reason` is said of, where it does not name that itself."""
     reason: str = ""
-    """Of its target, as the detector says it."""
+    """As the detector says it."""
     requests: str = ""
     order: str = ""
     """What a person ordered that is no hold."""
@@ -39,12 +41,12 @@ class Details(Frozen):
 
     @property
     def hold_first(self) -> str:
-        """The summary of a timer, whose end may be cut; its length stands beside it."""
+        """The summary of a timer, whose end may be cut; its length and its subject stand beside it."""
         return _joined(self._held, self.reason, self.requests, self.order, *self.more)
 
     @property
     def brief(self) -> str:
-        """What tells it from others first: a person's hold; last what all are, unhealthy."""
+        """Beside its subject: what tells it from others first, a hold; last what all are, unhealthy."""
         held = "" if self.held is None else f"hold: {self.held}"
         return _joined(held, self.order, *self.more, *self.notes, self.requests, self.reason)
 
@@ -56,13 +58,18 @@ class Details(Frozen):
         """The same with what could not be done."""
         return self.model_copy(update={"notes": tuple(map(str, notes))})
 
-    def about(self, target: object) -> Self:
-        """The same beside the name of the target, which its reason begins with."""
-        return self.model_copy(update={"reason": self.reason.removeprefix(f"{target}: ")})
+    @property
+    def beside_subject(self) -> Self:
+        """The same for where the name of the subject stands already."""
+        return self.model_copy(update={"subject": ""})
+
+    @property
+    def _named_reason(self) -> str:
+        return named_reason(self.subject, self.reason)
 
     @property
     def _now(self) -> str:
-        return _joined(self.reason, self.requests, self.order, self._held, *self.more)
+        return _joined(self._named_reason, self.requests, self.order, self._held, *self.more)
 
     @property
     def _held(self) -> str:
@@ -73,6 +80,11 @@ class Details(Frozen):
         if self.ask_again_seconds is None:
             return ""
         return f" (asks again in {in_words(timedelta(seconds=self.ask_again_seconds))})"
+
+
+def named_reason(subject: str, reason: str) -> str:
+    """The reason with what it is said of; a reason without a subject names that itself."""
+    return f"{subject}: {reason}" if subject else reason
 
 
 def _joined(*parts: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import model_validator
 
+from health.model.details import Details, named_reason
 from health.model.foreign_answer import OTHER_VERSION, understood
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
@@ -110,6 +111,8 @@ class Observation(Frozen):
 
     state: TargetState
     reason: str
+    subject: str = ""
+    """What `reason` is said of, where it does not name that itself."""
     remaining_seconds: float = 0
     """While waiting: how long until the deadline."""
     fact: Fact | None = None
@@ -153,6 +156,15 @@ class Observation(Frozen):
         if not isinstance(answer, dict):
             return answer
         return understood(answer, TargetState, Action, otherwise=TargetState.UNKNOWN)
+
+    @property
+    def named_reason(self) -> str:
+        """The reason with the name of what it is said of."""
+        return named_reason(self.subject, self.reason)
+
+    def details(self, *more: str, order: str = "", held: str | None = None) -> Details:
+        """What was seen, as the first part of the details of a move."""
+        return Details(subject=self.subject, reason=self.reason, order=order, held=held, more=more)
 
     @property
     def is_admitted(self) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
     AnnotationPatch,
@@ -84,7 +83,7 @@ def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
         return None
     chores = [chore(grows_old_at(one, now)) for one in kept]
     renewal = lease.renew_at if lease.may_be_held else None
-    details, ends = Details(reason=seen.reason, more=(str(delay),)), _end(delay, kept, now)
+    details, ends = seen.details(str(delay)), _end(delay, kept, now)
     waiting = wait(Phase.HEALTHY_DELAY, details, now, ends, chore(renewal), *chores, otherwise=CONFIRMED)
     if patches := _patches(delay, kept, memory, now):
         return AnnotateRequests(patches, waiting.phase, details, waiting.next_transition)

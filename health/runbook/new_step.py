@@ -24,7 +24,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from health.gate.back_off import after_a_loss, delay
-from health.model.details import Details
 from health.model.moves import Phase, TakeStep, Until, Wait, subject_of_patch
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import Action
@@ -69,14 +68,14 @@ def new_step(
         return _wait_for_detector(seen, now)
     if number >= len(seen.steps) or seen.fact is None:
         return _not_yet(NOTHING_TO_ACT_ON, seen, now, Until(now + ASK_AGAIN, ASKS_AGAIN))
-    return _wait_between_acts(number, seen, memory, now) or TakeStep(number, Details(reason=seen.reason))
+    return _wait_between_acts(number, seen, memory, now) or TakeStep(number, seen.details())
 
 
 def _wait_for_detector(seen: Observation, now: datetime) -> Wait:
     if seen.hold is None:
-        return Wait(Phase.HELD, Details(reason=seen.reason))
+        return Wait(Phase.HELD, seen.details())
     again = seen.hold.ask_again_seconds
-    details = Details(reason=seen.reason, more=(str(seen.hold),), ask_again_seconds=again)
+    details = seen.details(str(seen.hold)).model_copy(update={"ask_again_seconds": again})
     return wait(Phase.HELD, details, now, asks_again(seen, now))
 
 
@@ -105,7 +104,7 @@ def _wait_between_acts(number: int, seen: Observation, memory: Memory, now: date
 
 
 def _not_yet(why: str, seen: Observation, now: datetime, until: Until) -> Wait:
-    return wait(Phase.HELD, Details(reason=seen.reason, more=(why,)), now, until)
+    return wait(Phase.HELD, seen.details(why), now, until)
 
 
 def _is_skipped(seen: Observation, memory: Memory) -> bool:

@@ -100,8 +100,8 @@ def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
     if not memory.left_alone and (move := _await_the_end(seen, memory, now)):
         return move
     if memory.owns_something or seen.requests or seen.is_confirmed:
-        return cleaning(seen, memory, now, Details(reason=seen.reason))
-    return End(_outcome(seen.state, memory), Details(reason=seen.reason))
+        return cleaning(seen, memory, now, seen.details())
+    return End(_outcome(seen.state, memory), seen.details())
 
 
 def _await_the_end(seen: Observation, memory: Memory, now: datetime) -> Move | None:
@@ -111,7 +111,7 @@ def _await_the_end(seen: Observation, memory: Memory, now: datetime) -> Move | N
         return move
     if not _is_end_of_node_expected(seen):
         return None
-    details = Details(reason=seen.reason, more=("its remediator expects that, and is not done yet",))
+    details = seen.details("its remediator expects that, and is not done yet")
     return wait(Phase.REMEDIATING, details, now, otherwise=REMEDIATOR_IS_DONE)
 
 
@@ -141,12 +141,12 @@ def _leave_alone(order: OrderRecord, seen: Observation, memory: Memory, now: dat
     if memory.owns_something or seen.requests:
         return cleaning(seen, memory, now, Details(order=why))
     ends = Until(order.until, "the abort ends") if order.until else None
-    details = Details(reason=seen.reason, order=why)
+    details = seen.details(order=why)
     return Wait(Phase.LEFT_ALONE, details, otherwise=BY_RESUME).or_until(ends)
 
 
 def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
-    details = Details(reason=seen.reason, order="starts over by order", held=memory.hold_reason)
+    details = seen.details(order="starts over by order", held=memory.hold_reason)
     move = cleaning(seen, memory, now, details)
     if not isinstance(move, Wait) or memory.held is None:
         return move
@@ -174,7 +174,7 @@ def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def _wait_for_disruption(seen: Observation, memory: Memory, now: datetime) -> Wait:
-    details = Details(reason=seen.reason, more=(_why(seen, memory),))
+    details = seen.details(_why(seen, memory))
     marked_at = memory.disruption.marked_at if _is_mark_unseen(seen, memory) else None
     unseen = Until(marked_at + SEEN_AFTER) if marked_at else None
     if seen.state in ENDED:

@@ -51,7 +51,7 @@ def not_before_resume(waiting: Wait, memory: Memory) -> Wait:
 def status(seen: Observation, memory: Memory) -> Details:
     """How the target and its requests are, and what a person says."""
     requests = ", ".join(map(str, seen.requests))
-    return Details(reason=seen.reason, requests=requests, held=memory.hold_reason)
+    return seen.details(held=memory.hold_reason).model_copy(update={"requests": requests})
 
 
 def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait:

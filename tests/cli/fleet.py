@@ -136,4 +136,4 @@ def _about(observation: Observation, node: str) -> Observation:
     if observation.state not in (TargetState.EXPIRED, TargetState.WAITING):
         return observation
     lasts = "longer than 5m" if observation.state is expired().state else "waiting for 5m"
-    return observation.model_copy(update={"reason": f"Node/{node}: {observation.fact}, {lasts}"})
+    return observation.model_copy(update={"subject": f"Node/{node}", "reason": f"{observation.fact}, {lasts}"})

@@ -1,27 +1,34 @@
 """Incidents as a command sees them, made of values: no server is asked."""
 
 from datetime import timedelta
+from typing import Any
 
 from cli.incident_summary import IncidentSummary
 from health.model.details import Details
 from health.model.moves import Phase, next_transition_of
 from health.model.observation import Observation
+from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.objects import INCIDENT, NOW, seen
 from workflows.messages import State
 
 CONDITION = "Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m"
-REASON = f"{INCIDENT.target}: {CONDITION}"
-UNHEALTHY = Details(reason=REASON)
+SUBJECT = str(INCIDENT.target)
+UNHEALTHY = Details(subject=SUBJECT, reason=CONDITION)
 NOTHING_DONE = Memory()
+
+
+def unhealthy(*requests: RequestSnapshot, **fields: Any) -> Observation:
+    """What the detector answers of an unhealthy target."""
+    return seen(*requests, subject=SUBJECT, reason=CONDITION, answered_at=NOW, **fields)
 
 
 def state(
     phase: Phase, why: Details, observation: Observation | None = None, memory: Memory = NOTHING_DONE
 ) -> State:
     """What an incident says of itself."""
-    found = observation or seen(reason=REASON, answered_at=NOW)
+    found = observation or unhealthy()
     return State(
         phase=phase,
         details=str(why),

@@ -7,13 +7,13 @@ from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
 from health.model.moves import Phase
 from health.model.observation import Hold
-from tests.cli.summaries import REASON, UNHEALTHY, state, summary
-from tests.objects import NOW, seen
+from tests.cli.summaries import UNHEALTHY, state, summary, unhealthy
+from tests.objects import NOW
 from workflows.messages import State
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined")
 WIRE = (
-    state(Phase.HELD, UNHEALTHY, seen(reason=REASON, hold=QUARANTINE, answered_at=NOW))
+    state(Phase.HELD, UNHEALTHY, unhealthy(hold=QUARANTINE))
     .model_dump_json()
     .replace('"phase":"Held"', '"phase":"Parked"')
 )

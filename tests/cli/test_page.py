@@ -1,7 +1,7 @@
 """What `paramedic show` says of an incident, made of values: what happens next, and what one can do."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
-from tests.cli.summaries import CONDITION, REASON, UNHEALTHY, state, summary
+from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
 from tests.health.steps import ACTED, order
 from tests.objects import (
     CLASSIC,
@@ -58,7 +58,7 @@ def line(label: str, of: State) -> str:
 
 
 def remediating(**memory: Any) -> State:
-    observation = seen(request_of(FIRST, MINUTE), reason=REASON, answered_at=NOW)
+    observation = unhealthy(request_of(FIRST, MINUTE))
     return state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED.model_copy(update=memory))
 
 
@@ -74,7 +74,7 @@ def test_page_says_of_a_hold_without_an_end_what_ends_it_and_no_time() -> None:
 
 
 def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
-    observation = seen(request_of(CLASSIC[0]), steps=CLASSIC, reason=REASON, answered_at=NOW)
+    observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
     assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED)) == (
         "is renewed in 5m (2026-03-01 12:05:00Z); "
         "is given back in 15m (2026-03-01 12:15:00Z), when the remediation is overdue"
@@ -120,12 +120,12 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     ],
 )
 def test_request_is_told_with_step_template_age_and_time_limit(request_: Any, expected: str) -> None:
-    shown = lines(state(Phase.REMEDIATING, UNHEALTHY, seen(request_, reason=REASON, answered_at=NOW), ACTED))
+    shown = lines(state(Phase.REMEDIATING, UNHEALTHY, unhealthy(request_), ACTED))
     assert expected in [one.strip() for one in shown]
 
 
 def test_request_without_a_time_limit_is_told_so() -> None:
-    observation = seen(request_of(CLASSIC[0]), steps=CLASSIC, reason=REASON, answered_at=NOW)
+    observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
     shown = lines(state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED))
     assert any(one.endswith("(0s ago), no time limit") for one in shown)
 
@@ -247,16 +247,13 @@ def test_page_of_an_incident_that_has_ended_says_why() -> None:
         status="Completed",
         closed=NOW,
         outcome=Outcome.REMEDIATED,
-        reason=f"{REASON}; {reason}",
+        reason=reason,
     )
-    assert ended.details == f"Remediated after 2h: {CONDITION}; {reason}"
-    assert IncidentView.of(ended, NOW).details == f"{REASON}; {reason}"
+    assert ended.details == f"Remediated after 2h: {reason}"
+    assert IncidentView.of(ended, NOW).details == reason
 
 
-def test_history_does_not_repeat_the_name_of_the_target() -> None:
-    told: tuple[datetime, str] = (NOW - timedelta(minutes=1), "Held")
-    shown = lines(remediating(), Episode(*told, f"held by a person: x; {REASON}"))
-    assert any(
-        one.endswith("Held: held by a person: x; Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m")
-        for one in shown
-    )
+def test_json_names_the_target_in_what_the_detector_answered() -> None:
+    answered = PageView.of_page(page(remediating())).observation
+    assert answered is not None
+    assert (answered.reason, answered.subject) == (f"{INCIDENT.target}: {CONDITION}", "")

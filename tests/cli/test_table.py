@@ -12,9 +12,9 @@ from health.model.details import Details
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
-from tests.cli.summaries import CONDITION, state, summary
+from tests.cli.summaries import CONDITION, state, summary, unhealthy
 from tests.health.steps import ACTED, order
-from tests.objects import FIRST, NOW, request_of, seen
+from tests.objects import FIRST, NOW, request_of
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
 HELD = {"held": order("hold", "disk swap")}
@@ -28,9 +28,9 @@ def incident(
     node: str, phase: Phase, why: Details = NOTHING, memory: Memory = ACTED, **observed: Any
 ) -> IncidentSummary:
     """An incident that says the condition of its node, and what else there is to say."""
-    reason = f"Node/{node}: {CONDITION}"
-    observation = seen(*observed.pop("requests", ()), reason=reason, answered_at=NOW, **observed)
-    return summary(state(phase, why.model_copy(update={"reason": reason}), observation, memory), node)
+    reason = {"subject": f"Node/{node}", "reason": CONDITION}
+    observation = unhealthy(*observed.pop("requests", ()), **observed)
+    return summary(state(phase, why.model_copy(update=reason), observation, memory), node)
 
 
 SUMMARIES = [

@@ -1,9 +1,9 @@
 """The details of an incident in the order of each reader: no part is lost, and none is searched for."""
 
 from health.model.details import Details
-from health.model.references import TargetReference
 
 WHOLE = Details(
+    subject="Node/node-1",
     reason="it is old",
     requests="Reboot/a exists",
     order="starts over by order",
@@ -16,8 +16,8 @@ WHOLE = Details(
 
 def test_each_reader_is_told_all_parts_in_his_order() -> None:
     begin = "it is old; Reboot/a exists; starts over by order; held by a person: power; work; not now"
-    assert str(WHOLE) == f"{begin} (asks again in 30m); cannot delete b"
-    assert WHOLE.lasting == f"{begin}; cannot delete b"
+    assert str(WHOLE) == f"Node/node-1: {begin} (asks again in 30m); cannot delete b"
+    assert WHOLE.lasting == f"Node/node-1: {begin}; cannot delete b"
     assert WHOLE.brief == (
         "hold: power; work; starts over by order; not now; cannot delete b; Reboot/a exists; it is old"
     )
@@ -35,10 +35,12 @@ def test_what_is_empty_is_not_told() -> None:
     assert str(Details(reason="it is old", held="")) == "it is old; held by a person: "
 
 
-def test_name_of_the_target_is_not_repeated_beside_it() -> None:
-    target = TargetReference(kind="Node", name="node-1", uid="uid-1")
-    assert Details(reason="Node/node-1: old").about(target) == Details(reason="old")
-    assert Details(order="Node/node-1: x").about(target) == Details(order="Node/node-1: x")
+def test_name_of_the_subject_is_not_repeated_beside_it() -> None:
+    assert str(Details(subject="Node/node-1", reason="old").beside_subject) == "old"
+
+
+def test_reason_that_names_its_subject_itself_is_told_as_it_is() -> None:
+    assert str(Details(reason="Node/node-1 is gone")) == "Node/node-1 is gone"
 
 
 def test_details_come_through_the_wire_as_they_were() -> None:

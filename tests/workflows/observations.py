@@ -71,7 +71,7 @@ def hold(reason: HoldReason, again: timedelta = timedelta(minutes=30)) -> Hold:
 
 def _unhealthy(state: TargetState) -> Observation:
     return Observation(
-        state=state, reason="Node/node-1: Ready is False", fact=FACT, steps=(STEP,), generation=1
+        state=state, subject="Node/node-1", reason="Ready is False", fact=FACT, steps=(STEP,), generation=1
     )
 
 
