@@ -31,7 +31,7 @@ from cli.naming import NAME_HELP, find_open, incident_name
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime.retrying import one_sentence
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
 
 RPC_TIMEOUT = timedelta(seconds=5)
 Message = TypeVar("Message", AbortOrder, HoldOrder, ResumeOrder)
@@ -180,10 +180,11 @@ def standing(order: AbortOrder | HoldOrder | ResumeOrder, now: datetime) -> str:
 
 
 def _reason(error: WorkflowUpdateFailedError) -> str:
-    """Why the incident refuses, with the field of the message as the option that it came from."""
+    """Why the incident refuses, with the option that is refused."""
     cause = error.cause
-    said = cause.message if isinstance(cause, ApplicationError) else one_sentence(cause)
-    return f"--{said}" if said.startswith("step: ") else said
+    if not isinstance(cause, ApplicationError):
+        return one_sentence(cause)
+    return f"--step: {cause.message}" if cause.type == UNKNOWN_STEP else cause.message
 
 
 async def _leave_behind(handle: WorkflowHandle[object, object], order: Order, why: str) -> str:

@@ -71,6 +71,10 @@ class HoldOrder(StandingOrder):
     reason: str = "hold was ordered"
 
 
+UNKNOWN_STEP = "UnknownStep"
+"""The type of the error that refuses a `ResumeOrder` whose `step` is of none of the templates."""
+
+
 class ResumeOrder(Frozen):
     """Take care of the target again, at once: ends `abort`, `hold` and a wait between two attempts.
 

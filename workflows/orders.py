@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from types import MappingProxyType
 
+from temporalio.exceptions import ApplicationError
+
 from health.model.incident_result import OrderRecord
 from health.runbook.memory import Memory, NewStart
 from workflows.kit.standing_orders import StandingOrder
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
 
 Order = AbortOrder | HoldOrder | ResumeOrder
 NAMES = MappingProxyType({AbortOrder: "abort", HoldOrder: "hold", ResumeOrder: "resume"})
@@ -28,12 +30,13 @@ def refuse_unknown_step(order: ResumeOrder, templates: Sequence[str]) -> None:
     """Refuse to begin with a step that is none of those known, if any are.
 
     Raises:
-        ValueError: no step uses that template.
+        ApplicationError: no step uses that template; its type is UNKNOWN_STEP.
 
     """
     if order.step and templates and order.step not in templates:
         known = ", ".join(templates)
-        raise ValueError(f"step: no step uses the template {order.step!r}; the templates are {known}")
+        message = f"no step uses the template {order.step!r}; the templates are {known}"
+        raise ApplicationError(message, type=UNKNOWN_STEP)
 
 
 def _changes(memory: Memory, order: Order, record: OrderRecord) -> dict[str, object]:

@@ -12,7 +12,7 @@ from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, expired, hold, unknown
 from tests.workflows.phases import adopt_exhausted, fail_steps, take_first_step
 from tests.workflows.settling import rests, settle
-from workflows.messages import ResumeOrder
+from workflows.messages import UNKNOWN_STEP, ResumeOrder
 
 FROM_THE_SECOND = ResumeOrder(reason="power is back", step="second")
 
@@ -59,8 +59,9 @@ async def test_resume_with_a_step_begins_there_and_one_that_is_unknown_is_refuse
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await incident.handle.execute_update("resume", ResumeOrder(step="fourth"))
     assert isinstance(refused.value.cause, ApplicationError)
+    assert refused.value.cause.type == UNKNOWN_STEP
     assert refused.value.cause.message == (
-        "step: no step uses the template 'fourth'; the templates are first, second, third"
+        "no step uses the template 'fourth'; the templates are first, second, third"
     )
     await settle(incident)
     assert await incident.state() == before
