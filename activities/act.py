@@ -95,11 +95,11 @@ class Act:
         except KubernetesError as error:
             return _held(Held.by(error))
         except TimeoutError:
-            return StepResult(ActResult(hold=failed(f"it took longer than {in_words(ACT.attempt)}")))
+            return StepResult(ActResult.held(failed(f"it took longer than {in_words(ACT.attempt)}")))
 
 
 def _held(error: Held) -> StepResult:
-    return StepResult(ActResult(hold=error.hold, is_forbidden=error.is_forbidden), error.event)
+    return StepResult(ActResult.held(error.hold, is_forbidden=error.is_forbidden), error.event)
 
 
 def _refuse_what_waited() -> None:

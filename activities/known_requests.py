@@ -40,10 +40,10 @@ class KnownRequests:
         for known in asked.known:
             found = await self._still_there(known)
             if found is not None:
-                return StepResult(ActResult(request=found))
+                return StepResult(ActResult.requested(found))
         if all(known.uid in asked.settled for known in asked.known):
             return None
-        return StepResult(ActResult(is_lost=True), await self._loss_events.of(asked))
+        return StepResult(ActResult.lost(), await self._loss_events.of(asked))
 
     async def _still_there(self, known: RequestReference) -> RequestSnapshot | None:
         found = await self._live.find(known)

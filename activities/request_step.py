@@ -53,7 +53,7 @@ class RequestStep:
         async with self._lease_guard.lease(asked, target, began) as acquired:
             request = await self._create(resource, body, asked)
         snapshot = request.snapshot(resource.api_version, resource.kind)
-        return StepResult(ActResult(request=snapshot, lease_acquired_at=acquired))
+        return StepResult(ActResult.requested(snapshot, acquired))
 
     async def _template(self, reference: TemplateReference) -> Object:
         try:

@@ -26,11 +26,15 @@ from workflows.contracts import (
     ANNOTATE,
     CLEAN_UP,
     RENEW,
+    ActHeld,
     ActInput,
     ActResult,
     AnnotateResult,
     CleanUpResult,
     RenewResult,
+    RequestExists,
+    RequestsLost,
+    TargetDisrupted,
 )
 from workflows.messages import WORKFLOW, RemediationInput
 
@@ -87,15 +91,18 @@ class _CountedActivity(ActivityInboundInterceptor):
             self._tally.chore_failed(chore, FORBIDDEN if failure.is_forbidden else FAILED)
 
     def _count_act(self, asked: ActInput, result: ActResult) -> None:
-        if result.hold is not None:
-            self._tally.act_ended(HELD, result.hold.reason)
-        elif result.is_lost:
-            self._tally.act_ended(LOST)
-        else:
-            self._tally.act_ended(DONE if result.is_done else REQUESTED)
-        # What was under way already needed no Lease.
-        if asked.step.action is Action.DELETE and result.lease_acquired_at is not None:
-            self._tally.target_deleted(asked.incident.check)
+        match result.outcome:
+            case ActHeld(hold=hold):
+                self._tally.act_ended(HELD, hold.reason)
+            case RequestsLost():
+                self._tally.act_ended(LOST)
+            case RequestExists():
+                self._tally.act_ended(REQUESTED)
+            case TargetDisrupted(lease_acquired_at=acquired):
+                self._tally.act_ended(DONE)
+                # What was under way already needed no Lease.
+                if asked.step.action is Action.DELETE and acquired is not None:
+                    self._tally.target_deleted(asked.incident.check)
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):

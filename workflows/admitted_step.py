@@ -15,7 +15,15 @@ from health.model.references import Action, IncidentReference, RequestReference,
 from health.runbook.escalation import Plan
 from health.runbook.memory import Memory
 from health.runbook.new_step import due_after_a_loss
-from workflows.contracts import ACT, ActInput, ActResult
+from workflows.contracts import (
+    ACT,
+    ActHeld,
+    ActInput,
+    ActResult,
+    RequestExists,
+    RequestsLost,
+    TargetDisrupted,
+)
 from workflows.kit.calls import FinishedCalls, in_words
 
 
@@ -76,17 +84,19 @@ class AdmittedStep:
 
         `spread` is drawn between 0 and 1.
         """
-        if result.is_lost:
-            return AfterAct(memory.having_lost(self._known, self.seen, self.began), self.seen)
-        acquired = result.lease_acquired_at
-        if result.is_done:
-            return AfterAct(memory.having_disrupted(self.step, self.seen, acquired, now), None)
-        if result.request is not None:
-            requests = (*self.seen.requests, result.request)
-            seen = self.seen.model_copy(update={"requests": requests})
-            return AfterAct(memory.having_acted(self.step, result.request, acquired, now), seen)
-        hold = result.hold or failed("it answered neither what it did nor why not")
-        held = memory.having_failed_to_act(hold, self.seen, now, spread, is_forbidden=result.is_forbidden)
+        match result.outcome:
+            case RequestExists(request=request, lease_acquired_at=acquired):
+                seen = self.seen.model_copy(update={"requests": (*self.seen.requests, request)})
+                return AfterAct(memory.having_acted(self.step, request, acquired, now), seen)
+            case TargetDisrupted(lease_acquired_at=acquired):
+                return AfterAct(memory.having_disrupted(self.step, self.seen, acquired, now), None)
+            case RequestsLost():
+                return AfterAct(memory.having_lost(self._known, self.seen, self.began), self.seen)
+            case ActHeld(hold=hold, is_forbidden=is_forbidden):
+                held = memory.having_failed_to_act(hold, self.seen, now, spread, is_forbidden=is_forbidden)
+                return self._after_hold(hold, held, memory)
+
+    def _after_hold(self, hold: Hold, held: Memory, memory: Memory) -> AfterAct:
         has_untold_finding = is_new(memory.found, held.found)
         if not self._may_have_deleted(hold):
             held = held.model_copy(update={"disruption": self.before.disruption})
@@ -109,4 +119,4 @@ async def act(calls: FinishedCalls, asked: ActInput, why: str) -> ActResult:
     try:
         return await calls.call(ACT, asked, ActResult, summary=summary)
     except ActivityError as error:
-        return ActResult(hold=failed(in_words(error)))
+        return ActResult.held(failed(in_words(error)))

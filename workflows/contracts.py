@@ -11,11 +11,13 @@ detector and tests all implement these contracts; nothing else knows the names.
 """
 
 from datetime import datetime, timedelta
+from typing import Any, Literal, Self
 
+from pydantic import Field, model_validator
 from temporalio.common import RetryPolicy
 
 from health.model.moves import AnnotationPatch
-from health.model.observation import Hold
+from health.model.observation import Hold, failed
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
@@ -59,18 +61,88 @@ class ActInput(Frozen):
     """Whether a request for the target exists: then etcd has spared it already (NHC 2.4/1)."""
 
 
-class ActResult(Frozen):
-    """The request that exists now, or why nothing was done."""
+class RequestExists(Frozen):
+    """The request of the step is there, made by this act or before it."""
 
-    request: RequestSnapshot | None = None
-    hold: Hold | None = None
-    is_done: bool = False
-    """The target was deleted or marked, or that is under way already; there is no request for it."""
-    is_lost: bool = False
-    """What was known is gone, and somebody else deleted it; nothing was made anew."""
+    kind: Literal["RequestExists"] = "RequestExists"
+    request: RequestSnapshot
     lease_acquired_at: datetime | None = None
+    """Since when the Lease is held; None: the act did not take it."""
+
+
+class TargetDisrupted(Frozen):
+    """The target was deleted or marked, or that is under way already; there is no request for it."""
+
+    kind: Literal["TargetDisrupted"] = "TargetDisrupted"
+    lease_acquired_at: datetime | None = None
+    """Since when the Lease is held; None: what is under way needs none."""
+
+
+class RequestsLost(Frozen):
+    """What was known is gone, and somebody else deleted it; nothing was made anew."""
+
+    kind: Literal["RequestsLost"] = "RequestsLost"
+
+
+class ActHeld(Frozen):
+    """Nothing was done, or nobody knows what was."""
+
+    kind: Literal["ActHeld"] = "ActHeld"
+    hold: Hold
     is_forbidden: bool = False
     """Whether the API server said 403, which may be but that it has just started."""
+
+
+_ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
+
+
+class ActResult(Frozen):
+    """What an act came to: just one of these."""
+
+    outcome: RequestExists | TargetDisrupted | RequestsLost | ActHeld = Field(discriminator="kind")
+
+    @classmethod
+    def requested(cls, request: RequestSnapshot, acquired: datetime | None = None) -> Self:
+        """The request exists now, under a Lease that was `acquired` then."""
+        return cls(outcome=RequestExists(request=request, lease_acquired_at=acquired))
+
+    @classmethod
+    def disrupted(cls, acquired: datetime | None = None) -> Self:
+        """The target was deleted or marked, under a Lease that was `acquired` then."""
+        return cls(outcome=TargetDisrupted(lease_acquired_at=acquired))
+
+    @classmethod
+    def lost(cls) -> Self:
+        """Somebody deleted what was known."""
+        return cls(outcome=RequestsLost())
+
+    @classmethod
+    def held(cls, hold: Hold, *, is_forbidden: bool = False) -> Self:
+        """Why nothing was done."""
+        return cls(outcome=ActHeld(hold=hold, is_forbidden=is_forbidden))
+
+    @property
+    def request(self) -> RequestSnapshot | None:
+        """The request, where one exists."""
+        return self.outcome.request if isinstance(self.outcome, RequestExists) else None
+
+    @property
+    def hold(self) -> Hold | None:
+        """Why nothing was done, where nothing was."""
+        return self.outcome.hold if isinstance(self.outcome, ActHeld) else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
+        """Of what a worker of another version answers nobody knows what it did."""
+        if not isinstance(answer, dict):
+            return answer
+        outcome = answer.get("outcome")
+        kind = outcome.get("kind", "") if isinstance(outcome, dict) else getattr(outcome, "kind", "")
+        if kind in _ACT_OUTCOMES:
+            return answer
+        said = " ".join(part for part in ("its answer", kind, "is not known here") if part)
+        return {"outcome": ActHeld(hold=failed(f"the worker is of another version: {said}"))}
 
 
 class CleanUpInput(Frozen):

@@ -41,16 +41,16 @@ class DeleteMachine:
         confirmed = await self._revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_going:
-            return StepResult(ActResult(is_done=True))
+            return StepResult(ActResult.disrupted())
         _refuse_without_controller(target)
         _refuse_other_step(asked, confirmed)
         async with self._lease_guard.lease(asked, target, began) as acquired:
             was_there = await self._delete(asked, target)
         if was_there:
-            result = ActResult(is_done=True, lease_acquired_at=acquired)
+            result = ActResult.disrupted(acquired)
             return StepResult(result, deleted(attempt_of(asked), target))
         await self._lease_guard.release(asked, target)
-        return StepResult(ActResult(is_done=True))
+        return StepResult(ActResult.disrupted())
 
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
         """Answers whether it was there."""
@@ -87,11 +87,11 @@ class MarkMachine:
         confirmed = await self._revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_marked:
-            return StepResult(ActResult(is_done=True))
+            return StepResult(ActResult.disrupted())
         _refuse_other_step(asked, confirmed)
         async with self._lease_guard.lease(asked, target, began) as acquired:
             await self._mark(asked, target)
-        result = ActResult(is_done=True, lease_acquired_at=acquired)
+        result = ActResult.disrupted(acquired)
         return StepResult(result, marked(attempt_of(asked), target))
 
     async def _mark(self, asked: ActInput, target: MachineTarget) -> None:

@@ -119,7 +119,9 @@ async def test_edited_template_is_used_for_new_requests_only(world: World, worke
     assert first.request is not None
     edited = {"spec": {"template": {"spec": {"powerOffSeconds": 8}}}}
     await world.client.merge_patch(TEMPLATES, world.name, edited, NAMESPACE)
-    assert await worker.act(world.order(known=(first.request.reference,))) == ActResult(request=first.request)
+    assert await worker.act(world.order(known=(first.request.reference,))) == ActResult.requested(
+        first.request
+    )
     made = await world.request()
     assert made is not None
     assert made["spec"] == {"powerOffSeconds": 7}

@@ -11,6 +11,7 @@ from health.model.remediation_request import TEMPLATE_NAME
 from kube.resource import EVENTS
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, World
+from workflows.contracts import ActResult
 
 pytestmark = pytest.mark.cluster
 
@@ -36,7 +37,6 @@ async def test_request_that_is_still_there_is_the_answer(world: World, worker: W
     assert made is not None
     result = await worker.act(world.order(known=(other(world), made.reference), run_id="run-2"))
     assert result.request == made
-    assert not result.is_lost
 
 
 @pytest.mark.rule("rule 14/deleted request")
@@ -52,9 +52,7 @@ async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once
     world: World, worker: WorkerActivities, changes: dict[str, str]
 ) -> None:
     result = await worker.act(world.order(known=(other(world, **changes),)))
-    assert result.is_lost
-    assert result.request is None
-    assert result.hold is None
+    assert result == ActResult.lost()
     assert await world.request() is None
     assert await world.lease() is None
 
@@ -64,7 +62,7 @@ async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
     world: World, worker: WorkerActivities
 ) -> None:
     await world.make_request()
-    assert (await worker.act(world.order(known=(other(world),)))).is_lost
+    assert await worker.act(world.order(known=(other(world),))) == ActResult.lost()
 
 
 @pytest.mark.rule("rule 14", "rule 14/deleted request")
@@ -73,7 +71,6 @@ async def test_request_whose_end_is_no_loss_is_followed_by_the_next_one_at_once(
 ) -> None:
     known = other(world)
     result = await worker.act(world.order(known=(known,), settled=(known.uid,), attempt=2))
-    assert not result.is_lost
     assert result.request is not None
     assert result.request.uid != known.uid
     assert await world.request() is not None
@@ -94,7 +91,7 @@ async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(
     world: World, worker: WorkerActivities
 ) -> None:
     known = (other(world), other(world, uid="ours"))
-    assert (await worker.act(world.order(known=known, settled=("ours",)))).is_lost
+    assert await worker.act(world.order(known=known, settled=("ours",))) == ActResult.lost()
     assert await world.request() is None
 
 
@@ -107,13 +104,13 @@ async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
         f"[remediation] Skipped remediation of node: {world.name}, because of BackOff: "
         "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
     )
-    assert (await admin_worker.act(order)).is_lost
+    assert await admin_worker.act(order) == ActResult.lost()
     again = order.model_copy(update={"due_after_loss": DUE + timedelta(seconds=5)})
-    assert (await admin_worker.act(again)).is_lost
+    assert await admin_worker.act(again) == ActResult.lost()
     assert await told(world) == [("Warning", "RemediationSkipped", words)]
 
     later = order.model_copy(update={"known": (other(world, uid="the next one"),)})
-    assert (await admin_worker.act(later)).is_lost
+    assert await admin_worker.act(later) == ActResult.lost()
     assert len(await told(world)) == 2
 
 
@@ -121,7 +118,7 @@ async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
 async def test_loss_after_which_nothing_waits_is_not_told(
     world: World, admin_worker: WorkerActivities
 ) -> None:
-    assert (await admin_worker.act(world.order(known=(other(world),)))).is_lost
+    assert await admin_worker.act(world.order(known=(other(world),))) == ActResult.lost()
     assert await told(world) == []
 
 
@@ -130,7 +127,7 @@ async def test_loss_counts_also_where_its_check_is_gone_and_nothing_can_be_told(
     world: World, admin_worker: WorkerActivities
 ) -> None:
     await world.client.delete(NODE_HEALTH_CHECKS, world.name)
-    assert (await admin_worker.act(world.order(known=(other(world),), due_after_loss=DUE))).is_lost
+    assert await admin_worker.act(world.order(known=(other(world),), due_after_loss=DUE)) == ActResult.lost()
     assert await told(world) == []
 
 

@@ -43,7 +43,7 @@ class BusyWorker:
             return await self._worker.act(asked, waited=info.started_time - info.scheduled_time)
         self.is_busy.set()
         await self.goes_on.wait()
-        return ActResult()
+        return ActResult.lost()
 
 
 async def test_act_that_waited_too_long_for_a_slot_of_the_worker_is_refused(

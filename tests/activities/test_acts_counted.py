@@ -21,9 +21,9 @@ from workflows.kit.calls import Contract
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DELETED = series("mapi_machinehealthcheck_remediation_success_total", name="workers", namespace="machines")
-ISSUED = ActResult(is_done=True, lease_acquired_at=NOW)
-UNDER_WAY = ActResult(is_done=True)
-HELD = ActResult(hold=Hold(reason=HoldReason.NO_CONTROLLER, message="nobody would replace it"))
+ISSUED = ActResult.disrupted(NOW)
+UNDER_WAY = ActResult.disrupted()
+HELD = ActResult.held(Hold(reason=HoldReason.NO_CONTROLLER, message="nobody would replace it"))
 
 
 class Answering(ActivityInboundInterceptor):

@@ -14,7 +14,7 @@ from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
 from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, WithoutNodes
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, SINCE
-from workflows.contracts import ActResult
+from workflows.contracts import ActResult, TargetDisrupted
 
 pytestmark = pytest.mark.cluster
 
@@ -26,14 +26,13 @@ async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     result = await worker.act(machine_world.order())
-    assert result.is_done
-    assert (result.hold, result.request) == (None, None)
+    assert isinstance(result.outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()
     lease = await machine_world.machine_lease()
     assert lease is not None
     assert lease["holderIdentity"] == f"MachineHealthCheck-{NAMESPACE}/{machine_world.name}"
     assert lease["leaseDurationSeconds"] == 660
-    assert result.lease_acquired_at == datetime.fromisoformat(lease["acquireTime"])
+    assert result.outcome.lease_acquired_at == datetime.fromisoformat(lease["acquireTime"])
     assert await machine_world.lease() is None, "that of the node is for others"
     (event,) = await machine_world.events()
     name = machine_world.name
@@ -50,7 +49,7 @@ async def test_machine_that_is_being_deleted_needs_no_more(
 ) -> None:
     await machine_world.client.delete(MACHINES, machine_world.name, NAMESPACE)
     before = await machine_world.machine()
-    assert await worker.act(machine_world.order()) == ActResult(is_done=True)
+    assert await worker.act(machine_world.order()) == ActResult.disrupted()
     assert await machine_world.machine() == before
     assert await machine_world.machine_lease() is None
     assert await machine_world.events() == []
@@ -62,7 +61,7 @@ async def test_deletion_that_is_tried_again_does_and_tells_nothing_more(
 ) -> None:
     await worker.act(machine_world.order())
     before = await machine_world.machine()
-    assert await worker.act(machine_world.order()) == ActResult(is_done=True)
+    assert await worker.act(machine_world.order()) == ActResult.disrupted()
     assert await machine_world.machine() == before
     assert len(await machine_world.events()) == 1
 
@@ -72,7 +71,7 @@ async def test_machine_of_the_control_plane_is_deleted_like_any_other(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
-    assert (await worker.act(machine_world.order())).is_done
+    assert isinstance((await worker.act(machine_world.order())).outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()
     assert await machine_world.turn() is None
 
@@ -142,7 +141,6 @@ async def test_machine_stays_when_something_changed_since_the_admission(
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert words in result.hold.message
-    assert not result.is_done
     assert not await machine_world.is_being_deleted()
     assert await machine_world.machine_lease() is None
     assert await machine_world.events() == []
@@ -154,7 +152,7 @@ async def test_machine_whose_node_the_api_server_does_not_have_is_deleted(
 ) -> None:
     await machine_world.remove_node()
     order = await machine_world.order_as_node_is_gone()
-    assert (await worker.act(order)).is_done
+    assert isinstance((await worker.act(order)).outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()
 
 
@@ -214,8 +212,9 @@ async def test_machine_that_goes_between_the_look_and_the_deletion_needs_no_more
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
     client = Overtaken(worker_transport, MACHINES, machine_world.remove_machine)
-    assert await WorkerActivities(worker_transport, client=client).act(machine_world.order()) == ActResult(
-        is_done=True
+    assert (
+        await WorkerActivities(worker_transport, client=client).act(machine_world.order())
+        == ActResult.disrupted()
     )
     assert await machine_world.machine_lease() is None
     assert await machine_world.events() == [], "somebody else deleted it"
@@ -270,7 +269,7 @@ async def test_deletion_counts_as_done_though_its_event_is_not_written(
 ) -> None:
     async with asyncio.timeout(5):
         worker = WorkerActivities(worker_transport, client=client(worker_transport, "tests"))
-        assert (await worker.act(machine_world.order())).is_done
+        assert isinstance((await worker.act(machine_world.order())).outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()
 
 

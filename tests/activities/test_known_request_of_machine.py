@@ -9,6 +9,7 @@ from health.model.references import Step
 from tests.activities.machine_world import DELETE, MARK, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS
+from workflows.contracts import ActResult, TargetDisrupted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 10")]
 
@@ -33,9 +34,9 @@ async def test_request_that_somebody_deleted_counts_before_anything_else_is_done
     known = await machine_world.make_machine_request()
     await machine_world.client.delete(REQUESTS, machine_world.name, NAMESPACE)
 
-    assert (await worker.act(machine_world.order(known=(known,)))).is_lost
+    assert await worker.act(machine_world.order(known=(known,))) == ActResult.lost()
     assert not await machine_world.is_being_deleted()
-    assert (await worker.act(machine_world.order())).is_done
+    assert isinstance((await worker.act(machine_world.order())).outcome, TargetDisrupted)
     found = await machine_world.client.get(MACHINES, machine_world.name, NAMESPACE)
     assert "deletionTimestamp" in found["metadata"]
 
@@ -48,8 +49,8 @@ async def test_loss_is_told_of_the_machine_with_the_time_of_what_is_next(
     await machine_world.client.delete(REQUESTS, machine_world.name, NAMESPACE)
     order = machine_world.order(known=(known,), due_after_loss=datetime(2026, 3, 1, 12, tzinfo=UTC))
 
-    assert (await worker.act(order)).is_lost
-    assert (await worker.act(order)).is_lost
+    assert await worker.act(order) == ActResult.lost()
+    assert await worker.act(order) == ActResult.lost()
 
     (event,) = await machine_world.events()
     name = f"{NAMESPACE}/{machine_world.name}/{machine_world.name}/{machine_world.name}"

@@ -9,7 +9,7 @@ from tests.activities.machine_world import MARK, STRATEGY, MachineWorld
 from tests.activities.overtaken import Overtaken, Refused
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE
-from workflows.contracts import ActResult
+from workflows.contracts import ActResult, TargetDisrupted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 28")]
 
@@ -26,9 +26,8 @@ async def test_machine_is_marked_under_its_lease_and_an_event_says_so(
     marking: MachineWorld, worker: WorkerActivities
 ) -> None:
     result = await worker.act(marking.order(step=MARK))
-    assert result.is_done
-    assert result.hold is None
-    assert result.lease_acquired_at is not None
+    assert isinstance(result.outcome, TargetDisrupted)
+    assert result.outcome.lease_acquired_at is not None
     assert await marking.is_marked()
     assert not await marking.is_being_deleted()
     assert await marking.machine_lease() is not None
@@ -46,7 +45,7 @@ async def test_mark_that_is_tried_again_writes_and_tells_nothing_more(
 ) -> None:
     await worker.act(marking.order(step=MARK))
     before = await marking.machine()
-    assert await worker.act(marking.order(step=MARK)) == ActResult(is_done=True)
+    assert await worker.act(marking.order(step=MARK)) == ActResult.disrupted()
     assert await marking.machine() == before
     assert len(await marking.events()) == 1
 
@@ -57,7 +56,7 @@ async def test_machine_that_somebody_marked_needs_no_more(
 ) -> None:
     await marking.patch_machine(annotations={"host.metal3.io/external-remediation": "theirs"})
     before = await marking.machine()
-    assert await worker.act(marking.order(step=MARK)) == ActResult(is_done=True)
+    assert await worker.act(marking.order(step=MARK)) == ActResult.disrupted()
     assert await marking.machine() == before
     assert await marking.machine_lease() is None
     assert await marking.events() == []
@@ -68,7 +67,7 @@ async def test_machine_without_a_controller_is_marked_too(
     marking: MachineWorld, worker: WorkerActivities
 ) -> None:
     await marking.patch_machine(ownerReferences=None)
-    assert (await worker.act(marking.order(step=MARK))).is_done
+    assert isinstance((await worker.act(marking.order(step=MARK))).outcome, TargetDisrupted)
     assert await marking.is_marked()
 
 

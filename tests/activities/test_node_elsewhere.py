@@ -20,6 +20,7 @@ from kube.connection import ClusterConnection, ClusterConnections
 from kube.errors import NotConfigured, Unreachable
 from kube.resource import NAMESPACES, NODES, group_version_path, resource_of
 from kube.transport import Transport
+from objects.timestamps import stamp
 from tests import objects
 from tests.health.openshift.samples import CREATED, DELETE, NAMESPACE, NOT_READY, check_object
 from tests.kube.api_server import ApiServer, refused, said
@@ -46,7 +47,7 @@ MACHINE = {
         "name": "machine-1",
         "namespace": NAMESPACE,
         "uid": "machine-uid",
-        "creationTimestamp": objects.stamp(CREATED),
+        "creationTimestamp": stamp(CREATED),
     },
     "status": {"phase": "Running", "nodeRef": {"kind": NODES.kind, "name": "node-1"}},
 }

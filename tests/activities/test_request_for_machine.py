@@ -9,7 +9,7 @@ from kube.resource import NODES
 from tests.activities.machine_world import MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, POD_TEMPLATES
-from workflows.contracts import ActInput
+from workflows.contracts import ActInput, RequestExists
 
 pytestmark = pytest.mark.cluster
 
@@ -31,10 +31,9 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
 
     made = await requesting.request()
     assert made is not None
-    assert result.hold is None
-    assert result.request is not None
-    assert result.request.uid == made["metadata"]["uid"]
-    assert result.lease_acquired_at is not None
+    assert isinstance(result.outcome, RequestExists)
+    assert result.outcome.request.uid == made["metadata"]["uid"]
+    assert result.outcome.lease_acquired_at is not None
     assert await requesting.machine_lease() is not None
     for field in SET_BY_THE_SERVER:
         del made["metadata"][field]

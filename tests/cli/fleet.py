@@ -119,7 +119,7 @@ class Fleet:
             api_version="example.com/v1", kind="Reboot", namespace="ns", name=node, uid=f"request-{node}"
         )
         self.requests[node] = RequestSnapshot(reference=reference, created=datetime.now(UTC))
-        return ActResult(request=self.requests[node])
+        return ActResult.requested(self.requests[node])
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
@@ -136,4 +136,6 @@ def _about(observation: Observation, node: str) -> Observation:
     if observation.state not in (TargetState.EXPIRED, TargetState.WAITING):
         return observation
     lasts = "longer than 5m" if observation.state is expired().state else "waiting for 5m"
-    return observation.model_copy(update={"subject": f"Node/{node}", "reason": f"{observation.fact}, {lasts}"})
+    return observation.model_copy(
+        update={"subject": f"Node/{node}", "reason": f"{observation.fact}, {lasts}"}
+    )

@@ -191,22 +191,22 @@ class FakeCluster:
         self.acts.append(asked)
         if self.refusals:
             self.leased_since = self.leased_since if asked.holds_lease else None
-            return ActResult(hold=self.refusals.popleft())
+            return ActResult.held(self.refusals.popleft())
         if asked.step.action is not Action.REQUEST:
             self.note(f"{asked.step.action} of the target", when)
             self.leased_since = self.leased_since or when
-            return ActResult(is_done=True, lease_acquired_at=self.leased_since)
+            return ActResult.disrupted(self.leased_since)
         name = asked.step.template.name
         for request in self.requests.values():
             if request.reference.template in ("", name):
-                return ActResult(request=request)
+                return ActResult.requested(request)
         if any(known.uid not in asked.settled for known in asked.known):
-            return ActResult(is_lost=True)
+            return ActResult.lost()
         if any(self._is_at_work(one, when) for one in self.requests.values()):
             self.note("too early", when, template=name)
         request = self.put_request(when, name)
         self.note("created", when, template=name)
-        return ActResult(request=request, lease_acquired_at=self.leased_since)
+        return ActResult.requested(request, self.leased_since)
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:

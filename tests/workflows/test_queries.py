@@ -68,7 +68,7 @@ class SlowCluster:
         )
         now = datetime.now(UTC)
         self.requests[name] = request = RequestSnapshot(reference=reference, created=now)
-        return ActResult(request=request, lease_acquired_at=now)
+        return ActResult.requested(request, now)
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
