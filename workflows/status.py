@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Self
 
 from health.model.details import Details
-from health.model.incident_result import IncidentResult, ended
+from health.model.incident_result import IncidentResult, OrderRecord, ended
 from health.model.moves import (
     BY_A_CHANGE,
     End,
@@ -40,8 +40,8 @@ class Status:
     outcome: Outcome | None = None
     next_transition: NextTransition = BY_A_CHANGE
     wakes_at: datetime | None = None
-    hold_reason: str | None = None
-    """Why a person holds it, as it is said here."""
+    held: OrderRecord | None = None
+    """The hold of a person that is said here."""
 
     @classmethod
     def of(cls, move: Move, memory: Memory) -> Self:
@@ -53,7 +53,7 @@ class Status:
             details=str(why),
             outcome=move.outcome if isinstance(move, End) else None,
             next_transition=next_transition_of(move),
-            hold_reason=memory.hold_reason,
+            held=memory.held,
         )
 
     def resting(self, wait: Wait, now: datetime) -> Self:
@@ -69,7 +69,7 @@ class Status:
     def is_true_of(self, memory: Memory) -> bool:
         """Whether the orders that stand are said here."""
         says_left_alone = self.phase is Phase.LEFT_ALONE
-        return says_left_alone is (memory.left_alone is not None) and self.hold_reason == memory.hold_reason
+        return says_left_alone is (memory.left_alone is not None) and self.held == memory.held
 
     @property
     def summary(self) -> str:

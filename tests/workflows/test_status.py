@@ -1,0 +1,30 @@
+"""Which orders of people an incident has said already: by what was ordered, not by how it reads."""
+
+import pytest
+
+from health.model.incident_result import OrderRecord
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from tests.health.steps import order
+from tests.objects import MINUTE, NOW, seen
+from workflows.status import Status
+
+HELD = order("hold", "disk swap")
+FOR_A_TIME = order("hold", "disk swap", until=NOW + MINUTE)
+
+
+def said_of(held: OrderRecord | None) -> Status:
+    memory = Memory(held=held)
+    return Status.of(next_move(seen(), memory, NOW), memory)
+
+
+@pytest.mark.parametrize("held", [None, HELD, FOR_A_TIME])
+def test_hold_that_was_said_is_not_said_again(held: OrderRecord | None) -> None:
+    assert said_of(held).is_true_of(Memory(held=held))
+
+
+@pytest.mark.parametrize(("before", "held"), [(None, HELD), (HELD, None), (HELD, FOR_A_TIME)])
+def test_other_hold_is_said_anew_whatever_its_reason(
+    before: OrderRecord | None, held: OrderRecord | None
+) -> None:
+    assert not said_of(before).is_true_of(Memory(held=held))
