@@ -181,7 +181,7 @@ REFUSALS = [
     "NHC 1.1/webhook/short timeout",
 )
 @pytest.mark.parametrize(("spec", "text"), REFUSALS)
-async def test_refusal_is_told_in_the_words_of_the_reference(
+async def test_refusal_is_told_in_the_words_of_the_operator(
     transport: Transport, spec: dict[str, Any], text: str
 ) -> None:
     raw = check_object(**spec)

@@ -93,7 +93,7 @@ async def check_name(client: Client) -> AsyncIterator[str]:
 
 
 @pytest.mark.rule("NHC 1/kind", "rule 39/back")
-async def test_everything_that_the_reference_wrote_is_stored_and_given_back(
+async def test_everything_that_the_operator_wrote_is_stored_and_given_back(
     client: Client, check_name: str
 ) -> None:
     spec = {
@@ -121,7 +121,7 @@ async def test_everything_that_the_reference_wrote_is_stored_and_given_back(
     assert "finalizers" not in stored["metadata"]
 
 
-async def test_check_of_the_reference_is_applied_again_without_a_change(
+async def test_check_of_the_operator_is_applied_again_without_a_change(
     control_plane: ControlPlane, client: Client, check_name: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "check.json"

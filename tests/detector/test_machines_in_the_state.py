@@ -135,7 +135,7 @@ def test_incident_of_a_kind_that_is_switched_off_here_is_left_as_it_is(cluster: 
 
 @pytest.mark.rule("rule 39")
 @pytest.mark.parametrize("order", ["request first", "check first", "machine last"])
-def test_request_that_the_reference_made_is_the_checks_that_has_its_machine(order: str) -> None:
+def test_request_that_the_operator_made_is_the_checks_that_has_its_machine(order: str) -> None:
     cluster = SmallMachines()
     template = {"remediationTemplate": TEMPLATE}
     cluster.node("node-1")
@@ -153,7 +153,7 @@ def test_request_that_the_reference_made_is_the_checks_that_has_its_machine(orde
 
 
 @pytest.mark.rule("rule 39")
-def test_request_that_the_reference_made_stays_ours_when_the_check_is_deleted() -> None:
+def test_request_that_the_operator_made_stays_ours_when_the_check_is_deleted() -> None:
     cluster = SmallMachines()
     cluster.check(remediationTemplate=TEMPLATE)
     cluster.machine("machine-1")

@@ -43,7 +43,7 @@ async def uids(world: World, *names: str) -> list[str]:
     "rule 10/at start",
     "rule 15",
 )
-async def test_classic_remediations_of_the_reference_are_gone_on_with(
+async def test_classic_remediations_of_the_operator_are_gone_on_with(
     world: World, paramedic: Paramedic
 ) -> None:
     nodes = await world.add_named_nodes("at-work", "overdue", "recovered")
@@ -104,7 +104,7 @@ async def _until_listed(world: World, *nodes: str) -> None:
     "NHC 2.4/6/failed",
     "NHC 2.4/2/none left",
 )
-async def test_escalation_of_the_reference_takes_its_next_step_on_time_and_can_be_given_back(
+async def test_escalation_of_the_operator_takes_its_next_step_on_time_and_can_be_given_back(
     world: World, paramedic: Paramedic
 ) -> None:
     world.patience += MINUTE

@@ -55,7 +55,7 @@ def test_request_that_succeeded_is_not_told_to_stop() -> None:
 
 
 @pytest.mark.rule("rule 39")
-def test_mark_of_the_reference_is_left_as_it_is() -> None:
+def test_mark_of_the_operator_is_left_as_it_is() -> None:
     assert timed_out(request_snapshot(timed_out_at=NOW - OLD), NOW) is None
     assert healthy(request_snapshot(healthy_since=NOW - OLD), NOW) is None
 

@@ -108,7 +108,7 @@ def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs
 
 
 @pytest.mark.rule("rule 28")
-def test_mark_that_the_reference_set_is_not_set_again() -> None:
+def test_mark_that_the_operator_set_is_not_set_again() -> None:
     move = next_move(observed(TargetState.EXPIRED, Action.MARK, MARKED), Memory(), NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.REMEDIATING

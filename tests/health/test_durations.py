@@ -72,7 +72,7 @@ def test_longest_duration_that_a_clock_holds_is_taken() -> None:
     "text",
     [
         pytest.param("2562047h47m16.9s", id="a moment too long"),
-        pytest.param("99999999999h", id="the one that blinds the reference"),
+        pytest.param("99999999999h", id="the one that blinds the operator"),
         pytest.param("9" * 400 + "h", id="more than a float holds"),
         pytest.param("9223372036864775808ns", id="in nanoseconds"),
         pytest.param("2562047h2562047h", id="only as a sum"),

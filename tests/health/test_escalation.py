@@ -95,7 +95,7 @@ def test_step_is_over_strictly_after_its_timeout(age: timedelta, *, is_over: boo
         pytest.param(ESCALATION, {}, False, id="at work"),
         pytest.param(ESCALATION, {"succeeded": False}, True, id="failed"),
         pytest.param(ESCALATION, {"succeeded": True}, False, id="succeeded, and still unhealthy"),
-        pytest.param(ESCALATION, {"timed_out_at": NOW}, True, id="marked, by us or by the reference"),
+        pytest.param(ESCALATION, {"timed_out_at": NOW}, True, id="marked, by us or by the operator"),
         pytest.param(CLASSIC, {}, False, id="classic"),
         pytest.param(CLASSIC, {"succeeded": False}, False, id="classic, failed"),
         pytest.param(CLASSIC, {"succeeded": True}, False, id="classic, succeeded"),

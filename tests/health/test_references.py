@@ -72,7 +72,7 @@ def test_kinds_of_one_name_are_told_apart_wherever_they_are_written() -> None:
 
 
 @pytest.mark.rule("NHC 1.8/holder", "rule 39")
-def test_check_signs_leases_as_the_reference_does() -> None:
+def test_check_signs_leases_as_the_operator_does() -> None:
     assert CheckReference(kind="NodeHealthCheck", name="workers").lease_holder == "NodeHealthCheck-workers"
 
 

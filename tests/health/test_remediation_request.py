@@ -40,7 +40,7 @@ def test_attempt_that_cannot_be_read_is_taken_for_the_first(text: str | None, at
         pytest.param({"template": {"spec": "text"}}, id="contents of text"),
     ],
 )
-def test_template_without_contents_is_refused_in_the_words_of_the_reference(spec: object) -> None:
+def test_template_without_contents_is_refused_in_the_words_of_the_operator(spec: object) -> None:
     problem = "^invalid template remediators/reboot, didn't find spec.template.spec$"
 
     with pytest.raises(InvalidTemplateError, match=problem):
@@ -74,7 +74,7 @@ def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
 
 
 @pytest.mark.rule("rule 39")
-def test_request_of_the_reference_does_not_say_for_which_individual_it_is() -> None:
+def test_request_of_the_operator_does_not_say_for_which_individual_it_is() -> None:
     assert request_with().target_uid == ""
     assert request_with(annotations={TARGET_UID: "a"}).target_uid == "a"
 

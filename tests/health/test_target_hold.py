@@ -84,7 +84,7 @@ def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_
 @pytest.mark.parametrize(
     ("current_holder", "seconds"),
     [
-        pytest.param(CurrentHolder("a"), 60, id="as the reference where no end is known"),
+        pytest.param(CurrentHolder("a"), 60, id="as the operator where no end is known"),
         pytest.param(CurrentHolder("a", seconds=17.5), 17.5, id="when its Lease runs out"),
         pytest.param(CurrentHolder("a", seconds=-3), 1, id="never in a hot loop"),
     ],

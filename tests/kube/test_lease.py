@@ -55,7 +55,7 @@ def test_lease_is_renewed_when_it_would_end_too_early(held: LeaseRecord, *, expe
 
 
 @pytest.mark.rule("NHC 1.8/owner", "NHC 1.8/times")
-def test_new_lease_is_written_as_the_reference_writes_it() -> None:
+def test_new_lease_is_written_as_the_operator_writes_it() -> None:
     assert new_lease("node-a", "leases", "NodeHealthCheck-x", 11 * MINUTE, NOW, OWNER) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

@@ -58,7 +58,7 @@ async def until_gone(machines: Machines, *names: str) -> None:
     "rule 7/clean-up",
     "rule 27",
 )
-async def test_request_for_a_machine_is_the_references_and_goes_when_it_is_healthy_again(
+async def test_request_for_a_machine_is_the_operators_and_goes_when_it_is_healthy_again(
     machines: Machines, control_plane: ControlPlane
 ) -> None:
     name = await machines.add_orphan("alone")
@@ -217,7 +217,7 @@ async def names_of_requests(machines: Machines, kind: OtherKind) -> list[str]:
 
 
 @pytest.mark.rule("rule 39", "MHC A.2.6/healthy")
-async def test_request_that_the_reference_made_is_taken_over_and_removed_on_recovery(
+async def test_request_that_the_operator_made_is_taken_over_and_removed_on_recovery(
     machines: Machines,
 ) -> None:
     (name,) = await machines.add("a")

@@ -141,7 +141,7 @@ def test_good_check_is_taken() -> None:
         ),
     ],
 )
-def test_bad_check_is_refused_in_the_words_of_the_reference(
+def test_bad_check_is_refused_in_the_words_of_the_operator(
     spec: dict[str, Any], refused: tuple[str, ...]
 ) -> None:
     assert created(**spec) == refused

@@ -78,5 +78,5 @@ def test_what_both_the_detector_and_an_act_find_is_told_once(seen: Hold, found: 
 
 
 @pytest.mark.parametrize("reason", [HoldReason.REFUSED, HoldReason.TEMPLATE, HoldReason.FAILED])
-def test_of_what_else_an_act_finds_the_reference_tells_nothing(reason: HoldReason) -> None:
+def test_of_what_else_an_act_finds_the_operator_tells_nothing(reason: HoldReason) -> None:
     assert skipped(Reporter(), found=Hold(reason=reason, message="denied")) == []

@@ -61,7 +61,7 @@ def test_only_a_single_one_for_terminating_is_no_conflict(
 
 
 @pytest.mark.rule("NHC 1.3/Disabled/ConflictingMachineHealthCheckDetected")
-def test_conflict_disables_a_check_in_the_words_of_the_reference() -> None:
+def test_conflict_disables_a_check_in_the_words_of_the_operator() -> None:
     found = check().problem(context(OTHERS), lambda *_: None)
 
     assert found is not None

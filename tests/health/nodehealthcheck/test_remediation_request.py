@@ -127,7 +127,7 @@ def test_request_is_named_after_its_node() -> None:
     ("template", "prefix"),
     [pytest.param(OBJECT, None, id="one request"), pytest.param(SEVERAL, "node-1-", id="several")],
 )
-def test_request_that_is_one_of_several_says_what_the_reference_generates_its_name_from(
+def test_request_that_is_one_of_several_says_what_the_operator_generates_its_name_from(
     template: dict[str, Any], prefix: str | None
 ) -> None:
     metadata = made(template=template)["metadata"]

@@ -216,7 +216,7 @@ def test_list_that_became_empty_is_removed() -> None:
 
 
 @pytest.mark.rule("NHC 1.2/inFlightRemediations")
-def test_what_the_reference_left_is_removed() -> None:
+def test_what_the_operator_left_is_removed() -> None:
     left = {"type": "StormActive", "status": "True", "reason": "HealthyNodeThresholdChange"}
     stored = status(snapshot())
     stored["inFlightRemediations"] = {"node-1": stamp(NOW)}

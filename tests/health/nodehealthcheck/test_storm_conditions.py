@@ -45,7 +45,7 @@ def condition(type_: str, status: str, time: object = "2026-03-01T11:40:00Z") ->
         pytest.param(OVER, DEACTIVATED, ("False", "Storm cooldown completed"), id="over"),
     ],
 )
-def test_conditions_are_those_of_the_reference(
+def test_conditions_are_those_of_the_operator(
     storm: Storm, active: tuple[str, str], cooldown: tuple[str, str]
 ) -> None:
     assert storm_conditions(storm) == [

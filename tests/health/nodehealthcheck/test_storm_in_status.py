@@ -196,7 +196,7 @@ def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> Non
 
 
 @pytest.mark.rule("rule 39")
-def test_storm_that_the_reference_began_is_not_told_again() -> None:
+def test_storm_that_the_operator_began_is_not_told_again() -> None:
     reporter = Reporter()
     reporter.stored = status_patch(in_storm, {}, NOW)
 

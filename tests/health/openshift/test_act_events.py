@@ -65,7 +65,7 @@ NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
     ],
     ids=lambda value: value.reason if isinstance(value, Event) else "",
 )
-def test_texts_are_those_of_the_reference(told: Event, severity: Severity, reason: str, message: str) -> None:
+def test_texts_are_those_of_the_operator(told: Event, severity: Severity, reason: str, message: str) -> None:
     assert (told.severity, told.reason, told.message, told.action) == (severity, reason, message, "Remediate")
 
 

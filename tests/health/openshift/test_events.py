@@ -75,7 +75,7 @@ def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> N
 
 
 @pytest.mark.rule("rule 15", "rule 39")
-def test_what_the_reference_told_already_is_not_told_again() -> None:
+def test_what_the_operator_told_already_is_not_told_again() -> None:
     reporter = Reporter(MACHINE_HEALTH_CHECK)
     reporter.stored = {**status_patch(blocked(expired()), {}, NOW)}
 

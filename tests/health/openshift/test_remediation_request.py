@@ -144,7 +144,7 @@ def test_request_belongs_to_the_check_whose_incident_made_it() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(request(OWNER), id="the reference's"),
+        pytest.param(request(OWNER), id="the operator's"),
         pytest.param(request(OWNER, incident=INCIDENT_OF_NODE.workflow_id), id="of a check of nodes"),
         pytest.param(request(OWNER, incident="remediation"), id="no id of an incident"),
         pytest.param(
@@ -168,7 +168,7 @@ NODE_HEALTH_CHECK = {
 @pytest.mark.parametrize(
     ("known", "is_unsigned"),
     [
-        pytest.param(request(OWNER), True, id="the reference's"),
+        pytest.param(request(OWNER), True, id="the operator's"),
         pytest.param(request(OWNER, incident=OF_INCIDENT.workflow_id), False, id="ours"),
         pytest.param(request(OWNER | {"uid": "another"}), False, id="of another machine"),
         pytest.param(request(OWNER | {"apiVersion": "cluster.x-k8s.io/v1beta1"}), False, id="of another API"),
@@ -176,7 +176,7 @@ NODE_HEALTH_CHECK = {
         pytest.param(request(), False, id="of nobody"),
     ],
 )
-def test_request_with_nothing_but_its_machine_as_owner_is_the_references(
+def test_request_with_nothing_but_its_machine_as_owner_is_the_operators(
     known: RemediationRequest, *, is_unsigned: bool
 ) -> None:
     assert MACHINE_HEALTH_CHECK.is_unsigned_for(known, TARGET) is is_unsigned

@@ -82,12 +82,12 @@ def test_max_unhealthy_is_a_number_or_a_share(raw: object, amount: IntOrPercent)
         pytest.param("10m", timedelta(minutes=10), id="minutes"),
         pytest.param("1h30m", timedelta(minutes=90), id="two units"),
         pytest.param("1.5h", timedelta(minutes=90), id="a fraction"),
-        pytest.param("+10m", timedelta(minutes=10), id="a sign, which the reference reads too"),
-        pytest.param(".5h", timedelta(minutes=30), id="a bare fraction, which the reference reads too"),
+        pytest.param("+10m", timedelta(minutes=10), id="a sign, which the operator reads too"),
+        pytest.param(".5h", timedelta(minutes=30), id="a bare fraction, which the operator reads too"),
         pytest.param("1h.5m", timedelta(hours=1, seconds=30), id="a bare fraction inside"),
     ],
 )
-def test_node_startup_timeout_is_what_the_reference_reads(raw: str, timeout: timedelta) -> None:
+def test_node_startup_timeout_is_what_the_operator_reads(raw: str, timeout: timedelta) -> None:
     assert check(nodeStartupTimeout=raw).spec.node_startup_timeout == timeout
 
 

@@ -125,7 +125,7 @@ def test_true_status_is_not_written() -> None:
 
 
 @pytest.mark.rule("rule 6/writes")
-def test_what_the_reference_wrote_is_not_written_again() -> None:
+def test_what_the_operator_wrote_is_not_written_again() -> None:
     stored = status(snapshot(of=FORTY))
     stored["conditions"][0] |= {"reason": "", "message": ""}
 
