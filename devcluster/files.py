@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def write(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Put `text` into `path` atomically, readable by nobody else unless `mode` says otherwise."""
+def write(path: Path, text: str) -> None:
+    """Put `text` into `path` atomically, readable by nobody else."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
-    temporary.touch(mode=mode)
+    temporary.touch(mode=0o600)
     temporary.write_text(text)
     temporary.replace(path)
 

@@ -15,7 +15,6 @@ _Objects = list[Object]  # inside the class the name `list` is the verb
 
 _PAGE_LIMIT = "500"
 _MERGE_PATCH = "application/merge-patch+json"
-_JSON_PATCH = "application/json-patch+json"
 
 
 class Client:
@@ -65,17 +64,6 @@ class Client:
         A metadata.resourceVersion in `body` makes it conditional: `Conflict` if the object has changed.
         """
         return await self._patch(resource.path(namespace, name, subresource), body, _MERGE_PATCH)
-
-    async def json_patch(
-        self,
-        resource: Resource,
-        name: str,
-        operations: _Objects,
-        namespace: str = "",
-        subresource: str = "",
-    ) -> Object:
-        """Apply the operations in order, all or none; a failed `test` is `Invalid`."""
-        return await self._patch(resource.path(namespace, name, subresource), operations, _JSON_PATCH)
 
     async def list(self, resource: Resource, namespace: str = "", label_selector: str = "") -> _Objects:
         """Return all objects of one consistent moment.

@@ -32,7 +32,6 @@ class LeaseHeld:
     name: str
     acquired: datetime
     """Since when; from here the NodeHealthCheck operator counts until a remediation is overdue."""
-    expires: datetime
 
 
 @dataclass(frozen=True)
@@ -159,12 +158,11 @@ def _read(body: Object) -> LeaseRecord:
 
 
 def _held(lease: LeaseRecord) -> LeaseHeld:
-    ends = expiry(lease)
     acquired = lease.spec.acquire_time or lease.spec.renew_time
-    if ends is None or acquired is None:
+    if expiry(lease) is None or acquired is None:
         path = LEASES.path(lease.metadata.namespace, lease.metadata.name)
         raise Malformed(f"The Lease {path} came back without its times.", path=path)
-    return LeaseHeld(lease.metadata.name, acquired, ends)
+    return LeaseHeld(lease.metadata.name, acquired)
 
 
 def _is_of_another(lease: LeaseRecord, owner_uid: str) -> bool:

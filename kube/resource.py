@@ -51,6 +51,3 @@ NODES = Resource("v1", "Node", "nodes", namespaced=False)
 EVENTS = Resource("v1", "Event", "events", namespaced=True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
 LEASES = Resource("coordination.k8s.io/v1", "Lease", "leases", namespaced=True)
-CUSTOM_RESOURCE_DEFINITIONS = Resource(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)

@@ -5,6 +5,7 @@ from typing import Any
 
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
@@ -59,6 +60,8 @@ SECOND = Step(template=RESET, timeout_seconds=120)
 THIRD = Step(template=REPLACE, timeout_seconds=600)
 ESCALATION = (FIRST, SECOND, THIRD)
 """Two templates of one kind, and one of another."""
+EMPTY_CONTEXT = ClusterContext()
+"""Of a cluster in which nothing is going on."""
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
 ALLOWED = Allowance.of_required(6, total=10, healthy=9)
 BLOCKED = Allowance.of_required(6, total=10, healthy=5)

@@ -33,9 +33,6 @@ class ClusterContext:
         return max((end for end in ends if end is not None), default=None)
 
 
-CALM = ClusterContext()
-
-
 @dataclass(frozen=True)
 class CheckProblem:
     """Reason and message of the condition."""

@@ -11,7 +11,8 @@ import yaml
 from devcluster.manifests import ROOT
 from devcluster.polling import until
 from kube.client import Client
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Object, Resource
+from kube.resource import NAMESPACES, Object, Resource
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 GROUP = "config.openshift.io"
 ETCD = "openshift-etcd"

@@ -10,8 +10,9 @@ from health.model.references import RequestReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KindUnknown, KubernetesError, NotFound
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.resource import Object, Resource
 from kube.transport import Transport
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 OLD, NEW = "v1beta1", "v1beta2"
 NAMESPACE = "default"
@@ -35,8 +36,8 @@ class TwoVersions:
         await self._until(self.new, is_served=True)
 
     async def stop_serving_old(self) -> None:
-        operation = {"op": "replace", "path": "/spec/versions/0/served", "value": False}
-        await self._client.json_patch(CUSTOM_RESOURCE_DEFINITIONS, self._name, [operation])
+        patch = {"spec": {"versions": _versions(NEW)}}
+        await self._client.merge_patch(CUSTOM_RESOURCE_DEFINITIONS, self._name, patch)
         await self._until(self.old, is_served=False)
 
     async def remove(self) -> None:
@@ -92,11 +93,6 @@ class TwoVersions:
         await until(is_so, within=_SOON, otherwise=f"{resource.full_name}: served is not {is_served}")
 
     def _definition(self) -> Object:
-        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-        versions = [
-            {"name": version, "served": True, "storage": version == NEW, "schema": schema}
-            for version in (OLD, NEW)
-        ]
         return {
             "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
             "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
@@ -105,9 +101,17 @@ class TwoVersions:
                 "group": self.group,
                 "scope": "Namespaced",
                 "names": {"plural": "resets", "kind": "Reset"},
-                "versions": versions,
+                "versions": _versions(OLD, NEW),
             },
         }
+
+
+def _versions(*served: str) -> list[Object]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return [
+        {"name": version, "served": version in served, "storage": version == NEW, "schema": schema}
+        for version in (OLD, NEW)
+    ]
 
 
 @asynccontextmanager

@@ -18,10 +18,11 @@ from health.gate.health_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.client import Client
 from kube.errors import Invalid, NotFound
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.resource import Object, Resource
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, READY
 from tests.devcluster.kubectl import kubectl
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.objects import TEMPLATE, check_object, escalation
 
 pytestmark = pytest.mark.cluster

@@ -20,12 +20,13 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.errors import Forbidden, NotFound, ServerFault
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, Object, Resource
+from kube.resource import LEASES, Object, Resource
 from kube.transport import Transport
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
 from tests.devcluster.kubectl import kubectl
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.world import TEMPLATES
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.objects import check_object
 from tests.ports import free_port
 from tests.tls import write_pair

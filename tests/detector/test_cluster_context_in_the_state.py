@@ -10,7 +10,7 @@ from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context
 from health.gate.back_off import NO_BACK_OFF, BackOff
-from health.gate.cluster_context import CALM, ClusterContext
+from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.template_validity import Template, TemplateKind, TemplateKinds
 from health.gate.upgrade import Upgrade, UpgradePhase
@@ -22,7 +22,7 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from health.model.verdict import Health
-from tests.objects import NOW, TEMPLATE, check_object, condition, node
+from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
 LATER = NOW + timedelta(hours=1)
@@ -99,7 +99,7 @@ def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_to
     assert (seen.allowance.total, seen.allowance.healthy) == (3, 2)
     assert set(seen.targets) == {"failed-2"}
 
-    world.cluster_state.take_context(CALM)
+    world.cluster_state.take_context(EMPTY_CONTEXT)
     assert world.cluster_state.checks[WORKERS].unhealthy == {"failed-1", "failed-2"}
 
 

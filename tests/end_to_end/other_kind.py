@@ -9,8 +9,9 @@ from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from kube.client import Client
 from kube.errors import AlreadyExists, KubernetesError, NotFound
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Object, Resource
+from kube.resource import Object, Resource
 from kube.transport import Transport
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 PATIENCE = timedelta(seconds=60)
 ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]

@@ -15,10 +15,10 @@ from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer, temporal_server
 from kube.client import Client
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from runtime import search_attributes
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.world import World
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.kube.faults.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.cluster

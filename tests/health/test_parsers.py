@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from detector.state.check_state import CheckRecord
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.cluster_context import CALM, ClusterContext
+from health.gate.cluster_context import ClusterContext
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.gate.global_stop import LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
@@ -45,7 +45,7 @@ from health.model.verdict import HEALTHY
 from tests import objects
 from tests.health.extremes import mutated
 from tests.health.openshift import samples as openshift
-from tests.objects import NOW, escalation, request_snapshot
+from tests.objects import EMPTY_CONTEXT, NOW, escalation, request_snapshot
 
 pytestmark = pytest.mark.rule("rule 8/wire")
 
@@ -153,11 +153,11 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
         told(kind, record, CheckSnapshot(parsed, "uid", None))
         return
     parsed.selects(target)
-    verdicts = [parsed.verdict(target, NOW, context) for context in (CALM, UPGRADED)]
-    assert parsed.is_unhealthy(target, CALM) == (verdicts[0] != HEALTHY)
-    parsed.counts_as_healthy(target, CALM)
+    verdicts = [parsed.verdict(target, NOW, context) for context in (EMPTY_CONTEXT, UPGRADED)]
+    assert parsed.is_unhealthy(target, EMPTY_CONTEXT) == (verdicts[0] != HEALTHY)
+    parsed.counts_as_healthy(target, EMPTY_CONTEXT)
     parsed.under_way(target)
-    parsed.problem(CALM, lambda *_: None)
+    parsed.problem(EMPTY_CONTEXT, lambda *_: None)
     assert parsed.steps_for(target) is not None
     allowance = parsed.allowance(total=10, healthy=3)
     assert allowance.words

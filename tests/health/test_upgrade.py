@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import CALM, ClusterContext
+from health.gate.cluster_context import ClusterContext
 from health.gate.upgrade import (
     CLUSTER_VERSION,
     NEVER_UPGRADED,
@@ -23,7 +23,7 @@ from health.gate.upgrade import (
 from health.model.node import Node
 from health.model.observation import HoldReason
 from health.model.verdict import Health
-from tests.objects import NOW, check, condition, node
+from tests.objects import EMPTY_CONTEXT, NOW, check, condition, node
 
 MINUTE = timedelta(minutes=1)
 
@@ -179,7 +179,7 @@ def test_clock_of_a_node_that_failed_during_the_upgrade_restarts_at_its_end() ->
 def test_upgrade_of_long_ago_moves_no_deadline() -> None:
     failed, judge, now = node(condition("Ready", "False")), check(), NOW + 4 * MINUTE
 
-    assert judge.verdict(failed, now, over(NOW - 30 * MINUTE)) == judge.verdict(failed, now, CALM)
+    assert judge.verdict(failed, now, over(NOW - 30 * MINUTE)) == judge.verdict(failed, now, EMPTY_CONTEXT)
 
 
 @pytest.mark.rule("rule 37")
@@ -189,7 +189,7 @@ def test_upgrade_of_long_ago_moves_no_deadline() -> None:
 )
 def test_deadline_is_never_earlier_for_an_upgrade(since: timedelta, ended: timedelta) -> None:
     failed, judge = node(condition("Ready", "False", (NOW + since).replace(microsecond=0))), check()
-    alone = judge.verdict(failed, NOW, CALM).deadline
+    alone = judge.verdict(failed, NOW, EMPTY_CONTEXT).deadline
     after = judge.verdict(failed, NOW, over(NOW + ended)).deadline
 
     assert alone is not None

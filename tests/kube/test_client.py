@@ -32,16 +32,6 @@ async def test_merge_patch_says_what_it_is(server: ApiServer, client: Client) ->
     assert server.asked[0].body == {"status": None}
 
 
-async def test_json_patch_says_what_it_is(server: ApiServer, client: Client) -> None:
-    server.answer("PATCH", NODE, said({}))
-    operations = [{"op": "test", "path": "/metadata/resourceVersion", "value": "1"}]
-
-    await client.json_patch(NODES, "a", operations)
-
-    assert server.asked[0].headers["Content-Type"] == "application/json-patch+json"
-    assert server.asked[0].body == operations
-
-
 async def test_delete_carries_its_preconditions(server: ApiServer, client: Client) -> None:
     server.answer("DELETE", NODE, refused(409, "Conflict"))
 

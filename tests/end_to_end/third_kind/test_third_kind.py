@@ -18,7 +18,7 @@ from devcluster.temporal import TemporalServer
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import KubernetesError, NotFound
 from kube.lease import name_for
-from kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, Object, Resource, resource_of
+from kube.resource import LEASES, Object, Resource, resource_of
 from objects.timestamps import stamp
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import CLUSTER_ROLES
@@ -26,6 +26,7 @@ from tests.end_to_end.processes import our_process
 from tests.end_to_end.third_kind import processes
 from tests.end_to_end.third_kind.check import GROUP, KIND, MACHINE_HEALTH_CHECK, MACHINES
 from tests.end_to_end.world import LEASE_NAMESPACE, REQUESTS, World
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.outcome import outcome_of
 from workflows.messages import State
 

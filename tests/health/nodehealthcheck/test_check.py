@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import CALM
 from health.gate.health_check import LONGEST_PROBLEM, InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Health, UnhealthyCondition
 from tests.objects import (
+    EMPTY_CONTEXT,
     NOW,
     TEMPLATE,
     check,
@@ -57,7 +57,7 @@ def test_empty_list_of_conditions_stays_empty() -> None:
     parsed = check(unhealthyConditions=[])
 
     assert parsed.rules == ()
-    assert not parsed.is_unhealthy(node(condition("Ready", "False")), CALM)
+    assert not parsed.is_unhealthy(node(condition("Ready", "False")), EMPTY_CONTEXT)
 
 
 def test_conditions_keep_their_order() -> None:
@@ -329,9 +329,9 @@ def test_verdict_goes_by_the_conditions_of_the_check() -> None:
     parsed = check(unhealthyConditions=[READY | {"duration": "1m"}])
     broken = node(condition("Ready", "False"))
 
-    assert parsed.verdict(broken, NOW + timedelta(seconds=61), CALM).health is Health.EXPIRED
-    assert parsed.is_unhealthy(broken, CALM)
-    assert not parsed.is_unhealthy(node(condition("Ready", "Unknown")), CALM)
+    assert parsed.verdict(broken, NOW + timedelta(seconds=61), EMPTY_CONTEXT).health is Health.EXPIRED
+    assert parsed.is_unhealthy(broken, EMPTY_CONTEXT)
+    assert not parsed.is_unhealthy(node(condition("Ready", "Unknown")), EMPTY_CONTEXT)
 
 
 @pytest.mark.rule("rule 41")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import CALM, ClusterContext
+from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import (
     MachineHealthCheck,
@@ -14,7 +14,7 @@ from health.kinds.nodehealthcheck.machine_health_checks import (
 )
 from health.model.verdict import Health
 from objects.group_kind import GroupKind
-from tests.objects import NOW, check, condition, node
+from tests.objects import EMPTY_CONTEXT, NOW, check, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/4")
 
@@ -71,7 +71,7 @@ def test_conflict_disables_a_check_in_the_words_of_the_operator() -> None:
     )
 
 
-@pytest.mark.parametrize("cluster_context", [CALM, context(TERMINATING_ONLY), ELSEWHERE])
+@pytest.mark.parametrize("cluster_context", [EMPTY_CONTEXT, context(TERMINATING_ONLY), ELSEWHERE])
 def test_no_conflict_disables_nobody(cluster_context: ClusterContext) -> None:
     assert check().problem(cluster_context, lambda *_: None) is None
 
@@ -81,8 +81,8 @@ def test_node_with_a_condition_terminating_is_left_to_the_single_check_for_it(st
     failed = node(condition("Ready", "False"), condition("Terminating", status))
     later, judge = NOW + timedelta(hours=1), check()
 
-    assert judge.verdict(failed, later, CALM).health is Health.EXPIRED
-    assert judge.is_unhealthy(failed, CALM)
+    assert judge.verdict(failed, later, EMPTY_CONTEXT).health is Health.EXPIRED
+    assert judge.is_unhealthy(failed, EMPTY_CONTEXT)
     left = context(TERMINATING_ONLY)
     assert judge.verdict(failed, later, left).health is Health.HEALTHY
     assert not judge.is_unhealthy(failed, left)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import CALM, CheckProblem
+from health.gate.cluster_context import CheckProblem
 from health.gate.template_validity import Place, TemplateKind
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import TemplateReference
 from tests.health.templates import kind, reference, template
-from tests.objects import check, escalation
+from tests.objects import EMPTY_CONTEXT, check, escalation
 
 NOT_FOUND, INVALID = "RemediationTemplateNotFound", "RemediationTemplateInvalid"
 
@@ -137,7 +137,7 @@ def test_first_bad_template_in_the_order_of_the_spec_decides_not_that_of_the_esc
             escalation(1, kind="RebootTemplate", name="reboot"),
         ],
     )
-    found = listed.problem(CALM, lambda *_: kind())
+    found = listed.problem(EMPTY_CONTEXT, lambda *_: kind())
 
     assert found is not None
     assert "PowerTemplate/remediators/power" in found.message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import CALM, ClusterContext
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheckOf, InvalidCheckError
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.gate.upgrade import Upgrade, UpgradePhase
@@ -32,7 +32,7 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import NOW, condition
+from tests.objects import EMPTY_CONTEXT, NOW, condition
 
 
 @pytest.mark.rule("MHC A.1/kind")
@@ -92,8 +92,8 @@ def test_clocks_of_a_paused_check_run_on() -> None:
     broken = target(condition("Ready", "False"))
     late = NOW + timedelta(hours=1)
 
-    assert check(PAUSED).verdict(broken, late, CALM) == check().verdict(broken, late, CALM)
-    assert check(PAUSED).verdict(broken, late, CALM).health is Health.EXPIRED
+    assert check(PAUSED).verdict(broken, late, EMPTY_CONTEXT) == check().verdict(broken, late, EMPTY_CONTEXT)
+    assert check(PAUSED).verdict(broken, late, EMPTY_CONTEXT).health is Health.EXPIRED
 
 
 @pytest.mark.rule("MHC A.1/annotation/paused", "MHC A.1/refused")
@@ -140,7 +140,7 @@ def test_machine_counts_as_healthy_only_if_nothing_is_wrong_or_done_to_it(
 ) -> None:
     parsed = check()
 
-    assert (parsed.counts_as_healthy(one, CALM), parsed.is_unhealthy(one, CALM)) == (
+    assert (parsed.counts_as_healthy(one, EMPTY_CONTEXT), parsed.is_unhealthy(one, EMPTY_CONTEXT)) == (
         counts_as_healthy,
         is_unhealthy,
     )
@@ -150,9 +150,9 @@ def test_machine_counts_as_healthy_only_if_nothing_is_wrong_or_done_to_it(
 def test_machine_without_a_node_uses_the_budget_up_also_where_the_startup_timeout_is_off() -> None:
     parsed = check(nodeStartupTimeout="0")
 
-    assert not parsed.counts_as_healthy(without_node(), CALM)
-    assert not parsed.is_unhealthy(without_node(), CALM)
-    assert parsed.verdict(without_node(), NOW, CALM).health is Health.HEALTHY
+    assert not parsed.counts_as_healthy(without_node(), EMPTY_CONTEXT)
+    assert not parsed.is_unhealthy(without_node(), EMPTY_CONTEXT)
+    assert parsed.verdict(without_node(), NOW, EMPTY_CONTEXT).health is Health.HEALTHY
 
 
 @pytest.mark.rule("MHC A.2.4/request")
@@ -166,7 +166,7 @@ def test_marks_of_cluster_api_on_a_machine_mean_nothing(name: str) -> None:
     parsed, one = check(), target(condition("Ready", "False"), annotations={name: ""})
 
     assert parsed.selects(one)
-    assert parsed.is_unhealthy(one, CALM)
+    assert parsed.is_unhealthy(one, EMPTY_CONTEXT)
     assert parsed.steps_for(one) == (DELETE,)
 
 
@@ -176,11 +176,11 @@ def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
     upgraded = ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, NOW))
     broken, starting = target(condition("Ready", "False", CREATED)), without_node(updated=CREATED)
 
-    assert parsed.verdict(broken, NOW, CALM).deadline == CREATED + timedelta(minutes=1)
+    assert parsed.verdict(broken, NOW, EMPTY_CONTEXT).deadline == CREATED + timedelta(minutes=1)
     assert parsed.verdict(broken, NOW, upgraded).deadline == NOW + timedelta(minutes=1)
-    assert parsed.verdict(starting, NOW, CALM).deadline == CREATED + timedelta(minutes=2)
+    assert parsed.verdict(starting, NOW, EMPTY_CONTEXT).deadline == CREATED + timedelta(minutes=2)
     assert parsed.verdict(starting, NOW, upgraded).deadline == NOW + timedelta(minutes=2)
-    fact = parsed.verdict(broken, NOW, CALM).fact
+    fact = parsed.verdict(broken, NOW, EMPTY_CONTEXT).fact
     assert fact is not None
     assert parsed.still_states(fact, broken)
     assert not parsed.still_states(fact, target(HEALTHY_NODE))
@@ -194,15 +194,15 @@ def test_check_whose_template_is_missing_has_a_problem() -> None:
         return known
 
     with_template = check(remediationTemplate=TEMPLATE)
-    problem = with_template.problem(CALM, kinds)
+    problem = with_template.problem(EMPTY_CONTEXT, kinds)
     assert problem is not None
     assert (problem.reason, problem.hold.reason) == ("RemediationTemplateNotFound", HoldReason.DISABLED)
-    assert check().problem(CALM, kinds) is None
+    assert check().problem(EMPTY_CONTEXT, kinds) is None
     there = Template.model_validate({"metadata": {"name": "reboot", "uid": "1"}, "spec": {"template": {}}})
     known = TemplateKind(templates={Place(NAMESPACE, "reboot"): there})
-    assert with_template.problem(CALM, kinds) is None
+    assert with_template.problem(EMPTY_CONTEXT, kinds) is None
     known = replace(known, request_refusal="no kind Metal3Remediation")
-    problem = with_template.problem(CALM, kinds)
+    problem = with_template.problem(EMPTY_CONTEXT, kinds)
     assert problem is not None
     assert (problem.reason, problem.message) == (
         "RemediationRequestCreationFailed",

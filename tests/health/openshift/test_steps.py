@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import CALM
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import MachineTarget
 from health.model.references import Step
@@ -25,7 +24,7 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import NOW
+from tests.objects import EMPTY_CONTEXT, NOW
 
 
 @pytest.mark.rule("MHC A.2.5/no controller", "MHC A.2.5/template", "MHC A.2.5/mark")
@@ -156,7 +155,9 @@ CHECKS = st.sampled_from(
 def test_unhealthy_machine_is_never_fit_and_nothing_is_under_way_but_what_a_step_does(
     parsed: MachineHealthCheck, one: MachineTarget
 ) -> None:
-    assert not (parsed.is_unhealthy(one, CALM) and parsed.counts_as_healthy(one, CALM))
-    assert parsed.is_unhealthy(one, CALM) == (parsed.verdict(one, NOW, CALM).health is not Health.HEALTHY)
+    assert not (parsed.is_unhealthy(one, EMPTY_CONTEXT) and parsed.counts_as_healthy(one, EMPTY_CONTEXT))
+    assert parsed.is_unhealthy(one, EMPTY_CONTEXT) == (
+        parsed.verdict(one, NOW, EMPTY_CONTEXT).health is not Health.HEALTHY
+    )
     assert not parsed.under_way(one) or parsed.steps_for(one) in ((DELETE,), (MARK,))
     assert len(parsed.steps_for(one)) <= 1
