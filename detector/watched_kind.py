@@ -46,7 +46,7 @@ class WatchedContext(NamedTuple):
     resource: Resource | ServedKind
     record: type[Record]
     judge: Callable[[Sequence[Any], int], object]
-    """What they come to (`ClusterContext.of_kinds`), by those that can be read, and how many more there are."""
+    """What they come to (`ClusterContext.of_kinds`), by those that can be read and the number of others."""
 
 
 class RequestSeries(Protocol):

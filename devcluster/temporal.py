@@ -1,10 +1,7 @@
 """A real Temporal server on this machine: the development server, on a file, so that it can be restarted."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.namespace.v1 import NamespaceConfig
@@ -13,7 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from devcluster import programs
-from devcluster.layout import Layout, lay_out
+from devcluster.layout import Layout
 from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 
 NAMESPACE = "paramedic"
@@ -31,16 +28,6 @@ class TemporalServer:
     namespace: str
     ui: str
     """URL for a browser."""
-
-
-@asynccontextmanager
-async def temporal_server(directory: Path) -> AsyncIterator[TemporalServer]:
-    """Run a Temporal server on `directory`, ready when the block begins, ended when it is left.
-
-    Raises NotReadyError, HopelessError and MissingProgramError.
-    """
-    async with Supervisor() as supervisor:
-        yield await start(supervisor, lay_out(directory))
 
 
 async def start(supervisor: Supervisor, layout: Layout) -> TemporalServer:

@@ -11,10 +11,10 @@ from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
 
 from devcluster import assets, manifests, programs
 from devcluster import control_plane as control_planes
-from devcluster import temporal as temporal_servers
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
+from tests import temporal_servers
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
 

@@ -18,7 +18,7 @@ from detector.attempts.attempts import NOT_READ, Attempts
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
-from devcluster.temporal import TemporalServer, temporal_server
+from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
 from health.gate.policy import Policy
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -27,6 +27,7 @@ from runtime import search_attributes
 from runtime.problems import Problems
 from tests.kube.eventually import eventually
 from tests.ports import free_port
+from tests.temporal_servers import temporal_server
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
 
 pytestmark = pytest.mark.rule("rule 14")

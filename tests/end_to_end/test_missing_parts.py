@@ -13,13 +13,14 @@ from devcluster import manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
-from devcluster.temporal import TemporalServer, temporal_server
+from devcluster.temporal import TemporalServer
 from kube.client import Client
 from runtime import search_attributes
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.world import World
 from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.kube.faults.tcp_proxy import TcpProxy
+from tests.temporal_servers import temporal_server
 
 pytestmark = pytest.mark.cluster
 

@@ -7,12 +7,12 @@ import aiohttp
 import pytest
 from temporalio.service import RPCError
 
-from devcluster.temporal import temporal_server
 from runtime.serving import CannotListen
 from runtime.settings import Settings, SettingsError
 from runtime.temporal import connect
 from runtime.temporal_core import temporal_core
 from tests.ports import free_port
+from tests.temporal_servers import temporal_server
 
 
 async def test_temporal_has_an_address_of_its_own_where_one_is_set() -> None:

@@ -10,11 +10,11 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, RemoveSearchAttributesRequest
 from temporalio.client import Client
 
-from devcluster.temporal import temporal_server
 from runtime import search_attributes
 from runtime.problems import Problems
 from runtime.temporal_link import TemporalLink
 from tests.kube.eventually import eventually
+from tests.temporal_servers import temporal_server
 from workflows.messages import ATTEMPT
 
 
