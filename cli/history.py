@@ -28,6 +28,7 @@ from health.model.moves import Phase
 from objects.durations import in_words
 from workflows.contracts import ACT, CLEAN_UP
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+from workflows.wait_summary import WaitSummary
 
 Order = AbortOrder | HoldOrder | ResumeOrder
 _PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
@@ -83,8 +84,8 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
             return Episode(when, "started", "")
         case EventType.EVENT_TYPE_TIMER_STARTED:
-            phase, _, words = summary.partition(": ")
-            return Episode(when, phase, words)
+            waited = WaitSummary.parsed(summary)
+            return Episode(when, waited.phase, waited.words)
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
             return Episode(when, _PHASES[name], summary) if name in _PHASES else None

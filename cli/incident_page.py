@@ -13,6 +13,7 @@ from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
 from cli.terminal import phase_text
+from health.model.details import beside
 from health.model.incident_result import OrderRecord
 from health.model.moves import Phase
 from health.model.observation import Observation
@@ -203,9 +204,10 @@ def _story(page: Page) -> Iterator[Line]:
         yield "History", f"({len(page.story) - SHOWN} earlier)"
     for number, episode in enumerate(page.story[-SHOWN:]):
         label = "" if number or len(page.story) > SHOWN else "History"
+        words = beside(str(page.summary.incident.target), episode.words)
         times = f" (x{episode.times})" if episode.times > 1 else ""
         moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
-        yield label, f"{moment}  {episode.what}{times}{': ' if episode.words else ''}{episode.words}"
+        yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"
 
 
 def _order(order: OrderRecord, now: datetime) -> str:

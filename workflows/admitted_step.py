@@ -113,9 +113,9 @@ class AdmittedStep:
         return self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
 
 
-async def act(calls: FinishedCalls, asked: ActInput, why: str) -> ActResult:
+async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
     """What an act did; one that broke off is a hold."""
-    summary = f"{asked.step.order_for(asked.incident.target)}: {why}"
+    summary = f"{asked.step.order_for(asked.incident.target)}: {details}"
     try:
         return await calls.call(ACT, asked, ActResult, summary=summary)
     except ActivityError as error:

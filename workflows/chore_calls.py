@@ -59,10 +59,10 @@ class ChoreCall(Generic[Result]):
     remember: Callable[[Memory, Result, datetime], Memory]
     """What was done, beside its failures."""
 
-    async def done(self, calls: FinishedCalls, summary: str) -> Result:
+    async def done(self, calls: FinishedCalls, details: str) -> Result:
         """Have it done."""
         try:
-            return await calls.call(self.contract, self.asked, type(self.unknown), summary=summary)
+            return await calls.call(self.contract, self.asked, type(self.unknown), summary=details)
         except ActivityError as error:
             why = in_words(error)
             failures = [ChoreFailure(subject=one, what=what, why=why) for one, what in self.tried.items()]

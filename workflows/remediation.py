@@ -36,7 +36,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.kit.calls import FinishedCalls
     from workflows.kit.runs import begin_a_new_run, is_new_run_due
     from workflows.kit.standing_orders import StandingOrders
-    from workflows.kit.summaries import in_summary
     from workflows.kit.wakes import Wakes
     from workflows.messages import (
         ATTEMPT,
@@ -53,6 +52,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.orders import Order, ordered, refuse_unknown_step
     from workflows.question import NOT_ASKED, answer
     from workflows.status import Status, result_of
+    from workflows.wait_summary import WaitSummary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
 
@@ -190,7 +190,7 @@ class Remediation:
         step = AdmittedStep(seen.steps[number], seen, self._memory, workflow.now())
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
-        result = await act(self._calls, asked, self._status.summary)
+        result = await act(self._calls, asked, self._status.details)
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
         self._memory, self._seen = after.memory, after.seen
         if after.has_untold_finding:
@@ -211,7 +211,7 @@ class Remediation:
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
     async def _do(self, chore: chores.ChoreCall[chores.Result]) -> None:
-        result = await chore.done(self._calls, self._status.summary)
+        result = await chore.done(self._calls, self._status.details)
         self._memory = chore.after(result, self._memory, workflow.now(), workflow.random().random())
 
     async def _rest(self, move: Wait) -> None:
@@ -219,9 +219,9 @@ class Remediation:
         self._memory = self._memory.resting(workflow.now())
         wait = spread(move, self._memory, workflow.now(), workflow.random())
         self._status = self._status.resting(wait, workflow.now())
-        timeout, words = wait.requeue_after(workflow.now()), f"{wait.phase}: {wait.details.hold_first}"
+        timeout, summary = wait.requeue_after(workflow.now()), str(WaitSummary.of(wait))
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=in_summary(words))
+            await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._seen, self._status = None, self._status.awake()
 
     def _is_woken(self) -> bool:

@@ -71,11 +71,6 @@ class Status:
         says_left_alone = self.phase is Phase.LEFT_ALONE
         return says_left_alone is (memory.left_alone is not None) and self.held == memory.held
 
-    @property
-    def summary(self) -> str:
-        """`details` for the summary of an activity: its workflow names the target."""
-        return str(self.why.beside_subject) or self.details
-
     def state(self, seen: Observation | None, requests: Iterable[RequestSnapshot], memory: Memory) -> State:
         """The answer to the query; nobody knows what comes next while the detector is being asked."""
         return State(

@@ -41,8 +41,8 @@ class Details(Frozen):
 
     @property
     def hold_first(self) -> str:
-        """The summary of a timer, whose end may be cut; its length and its subject stand beside it."""
-        return _joined(self._held, self.reason, self.requests, self.order, *self.more)
+        """The summary of a timer, whose end may be cut; its length stands beside it."""
+        return _joined(self._held, self._named_reason, self.requests, self.order, *self.more)
 
     @property
     def brief(self) -> str:
@@ -85,6 +85,11 @@ class Details(Frozen):
 def named_reason(subject: str, reason: str) -> str:
     """The reason with what it is said of; a reason without a subject names that itself."""
     return f"{subject}: {reason}" if subject else reason
+
+
+def beside(subject: str, told: str) -> str:
+    """`told`, of which nothing but the text was kept, for where the name of the subject stands already."""
+    return told.replace(named_reason(subject, ""), "", 1)
 
 
 def _joined(*parts: str) -> str:

@@ -257,3 +257,12 @@ def test_json_names_the_target_in_what_the_detector_answered() -> None:
     answered = PageView.of_page(page(remediating())).observation
     assert answered is not None
     assert (answered.reason, answered.subject) == (f"{INCIDENT.target}: {CONDITION}", "")
+
+
+def test_history_does_not_repeat_the_name_of_the_target() -> None:
+    told: tuple[datetime, str] = (NOW - MINUTE, "Held")
+    shown = lines(remediating(), Episode(*told, f"held by a person: x; {UNHEALTHY}"))
+    assert any(
+        one.endswith("Held: held by a person: x; Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m")
+        for one in shown
+    )

@@ -1,6 +1,6 @@
 """The details of an incident in the order of each reader: no part is lost, and none is searched for."""
 
-from health.model.details import Details
+from health.model.details import Details, beside
 
 WHOLE = Details(
     subject="Node/node-1",
@@ -25,7 +25,8 @@ def test_each_reader_is_told_all_parts_in_his_order() -> None:
 
 def test_summary_of_a_timer_begins_with_a_hold_and_says_not_how_long_it_runs() -> None:
     assert WHOLE.hold_first == (
-        "held by a person: power; work; it is old; Reboot/a exists; starts over by order; not now"
+        "held by a person: power; work; "
+        "Node/node-1: it is old; Reboot/a exists; starts over by order; not now"
     )
 
 
@@ -37,6 +38,12 @@ def test_what_is_empty_is_not_told() -> None:
 
 def test_name_of_the_subject_is_not_repeated_beside_it() -> None:
     assert str(Details(subject="Node/node-1", reason="old").beside_subject) == "old"
+
+
+def test_name_of_the_subject_is_taken_out_of_what_was_told_with_it() -> None:
+    assert beside("Node/node-1", WHOLE.hold_first) == WHOLE.beside_subject.hold_first
+    assert beside("Node/node-1", str(WHOLE)) == str(WHOLE.beside_subject)
+    assert beside("Node/node-1", "Node/node-1 is gone") == "Node/node-1 is gone"
 
 
 def test_reason_that_names_its_subject_itself_is_told_as_it_is() -> None:
