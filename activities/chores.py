@@ -14,8 +14,9 @@ from temporalio import activity
 
 from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
+from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
-from health.runbook.chores import OF_LEASE, ChoreFailure, renewing_lease
+from health.runbook.chores import ChoreFailure, renewing_lease
 from kube.errors import Forbidden, KubernetesError, told_wait
 from objects.durations import in_words
 from workflows.contracts import ANNOTATE, RENEW, AnnotateInput, AnnotateResult, RenewInput, RenewResult
@@ -37,7 +38,7 @@ class ChoreAttempt:
         """What could not be done."""
         return tuple(self._failures)
 
-    async def item(self, subject: str, what: str, doing: Awaitable[Result]) -> Result | None:
+    async def item(self, subject: ChoreSubject, what: str, doing: Awaitable[Result]) -> Result | None:
         """What `doing` answers; None: it failed, which is noted as `what` of `subject`."""
         try:
             async with asyncio.timeout_at(self._ends):

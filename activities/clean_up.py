@@ -23,15 +23,10 @@ from activities.known_requests import is_own
 from activities.live_requests import LiveRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
+from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
-from health.runbook.chores import (
-    OF_CONFIRMATION,
-    OF_LEASE,
-    deleting,
-    releasing_lease,
-    removing_confirmation,
-)
+from health.runbook.chores import deleting, releasing_lease, removing_confirmation
 from kube.client import Client
 from kube.errors import Conflict
 from kube.resource import Object
@@ -65,7 +60,8 @@ class CleanUp:
         self, request: RequestReference, asked: CleanUpInput, attempt: ChoreAttempt
     ) -> bool | None:
         """Answers whether it is gone; None: it could not be deleted."""
-        return await attempt.item(request.uid, deleting(request), self._is_gone(request, asked))
+        subject = ChoreSubject.of_request(request.uid)
+        return await attempt.item(subject, deleting(request), self._is_gone(request, asked))
 
     async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
         if request.uid in asked.doubtful:

@@ -12,13 +12,12 @@ from typing import Generic, TypeVar
 
 from temporalio.exceptions import ActivityError
 
+from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import (
-    OF_CONFIRMATION,
-    OF_LEASE,
     Chore,
     ChoreFailure,
     LeftBehind,
@@ -52,7 +51,7 @@ class ChoreCall(Generic[Result]):
     chore: Chore
     contract: Contract
     asked: AnnotateInput | RenewInput | CleanUpInput
-    tried: Mapping[str, str]
+    tried: Mapping[ChoreSubject, str]
     """What it is to do, in words, by subject."""
     unknown: Result
     """What is taken for the result where nobody knows it, but for the failures."""
@@ -146,7 +145,7 @@ def _cleaned_up(
     failed_for = {failure.subject for failure in result.failures}
     left = LeftBehind(
         hanging=result.remaining,
-        failed=tuple(one for one in asked.requests if one.uid in failed_for),
+        failed=tuple(one for one in asked.requests if ChoreSubject.of_request(one.uid) in failed_for),
         has_lease=result.has_lease and memory.lease.may_be_held,
     )
     return memory.having_cleaned_up(left, before, now)
@@ -155,7 +154,7 @@ def _cleaned_up(
 def _cleaning(
     asked: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
 ) -> ChoreCall[CleanUpResult]:
-    tried = {one.uid: deleting(one) for one in asked.requests}
+    tried = {ChoreSubject.of_request(one.uid): deleting(one) for one in asked.requests}
     tried[OF_LEASE] = releasing_lease(asked.incident.target)
     if asked.is_confirmed:
         tried[OF_CONFIRMATION] = removing_confirmation(asked.incident.target)

@@ -1,11 +1,11 @@
 """Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.references import RequestReference
 from objects.frozen import Frozen
@@ -44,17 +44,12 @@ class AnnotationPatch(Frozen):
     annotations: dict[str, str | None]
 
     @property
-    def subject(self) -> str:
+    def subject(self) -> ChoreSubject:
         """Tells it from the other patches of its request: one that fails puts off no other."""
-        return subject_of_patch(self.request.uid, self.annotations)
+        return ChoreSubject.of_annotations(self.request.uid, self.annotations)
 
     def __str__(self) -> str:
         return f"annotate {self.request} with {', '.join(self.annotations)}"
-
-
-def subject_of_patch(uid: str, annotations: Iterable[str]) -> str:
-    """What notes call the patch of this request with these annotations."""
-    return f"{uid} {' '.join(sorted(annotations))}"
 
 
 class NextTransition(Frozen):

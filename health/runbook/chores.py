@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.references import RequestReference, TargetReference
 from objects.frozen import Frozen
 from objects.timestamps import stamp
@@ -21,8 +22,6 @@ LONGEST_RETRY = timedelta(minutes=5)
 FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long 403 may be that of an API server that has just started."""
 _MOST_DOUBLINGS = 30
-OF_LEASE, OF_CONFIRMATION = "", "confirmation"
-"""What a chore is about that is about no request: the Lease, a person's confirmation of health."""
 
 
 class Chore(StrEnum):
@@ -56,8 +55,7 @@ def renewing_lease(target: TargetReference) -> str:
 class ChoreFailure(Frozen):
     """One thing that an attempt could not do; the others of the same attempt are done."""
 
-    subject: str = OF_LEASE
-    """The uid of a request, that and the names of annotations (AnnotationPatch), or one of those above."""
+    subject: ChoreSubject = OF_LEASE
     what: str
     """What could not be done, for people: "delete Reboot/ns/node-1"."""
     why: str
@@ -70,7 +68,7 @@ class ChoreNote(Frozen):
     """What is still to be done, and failed so far."""
 
     chore: Chore
-    subject: str = OF_LEASE
+    subject: ChoreSubject = OF_LEASE
     what: str
     why: str
     since: datetime
@@ -115,7 +113,7 @@ def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> tim
 def after_attempt(  # noqa: PLR0913, PLR0917  an attempt has these parts
     notes: Iterable[ChoreNote],
     chore: Chore,
-    tried: Collection[str],
+    tried: Collection[ChoreSubject],
     failures: Iterable[ChoreFailure],
     now: datetime,
     spread: float,
@@ -145,13 +143,13 @@ def _note(
     )
 
 
-def is_put_off(notes: Iterable[ChoreNote], chore: Chore, subject: str, now: datetime) -> bool:
+def is_put_off(notes: Iterable[ChoreNote], chore: Chore, subject: ChoreSubject, now: datetime) -> bool:
     """Whether this chore failed, and is not tried again yet, though it is due."""
     next_try = next_try_of(notes, chore, subject)
     return next_try is not None and now < next_try
 
 
-def next_try_of(notes: Iterable[ChoreNote], chore: Chore, subject: str) -> datetime | None:
+def next_try_of(notes: Iterable[ChoreNote], chore: Chore, subject: ChoreSubject) -> datetime | None:
     """When this chore is tried again; None where it did not fail."""
     return next((one.next_try for one in notes if (one.chore, one.subject) == (chore, subject)), None)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from health.gate.act_finding import finding
+from health.model.chore_subject import ChoreSubject
 from health.model.incident_result import MOST_RECORDS, OrderRecord, RequestRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
@@ -204,7 +205,7 @@ class Memory(Frozen):
     def having_tried(
         self,
         chore: Chore,
-        tried: Collection[str],
+        tried: Collection[ChoreSubject],
         failures: Iterable[ChoreFailure],
         now: datetime,
         spread: float,

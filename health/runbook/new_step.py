@@ -24,7 +24,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from health.gate.back_off import after_a_loss, delay
-from health.model.moves import Phase, TakeStep, Until, Wait, subject_of_patch
+from health.model.chore_subject import ChoreSubject
+from health.model.moves import Phase, TakeStep, Until, Wait
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import Action
 from health.model.remediation_request import TIMED_OUT
@@ -123,5 +124,5 @@ def stop_awaited_until(over: Iterable[RequestSnapshot], memory: Memory) -> datet
     """Until when these requests, which are over, are to be told to stop first; None: none of them is."""
     notes = {note.subject: note for note in memory.notes if note.chore is Chore.ANNOTATE}
     untold = (one for one in over if one.timed_out_at is None and not one.succeeded)
-    stops = (subject_of_patch(one.uid, [TIMED_OUT]) for one in untold)
+    stops = (ChoreSubject.of_annotations(one.uid, [TIMED_OUT]) for one in untold)
     return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)

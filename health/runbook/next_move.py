@@ -43,6 +43,7 @@ sees other requests than before, each minute where a finalizer keeps it, and by 
 
 from datetime import datetime
 
+from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.incident_result import OrderRecord
 from health.model.moves import (
@@ -213,5 +214,5 @@ def _is_due(seen: Observation, memory: Memory, now: datetime) -> bool:
 
 def _hanging(memory: Memory) -> str:
     failed = {note.subject for note in memory.notes if note.chore is Chore.CLEAN_UP}
-    hanging = [str(one) for one in memory.requests if one.uid not in failed]
+    hanging = [str(one) for one in memory.requests if ChoreSubject.of_request(one.uid) not in failed]
     return f"{', '.join(hanging)} hangs on a finalizer" if hanging else ""

@@ -18,6 +18,7 @@ until the target is healthy, and only once its Lease is released may another che
 from dataclasses import dataclass
 from datetime import datetime
 
+from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.details import Details
 from health.model.moves import (
     A_HAIR,
@@ -35,7 +36,7 @@ from health.model.moves import (
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import grows_old_at, old, timed_out, unhealthy
-from health.runbook.chores import OF_LEASE, Chore, is_put_off
+from health.runbook.chores import Chore, is_put_off
 from health.runbook.escalation import Course, Plan
 from health.runbook.memory import Memory
 from health.runbook.new_step import new_step, stop_awaited_until
@@ -189,7 +190,7 @@ class _Remediation:
     def _is_overdue(self) -> bool:
         return self._overdue_at is not None and self.now > self._overdue_at
 
-    def _is_put_off(self, chore: Chore, subject: str) -> bool:
+    def _is_put_off(self, chore: Chore, subject: ChoreSubject) -> bool:
         return is_put_off(self.memory.notes, chore, subject, self.now)
 
     @property

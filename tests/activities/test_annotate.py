@@ -2,7 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from health.model.moves import AnnotationPatch, subject_of_patch
+from health.model.chore_subject import ChoreSubject
+from health.model.moves import AnnotationPatch
 from health.model.references import RequestReference
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
 from kube.resource import Resource
@@ -104,7 +105,7 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
     assert failure.is_forbidden
-    assert failure.subject == subject_of_patch(config_map.uid, [TIMED_OUT])
+    assert failure.subject == ChoreSubject.of_annotations(config_map.uid, [TIMED_OUT])
     assert failure.what == f"annotate {config_map} with {TIMED_OUT}"
     assert "cannot patch resource" in failure.why
 
@@ -127,5 +128,5 @@ async def test_annotation_that_nobody_took_is_answered(
 ) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
     (failure,) = (await worker_in_the_dark.annotate(order(world, (request, {TIMED_OUT: WHEN})))).failures
-    assert failure.subject == subject_of_patch("any", [TIMED_OUT])
+    assert failure.subject == ChoreSubject.of_annotations("any", [TIMED_OUT])
     assert not failure.is_forbidden

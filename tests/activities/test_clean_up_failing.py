@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from health.model.chore_subject import OF_CONFIRMATION, ChoreSubject
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
-from health.runbook.chores import OF_CONFIRMATION, removing_confirmation
+from health.runbook.chores import removing_confirmation
 from kube.errors import Forbidden, Invalid, KubernetesError
 from kube.resource import NODES, Resource
 from kube.transport import Transport
@@ -46,7 +47,10 @@ async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_requ
     assert await world.request() is None
     (failure,) = result.failures
     assert failure.is_forbidden
-    assert (failure.subject, failure.what) == (config_map.uid, f"delete {config_map}")
+    assert (failure.subject, failure.what) == (
+        ChoreSubject.of_request(config_map.uid),
+        f"delete {config_map}",
+    )
     assert result.has_lease
     assert await world.lease() is not None
 
@@ -63,7 +67,7 @@ async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_l
         assert found is not None
         assert found["metadata"]["uid"] == guarded.uid
         (failure,) = result.failures
-        assert failure.subject == guarded.uid
+        assert failure.subject == ChoreSubject.of_request(guarded.uid)
         assert not failure.is_forbidden
         assert "failed calling webhook" in failure.why
         assert await world.lease() is not None

@@ -9,6 +9,7 @@ from activities.clean_up import CleanUp
 from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
 from devcluster.control_plane import ControlPlane
+from health.model.chore_subject import ChoreSubject
 from health.model.references import RequestReference
 from kube.client import Client
 from kube.connection import ClusterConnection
@@ -110,6 +111,6 @@ async def test_request_that_changes_all_the_time_is_left_to_the_next_try(
 
     result = await clean_up(world, Overtaken(transport, *changes), transport, ours)
     (failure,) = result.failures
-    assert (failure.subject, failure.what) == (ours.uid, f"delete {ours}")
+    assert (failure.subject, failure.what) == (ChoreSubject.of_request(ours.uid), f"delete {ours}")
     assert result.has_lease
     assert await world.request() is not None

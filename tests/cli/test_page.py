@@ -11,6 +11,7 @@ from cli.history import Episode
 from cli.incident_page import Page, incident_page
 from cli.incident_view import IncidentView, PageView
 from cli.next_steps import PossibleOrders
+from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
@@ -186,7 +187,7 @@ def test_json_has_what_the_page_has() -> None:
 
 UNMARKED = ChoreNote(
     chore=Chore.ANNOTATE,
-    subject="uid",
+    subject=ChoreSubject.of_request("uid"),
     what="annotate Reboot/ns/node-1",
     why="failed calling webhook",
     since=NOW - 3 * MINUTE,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.runbook.chores import (
     FIRST_RETRY,
     FORBIDDEN_GRACE,
@@ -24,11 +25,14 @@ pytestmark = pytest.mark.rule("rule 47")
 
 SECOND = timedelta(seconds=1)
 SPREADS = st.floats(0, 1)
-SUBJECTS = st.sampled_from(["", "a", "b", "c"])
+A = ChoreSubject.of_request("a")
+SUBJECTS = st.sampled_from(
+    [OF_LEASE, A, ChoreSubject.of_request("b"), ChoreSubject.of_annotations("a", ["b"])]
+)
 
 
-def failure(subject: str = "a", **fields: object) -> ChoreFailure:
-    base = ChoreFailure(subject=subject, what=f"delete {subject}", why="failed calling webhook")
+def failure(subject: ChoreSubject = A, **fields: object) -> ChoreFailure:
+    base = ChoreFailure(subject=subject, what="delete a", why="failed calling webhook")
     return base.model_copy(update=fields)
 
 
@@ -36,7 +40,7 @@ def noted(*failures: ChoreFailure, notes: tuple[ChoreNote, ...] = (), after: flo
     """The note of `a` after one more attempt, so many seconds after NOW."""
     now = NOW + timedelta(seconds=after)
     return next(
-        one for one in after_attempt(notes, Chore.CLEAN_UP, {"a"}, failures, now, 1) if one.subject == "a"
+        one for one in after_attempt(notes, Chore.CLEAN_UP, {A}, failures, now, 1) if one.subject == A
     )
 
 
@@ -73,10 +77,12 @@ def test_incidents_that_failed_together_are_spread(failures: int, spreads: list[
     chore=st.sampled_from(Chore),
 )
 def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
-    noted_before: set[str], tried: set[str], failed: set[str], chore: Chore
+    noted_before: set[ChoreSubject], tried: set[ChoreSubject], failed: set[ChoreSubject], chore: Chore
 ) -> None:
-    before = after_attempt((), Chore.ANNOTATE, noted_before, map(failure, sorted(noted_before)), NOW, 0)
-    failures = [failure(subject) for subject in sorted(failed & tried)]
+    before = after_attempt(
+        (), Chore.ANNOTATE, noted_before, map(failure, sorted(noted_before, key=str)), NOW, 0
+    )
+    failures = [failure(subject) for subject in sorted(failed & tried, key=str)]
     after = after_attempt(before, chore, tried, failures, NOW + SECOND, 0)
 
     kept = {(Chore.ANNOTATE, one) for one in noted_before if chore is not Chore.ANNOTATE or one not in tried}
@@ -96,7 +102,7 @@ def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_told() -
 
 
 def test_row_ends_with_what_was_done() -> None:
-    done = after_attempt((noted(failure()),), Chore.CLEAN_UP, {"a"}, (), NOW, 0)
+    done = after_attempt((noted(failure()),), Chore.CLEAN_UP, {A}, (), NOW, 0)
     assert done == ()
     assert noted(failure(), notes=done, after=60).failures == 1
 
@@ -107,10 +113,10 @@ def test_api_server_that_says_when_is_not_asked_before() -> None:
 
 def test_chore_is_put_off_until_its_next_try_and_no_other_is() -> None:
     note = noted(failure())
-    assert is_put_off([note], Chore.CLEAN_UP, "a", note.next_try - SECOND)
-    assert not is_put_off([note], Chore.CLEAN_UP, "a", note.next_try)
-    assert not is_put_off([note], Chore.ANNOTATE, "a", NOW)
-    assert not is_put_off([note], Chore.CLEAN_UP, "b", NOW)
+    assert is_put_off([note], Chore.CLEAN_UP, A, note.next_try - SECOND)
+    assert not is_put_off([note], Chore.CLEAN_UP, A, note.next_try)
+    assert not is_put_off([note], Chore.ANNOTATE, A, NOW)
+    assert not is_put_off([note], Chore.CLEAN_UP, ChoreSubject.of_request("b"), NOW)
 
 
 @pytest.mark.rule("rule 47/403")

@@ -4,17 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.moves import End, Phase, RemoveRequests, Wait
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import (
-    CHECK_HANGING_AFTER,
-    OF_CONFIRMATION,
-    OF_LEASE,
-    Chore,
-    ChoreFailure,
-    LeftBehind,
-)
+from health.runbook.chores import CHECK_HANGING_AFTER, Chore, ChoreFailure, LeftBehind
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.steps import ACTED, order, timer_of
@@ -35,9 +29,10 @@ def cleaned(
     memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
     for _ in range(times):
         failures = [
-            ChoreFailure(subject=one.uid, what=f"delete {one.reference}", why="500") for one in failed
+            ChoreFailure(subject=ChoreSubject.of_request(one.uid), what=f"delete {one.reference}", why="500")
+            for one in failed
         ]
-        tried = {ONE.uid, OTHER.uid, OF_LEASE}
+        tried = {ChoreSubject.of_request(one.uid) for one in (ONE, OTHER)} | {OF_LEASE}
         memory = memory.having_tried(Chore.CLEAN_UP, tried, failures, now, 1)
         left = LeftBehind(
             hanging=tuple(one.reference for one in hanging),

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.incident_result import OrderRecord
 from health.model.moves import (
     AnnotateRequests,
@@ -26,22 +27,13 @@ from health.model.moves import (
     RenewLease,
     TakeStep,
     Wait,
-    subject_of_patch,
 )
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
-from health.runbook.chores import (
-    LONGEST_RETRY,
-    OF_CONFIRMATION,
-    OF_LEASE,
-    Chore,
-    ChoreFailure,
-    LeftBehind,
-    next_try_of,
-)
+from health.runbook.chores import LONGEST_RETRY, Chore, ChoreFailure, LeftBehind, next_try_of
 from health.runbook.escalation import Plan
 from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
@@ -233,7 +225,7 @@ class World(RuleBasedStateMachine):
                 self.memory = self.memory.resting(self.now)
         return move
 
-    def tries(self, chore: Chore, *subjects: str) -> bool:
+    def tries(self, chore: Chore, *subjects: ChoreSubject) -> bool:
         """Whether it is done; what is not is noted."""
         failures = [ChoreFailure(subject=one, what="do it", why="500") for one in subjects]
         is_done = chore not in self.broken
@@ -294,7 +286,8 @@ class World(RuleBasedStateMachine):
         notes = [
             one
             for one in self.memory.notes
-            if (one.chore, one.subject) == (Chore.ANNOTATE, subject_of_patch(request.uid, [TIMED_OUT]))
+            if (one.chore, one.subject)
+            == (Chore.ANNOTATE, ChoreSubject.of_annotations(request.uid, [TIMED_OUT]))
         ]
         return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
@@ -345,8 +338,8 @@ class World(RuleBasedStateMachine):
 
     def clean_up(self) -> None:
         known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())
-        uids = (*known, OF_LEASE, OF_CONFIRMATION)
-        if not self.tries(Chore.CLEAN_UP, *uids):
+        requests = map(ChoreSubject.of_request, known)
+        if not self.tries(Chore.CLEAN_UP, *requests, OF_LEASE, OF_CONFIRMATION):
             left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.lease.may_be_held)
             self.memory = self.memory.having_cleaned_up(left, before, self.now)
             return

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from health.model.chore_subject import ChoreSubject
 from health.model.moves import (
     AnnotateRequests,
     Move,
@@ -22,7 +23,6 @@ from health.model.moves import (
     TakeStep,
     Wait,
     next_transition_of,
-    subject_of_patch,
 )
 from health.model.observation import Observation, TargetState, failed
 from health.model.references import Action, Step
@@ -233,8 +233,8 @@ def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
 
 
 def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
-    failure = ChoreFailure(subject="reboot", what="delete it", why="500")
-    memory = ABORTED.having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 1)
+    failure = ChoreFailure(subject=ChoreSubject.of_request("reboot"), what="delete it", why="500")
+    memory = ABORTED.having_tried(Chore.CLEAN_UP, {failure.subject}, [failure], NOW, 1)
     request = request_of(FIRST)
     memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
     assert told(seen(request), memory) == NextTransition(
@@ -245,8 +245,8 @@ def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
 def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> None:
     observation = seen()
     failing = after_failure(None, failed("away"), observation, NOW, 0)
-    failure = ChoreFailure(subject="reboot", what="delete it", why="500")
-    memory = Memory(failing=failing).having_tried(Chore.CLEAN_UP, {"reboot"}, [failure], NOW, 0)
+    failure = ChoreFailure(subject=ChoreSubject.of_request("reboot"), what="delete it", why="500")
+    memory = Memory(failing=failing).having_tried(Chore.CLEAN_UP, {failure.subject}, [failure], NOW, 0)
     assert timer_of(move(observation, memory)) == 1
     due = NextTransition(at=NOW + timedelta(seconds=5), what="its next attempt to act is due")
     assert told(observation, memory) == due
@@ -258,7 +258,7 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> 
 @pytest.mark.rule("rule 47")
 def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
     over = request_of(FIRST, succeeded=False)
-    stop = subject_of_patch(over.uid, [TIMED_OUT])
+    stop = ChoreSubject.of_annotations(over.uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
     memory = ACTED.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW, 1)
     words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from health.model.chore_subject import ChoreSubject
 from health.model.moves import (
     AnnotateRequests,
     Phase,
@@ -9,7 +10,6 @@ from health.model.moves import (
     RenewLease,
     TakeStep,
     Wait,
-    subject_of_patch,
 )
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.runbook.annotations import OLD
@@ -66,7 +66,10 @@ def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
 
 @pytest.mark.rule("rule 13/overdue", "rule 47")
 def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to_stop() -> None:
-    late, stop = NOW + 15 * MINUTE + AN_INSTANT, subject_of_patch(request_of(FIRST).uid, [TIMED_OUT])
+    late, stop = (
+        NOW + 15 * MINUTE + AN_INSTANT,
+        ChoreSubject.of_annotations(request_of(FIRST).uid, [TIMED_OUT]),
+    )
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
     memory = with_lease(ACTED, renew_at=late).having_tried(Chore.ANNOTATE, {stop}, [failure], late, 1)
     running = seen(request_of(FIRST, late - NOW), hold=HOLD)

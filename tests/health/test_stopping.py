@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.moves import AnnotateRequests, Move, Phase, TakeStep, Wait, subject_of_patch
+from health.model.chore_subject import ChoreSubject
+from health.model.moves import AnnotateRequests, Move, Phase, TakeStep, Wait
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure
@@ -22,8 +23,8 @@ MOMENT = timedelta(seconds=1)
 PATIENT = with_lease(ACTED, renew_at=NOW + 60 * MINUTE)
 
 
-def stop_of(request: RequestSnapshot) -> str:
-    return subject_of_patch(request.uid, [TIMED_OUT])
+def stop_of(request: RequestSnapshot) -> ChoreSubject:
+    return ChoreSubject.of_annotations(request.uid, [TIMED_OUT])
 
 
 def untold(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
@@ -70,7 +71,7 @@ def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
 
 
 def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_longer() -> None:
-    old, now = subject_of_patch(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
+    old, now = ChoreSubject.of_annotations(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
     failure = ChoreFailure(subject=old, what="annotate it", why="no")
     memory = PATIENT.having_tried(Chore.ANNOTATE, {old}, [failure], NOW, 1)
     again = memory.having_tried(Chore.ANNOTATE, {old}, [failure], now, 1)

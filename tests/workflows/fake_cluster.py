@@ -14,11 +14,12 @@ from typing import Any
 
 from temporalio import activity
 
+from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
-from health.runbook.chores import OF_LEASE, ChoreFailure
+from health.runbook.chores import ChoreFailure
 from health.runbook.new_step import STOP_PATIENCE
 from tests.workflows.observations import expired
 from workflows.contracts import (
@@ -213,7 +214,7 @@ class FakeCluster:
         when = await self._begin(CLEAN_UP.name)
         self.clean_ups.append(asked)
         if self._fails(CLEAN_UP.name):
-            left = [self._failure(one.uid, f"delete {one}") for one in asked.requests]
+            left = [self._not_deleted(one) for one in asked.requests]
             failures = tuple(left) or (self._failure(OF_LEASE, "give back the Lease"),)
             return CleanUpResult(failures=failures, has_lease=True)
         there = [request for request in asked.requests if request.uid in self.requests]
@@ -222,7 +223,7 @@ class FakeCluster:
         for request in going:
             self._delete(request, when)
         if kept or (going and self.has_finalizer):
-            failures = tuple(self._failure(one.uid, f"delete {one}") for one in kept)
+            failures = tuple(self._not_deleted(one) for one in kept)
             return CleanUpResult(
                 remaining=going if self.has_finalizer else (), failures=failures, has_lease=True
             )
@@ -261,7 +262,10 @@ class FakeCluster:
         self.failing[name] -= fails
         return fails
 
-    def _failure(self, subject: str, what: str) -> ChoreFailure:
+    def _not_deleted(self, request: RequestReference) -> ChoreFailure:
+        return self._failure(ChoreSubject.of_request(request.uid), f"delete {request}")
+
+    def _failure(self, subject: ChoreSubject, what: str) -> ChoreFailure:
         return ChoreFailure(
             subject=subject,
             what=what,
