@@ -34,13 +34,26 @@ class Naming(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Unreadable:
+    """A template is there, and cannot be decoded."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The API server does not let us read a template, or does not serve its kind."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Reading:
-    """What the last answer said of one template; without any of the three it does not exist."""
+    """What the last answer said of one template."""
 
     at: float = field(compare=False)
-    template: Template | None = None
-    undecodable: str = ""
-    refusal: str = ""
+    found: Template | Unreadable | Refused | None
+    """None: it does not exist."""
 
 
 class TemplatePolling:
@@ -102,13 +115,13 @@ class TemplatePolling:
         """What is known of the templates of a kind."""
         scope = TemplateKind(is_namespaced=is_namespaced)
         known = {scope.place(one): self._readings.get(one) for one in self._templates(kind)}
-        read = {place: one for place, one in known.items() if one is not None}
-        templates: dict[Place, Template] = {at: one.template for at, one in read.items() if one.template}
+        read = {place: one.found for place, one in known.items() if one is not None}
+        templates: dict[Place, Template] = {at: one for at, one in read.items() if isinstance(one, Template)}
         return TemplateKind(
             templates,
-            {place: one.undecodable for place, one in read.items() if one.undecodable},
+            {place: one.why for place, one in read.items() if isinstance(one, Unreadable)},
             is_namespaced=is_namespaced,
-            refused={place: one.refusal for place, one in read.items() if one.refusal},
+            refused={place: one.why for place, one in read.items() if isinstance(one, Refused)},
             unread=frozenset(known.keys() - read.keys()),
         )
 
@@ -125,7 +138,7 @@ class TemplatePolling:
     def age(self, kind: Kind) -> timedelta | None:
         """How old the oldest reading of a kind is; None if one was never read, or may not be."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
-        known = [reading.at for reading in readings if reading is not None and not reading.refusal]
+        known = [one.at for one in readings if one is not None and not isinstance(one.found, Refused)]
         if not known or len(known) < len(readings):
             return None
         return timedelta(seconds=self._clock() - min(known))
@@ -141,14 +154,13 @@ class TemplatePolling:
         try:
             found = self._decoder.object(await self._connection.transport.request("GET", path))
         except (Forbidden, KindUnknown) as error:
-            self._readings[template] = Reading(at, refusal=error.message)
+            self._readings[template] = Reading(at, Refused(error.message))
             raise
         except NotFound:
-            self._readings[template] = Reading(at)
+            self._readings[template] = Reading(at, None)
             return
-        self._readings[template] = (
-            Reading(at, undecodable=found.error) if isinstance(found, Undecodable) else Reading(at, found)
-        )
+        read = Unreadable(found.error) if isinstance(found, Undecodable) else found
+        self._readings[template] = Reading(at, read)
 
     def _templates(self, kind: Kind) -> list[TemplateReference]:
         return sorted({one.template for one in self._named.get(kind, ())}, key=str)
