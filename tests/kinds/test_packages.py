@@ -4,10 +4,17 @@ The bench runs from a checkout, and is not installed; import-linter knows it all
 """
 
 import tomllib
+from configparser import ConfigParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FROM_A_CHECKOUT = {"bench", "tests"}
+
+
+def import_linter() -> ConfigParser:
+    settings = ConfigParser()
+    settings.read(ROOT / ".importlinter")
+    return settings
 
 
 def test_every_package_is_installed() -> None:
@@ -19,7 +26,13 @@ def test_every_package_is_installed() -> None:
 
 
 def test_import_linter_knows_every_package_but_the_tests() -> None:
-    linter = (ROOT / ".importlinter").read_text()
-    listed = set(linter.partition("root_packages =")[2].partition("include_external_packages")[0].split())
+    listed = set(import_linter()["importlinter"]["root_packages"].split())
 
     assert listed == {found.parent.name for found in ROOT.glob("[!.]*/__init__.py")} - {"tests"}
+
+
+def test_kit_is_kept_from_every_module_beside_it() -> None:
+    forbidden = set(import_linter()["importlinter:contract:kit"]["forbidden_modules"].split())
+
+    modules = {f"workflows.{file.stem}" for file in (ROOT / "workflows").glob("[!_]*.py")}
+    assert forbidden == {"health", *modules}
