@@ -24,6 +24,7 @@ AWAY = timedelta(seconds=40)
 """Longer than what was seen may be acted on."""
 TO_SEE_AGAIN = timedelta(seconds=40)
 """A reflector looks for the server every 30 s at the latest, and lists within 2 s when it is told to."""
+ONCE_MORE = 2
 APART = timedelta(seconds=0.3)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
@@ -69,9 +70,13 @@ async def test_incidents_in_every_phase_go_on_when_servers_were_away_for_longer_
 
 
 def _lists_must_be_spread(lists: dict[str, list[datetime]]) -> None:
-    """Each kind is listed once, and not all at the moment of the return."""
+    """No kind is listed over and over, and not all at the moment of the return.
+
+    What a server that has just started breaks off, or cannot prove yet, is listed once more.
+    """
     times = sorted(time for times in lists.values() for time in times)
-    assert len(times) == len(lists) > 1, lists
+    assert len(lists) > 1, lists
+    assert max(map(len, lists.values())) <= ONCE_MORE, lists
     assert times[-1] - times[0] > APART, lists
 
 
