@@ -57,7 +57,7 @@ class Standing:
             NAMESPACE,
             leader,
             identity,
-            retry_period=timedelta(seconds=0.1),
+            retry_period=timedelta(seconds=0.5),
             on_stopped=self._note,
             gives_way=self.handover.gives_way,
         )

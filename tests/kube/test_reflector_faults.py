@@ -259,13 +259,13 @@ async def test_404_of_something_that_is_no_api_server_proves_nothing(
 
 
 async def test_retry_after_is_obeyed(server: ApiServer, transport: Transport) -> None:
-    server.answer("GET", PATH, refused(429, "TooManyRequests", **{"Retry-After": "1"}), ONE)
+    server.answer("GET", PATH, refused(429, "TooManyRequests", **{"Retry-After": "2"}), ONE)
     server.watch(PATH, SILENT)
 
     async with reflecting(transport) as (reflector, _):
         await eventually(lambda: reflector.state is State.WAITING)
         with pytest.raises(TimeoutError):
-            await eventually(lambda: len(server.lists()) > 1, within_seconds=0.8)
+            await eventually(lambda: len(server.lists()) > 1, within_seconds=1)
         await reflector.wait_synced()
 
 
