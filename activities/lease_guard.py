@@ -85,7 +85,7 @@ class LeaseGuard:
         Raises Held.
         """
         if self._since(began) > FRESH:
-            raise stale("the second look took too long to act on it")
+            raise stale("the revalidation took too long to act on it")
         if asked.seen_at is None:
             raise stale("nobody says when this was admitted")
         age = self._clock.now() - asked.seen_at

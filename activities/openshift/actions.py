@@ -1,7 +1,7 @@
 """What a MachineHealthCheck of OpenShift does to a Machine itself: it deletes it, or marks it.
 
 A Machine that is deleted is replaced by its controller; the consumer of a mark for external remediation takes
-it off (rule 28). Either write carries the uid and the resourceVersion of the second look: a Machine that
+it off (rule 28). Either write carries the uid and the resourceVersion of the revalidation: a Machine that
 changed since in whatever way is left alone, and the incident asks anew (rule 2).
 """
 
@@ -131,7 +131,7 @@ def _refuse_other_step(asked: ActInput, confirmed: Confirmed) -> None:
 def _judged(
     asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Event]
 ) -> Iterator[None]:
-    """Write to a Machine as it was at the second look; `failed` tells of a refusal.
+    """Write to a Machine as it was at the revalidation; `failed` tells of a refusal.
 
     Raises:
         Held: it has changed since, or the API server refuses.
@@ -140,6 +140,6 @@ def _judged(
     try:
         yield
     except Conflict as error:
-        raise not_true(f"{target.metadata.name} changed since the second look") from error
+        raise not_true(f"{target.metadata.name} changed since the revalidation") from error
     except (Forbidden, Invalid) as error:
         raise Held.by(error, failed(attempt_of(asked), target, error.message)) from error

@@ -133,7 +133,7 @@ async def test_edited_template_is_used_for_new_requests_only(world: World, worke
 
 
 @pytest.mark.rule("NHC 2.4/4", "rule 39")
-async def test_request_that_the_reference_made_for_this_check_is_adopted(
+async def test_request_that_the_operator_made_for_this_check_is_adopted(
     world: World, worker: WorkerActivities
 ) -> None:
     existing = await world.make_request()

@@ -36,8 +36,8 @@ def renewal(world: World) -> RenewInput:
 
 
 async def holder(world: World) -> str:
-    turn = await world.turn()
-    return "" if turn is None else turn["holderIdentity"]
+    lock = await world.control_plane_lock()
+    return "" if lock is None else lock["holderIdentity"]
 
 
 @pytest.fixture
@@ -62,16 +62,16 @@ async def test_control_plane_node_takes_the_lock_for_as_long_as_its_own_lease(
     first: World, worker: WorkerActivities
 ) -> None:
     assert (await worker.act(first.order())).request is not None
-    turn, lease = await first.turn(), await first.lease()
-    assert turn is not None
+    lock, lease = await first.control_plane_lock(), await first.lease()
+    assert lock is not None
     assert lease is not None
-    assert turn["holderIdentity"] == sign(first)
-    assert turn["leaseDurationSeconds"] == lease["leaseDurationSeconds"] == 660
+    assert lock["holderIdentity"] == sign(first)
+    assert lock["leaseDurationSeconds"] == lease["leaseDurationSeconds"] == 660
 
 
 async def test_other_nodes_need_no_lock(world: World, worker: WorkerActivities) -> None:
     await worker.act(world.order())
-    assert await world.turn() is None
+    assert await world.control_plane_lock() is None
 
 
 @pytest.mark.rule("rule 21", "NHC 2.4/1")
@@ -102,12 +102,12 @@ async def test_node_that_was_held_before_stays_held_while_its_next_step_waits_fo
 @pytest.mark.rule("rule 21")
 async def test_next_step_of_the_same_node_keeps_the_lock(first: World, worker: WorkerActivities) -> None:
     await worker.act(first.order())
-    before = await first.turn()
+    before = await first.control_plane_lock()
     assert before is not None
     assert (await worker.act(first.order())).request is not None
-    turn = await first.turn()
-    assert turn is not None
-    assert turn["acquireTime"] == before["acquireTime"]
+    lock = await first.control_plane_lock()
+    assert lock is not None
+    assert lock["acquireTime"] == before["acquireTime"]
 
 
 @pytest.mark.rule("rule 21", "NHC 2.5/release")
@@ -116,7 +116,7 @@ async def test_lock_is_given_back_with_the_lease_and_the_second_node_goes_on(
 ) -> None:
     acted = await worker.act(first.order())
     await worker.clean_up(clean_up(first, acted))
-    assert await first.turn() is None
+    assert await first.control_plane_lock() is None
     assert (await worker.act(second.order())).request is not None
     assert await holder(second) == sign(second)
 
@@ -149,7 +149,7 @@ async def test_act_that_breaks_off_after_it_took_the_lock_gives_it_back(
     result = await worker.act(first.order(seen_at=clocks.wall), now=clocks.now, monotonic=clocks.monotonic)
     assert result.hold is not None
     assert await first.lease() is None
-    assert await first.turn() is None
+    assert await first.control_plane_lock() is None
 
 
 @pytest.mark.rule("rule 7/lease")
@@ -159,7 +159,7 @@ async def test_lock_is_renewed_with_the_lease(first: World, worker: WorkerActivi
     await first.make_lease(sign(first), before, CONTROL_PLANE_LOCK)
     result = await worker.renew(renewal(first))
     assert result.acquired_at == before
-    for lease in (await first.lease(), await first.turn()):
+    for lease in (await first.lease(), await first.control_plane_lock()):
         assert lease is not None
         assert datetime.fromisoformat(lease["renewTime"]) > before + timedelta(minutes=4)
         assert datetime.fromisoformat(lease["acquireTime"]) == before
@@ -169,15 +169,15 @@ async def test_lock_of_another_node_is_not_renewed(
     first: World, second: World, worker: WorkerActivities
 ) -> None:
     await worker.act(first.order())
-    before = await first.turn()
+    before = await first.control_plane_lock()
     await second.make_lease(second.holder, datetime.now(UTC) - timedelta(minutes=5))
     await worker.renew(renewal(second))
-    assert await first.turn() == before
+    assert await first.control_plane_lock() == before
 
 
 async def test_lock_that_ran_out_is_taken_over(first: World, worker: WorkerActivities) -> None:
     await first.make_lease("somebody", datetime.now(UTC) - timedelta(minutes=11), CONTROL_PLANE_LOCK)
     assert (await worker.act(first.order())).request is not None
-    turn = await first.turn()
-    assert turn is not None
-    assert (turn["holderIdentity"], turn["leaseTransitions"]) == (sign(first), 1)
+    lock = await first.control_plane_lock()
+    assert lock is not None
+    assert (lock["holderIdentity"], lock["leaseTransitions"]) == (sign(first), 1)

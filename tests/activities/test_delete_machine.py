@@ -73,7 +73,7 @@ async def test_machine_of_the_control_plane_is_deleted_like_any_other(
     await machine_world.patch_node(labels={"node-role.kubernetes.io/control-plane": ""})
     assert isinstance((await worker.act(machine_world.order())).outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()
-    assert await machine_world.turn() is None
+    assert await machine_world.control_plane_lock() is None
 
 
 async def node_recovers(world: MachineWorld) -> None:

@@ -66,7 +66,7 @@ async def is_held(world: World, worker: WorkerActivities, words: str) -> None:
     assert result.hold.ask_again_seconds == 60
     assert await world.request() is None
     assert await world.lease() is None
-    assert await world.turn() is None
+    assert await world.control_plane_lock() is None
 
 
 async def test_node_goes_while_etcd_allows_a_disruption(

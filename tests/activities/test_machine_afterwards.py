@@ -43,7 +43,7 @@ async def test_lease_is_renewed(machine_world: MachineWorld, worker: WorkerActiv
 
 
 @pytest.mark.rule("rule 39")
-async def test_request_that_the_reference_made_is_deleted(
+async def test_request_that_the_operator_made_is_deleted(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await _clean_up(machine_world, worker, await machine_world.make_machine_request())

@@ -104,7 +104,7 @@ async def test_template_that_is_broken_makes_no_request(
 
 
 @pytest.mark.rule("rule 39")
-async def test_request_that_the_reference_made_for_this_machine_is_taken_over(
+async def test_request_that_the_operator_made_for_this_machine_is_taken_over(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     existing = await requesting.make_machine_request()

@@ -174,7 +174,7 @@ class World:
         """spec of the Lease of the node, if there is one."""
         return await self._lease(f"node-{self.name}")
 
-    async def turn(self) -> Object | None:
+    async def control_plane_lock(self) -> Object | None:
         """spec of the Lease of the control-plane lock, if there is one."""
         return await self._lease(CONTROL_PLANE_LOCK)
 

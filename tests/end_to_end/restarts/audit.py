@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
+from kube.candidates import CANDIDATE_FOR
 from kube.resource import Resource
 from tests.end_to_end.world import REQUESTS
 
 OK, CREATED = 200, 201
 DETECTOR = "system:serviceaccount:paramedic-system:paramedic-detector"
-ONE_OBJECT = "limit=1"
-"""How a page is asked for that is no list: it tells whether the server answers, and its version."""
 
 
 def created_requests(audit_log: Path, kind: Resource = REQUESTS) -> list[str]:
@@ -30,13 +30,15 @@ def lists_of_detectors(audit_log: Path, since: datetime) -> dict[str, list[datet
     for event in _events(audit_log, "list", OK):
         received = datetime.fromisoformat(event["requestReceivedTimestamp"])
         is_ours = event["user"]["username"] == DETECTOR
-        if (
-            is_ours
-            and received >= since
-            and ONE_OBJECT not in event["requestURI"].partition("?")[2].split("&")
-        ):
+        if is_ours and received >= since and _is_whole(event["requestURI"]):
             lists.setdefault(event["objectRef"]["resource"], []).append(received)
     return lists
+
+
+def _is_whole(uri: str) -> bool:
+    """Whether a kind is listed to be watched from there: not one object, nor those who stand by for the lead."""
+    asked = dict(parse_qsl(urlsplit(uri).query))
+    return asked.get("limit") != "1" and CANDIDATE_FOR not in asked.get("labelSelector", "")
 
 
 def _events(audit_log: Path, verb: str, code: int) -> Iterator[dict[str, Any]]:
