@@ -36,7 +36,7 @@ def lists_of_detectors(audit_log: Path, since: datetime) -> dict[str, list[datet
 
 
 def _is_whole(uri: str) -> bool:
-    """Whether a kind is listed to be watched from there: not one object, nor those who stand by for the lead."""
+    """Whether a kind is listed to be watched from there: not one object, nor who stands by for the lead."""
     asked = dict(parse_qsl(urlsplit(uri).query))
     return asked.get("limit") != "1" and CANDIDATE_FOR not in asked.get("labelSelector", "")
 
