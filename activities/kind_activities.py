@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from activities.lease_guard import LeaseGuard
-from activities.live_objects import LiveObjects, TargetReader
+from activities.live_objects import ContextReader, LiveObjects, TargetReader, no_context
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import StepResult
 from health.model.references import Action, TargetReference
@@ -60,6 +60,7 @@ class KindActivities:
     """The entry of one kind."""
 
     read_target: TargetReader
+    read_context: ContextReader = no_context
     new_request: Callable[[LiveObjects, TemplateUse], Awaitable[Object]]
     """The request to be created; raises InvalidTemplateError and KubernetesError."""
     actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)

@@ -4,8 +4,10 @@ Checks and targets are in the management cluster. The Node of a target may be in
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from health.gate.cluster_context import ClusterContext
+from health.gate.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -16,14 +18,28 @@ from kube.resource import NODES, Object
 from kube.shared_reads import SharedReads
 from objects.group_kind import GroupKind
 
-TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference], Awaitable[Target]]
+TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
 """Raises KubernetesError, NotFound where the target is no more, and ValidationError."""
+ContextReader: TypeAlias = Callable[["LiveObjects", HealthCheck], Awaitable[ClusterContext]]
+"""What of the cluster context the rules of a kind rest on; raises KubernetesError and ValidationError."""
+
+
+async def no_context(live: "LiveObjects", check: HealthCheck) -> ClusterContext:  # noqa: ARG001  as ContextReader
+    """Of a kind whose rules rest on targets alone."""
+    return ClusterContext()
+
+
+class Readers(NamedTuple):
+    """How what one kind of check rests on is read."""
+
+    target: TargetReader
+    context: ContextReader = no_context
 
 
 class LiveObjects:
-    """Reads afresh; targets as `readers` say, by kind of check."""
+    """Reads afresh; targets and their context as `readers` say, by kind of check."""
 
-    def __init__(self, clusters: ClusterConnections, readers: Mapping[GroupKind, TargetReader]) -> None:
+    def __init__(self, clusters: ClusterConnections, readers: Mapping[GroupKind, Readers]) -> None:
         self._clusters = clusters
         self.management = clusters.management
         self.shared = SharedReads(clusters.management.client)
@@ -46,15 +62,25 @@ class LiveObjects:
                 discovery.forget(api_version)
             raise
 
-    async def target(self, incident: IncidentReference) -> Target:
-        """The target of that name, whatever individual it is.
+    async def context(self, check: HealthCheck) -> ClusterContext:
+        """What of the cluster context the rules of `check` rest on.
+
+        Raises:
+            KubernetesError: as the client does.
+            ValidationError: it cannot be read.
+
+        """
+        return await self._readers[check.reference.group_kind].context(self, check)
+
+    async def target(self, incident: IncidentReference, context: ClusterContext) -> Target:
+        """The target of that name, whatever uid it has.
 
         Raises:
             KubernetesError: as the client does; NotFound also where the target is no more.
             ValidationError: it cannot be read.
 
         """
-        return await self._readers[incident.check.group_kind](self, incident.target)
+        return await self._readers[incident.check.group_kind].target(self, incident.target, context)
 
     async def node_of(self, target: Target) -> Node | None:
         """The Node that the target is linked to, from the cluster that it is in.

@@ -12,6 +12,7 @@ from temporalio import activity
 from activities.event_recorder import LONGEST
 from activities.live_objects import LiveObjects
 from health.gate.back_off import LostRequest
+from health.gate.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event
 from kube.errors import KubernetesError
@@ -43,4 +44,4 @@ class LossEvents:
         return uid
 
     async def _node_name(self, asked: ActInput) -> str:
-        return (await self._live.target(asked.incident)).node_name
+        return (await self._live.target(asked.incident, ClusterContext())).node_name

@@ -1,7 +1,7 @@
 """What the worker does for each kind of check. A new kind is a folder of its own and a name here."""
 
 from activities.kind_activities import KindActivities
-from activities.live_objects import TargetReader
+from activities.live_objects import Readers
 from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.openshift.kind import MACHINE_ACTIVITIES
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -14,6 +14,9 @@ KIND_ACTIVITIES: dict[GroupKind, KindActivities] = {
 }
 
 
-def target_readers() -> dict[GroupKind, TargetReader]:
-    """How targets are read, by kind of check."""
-    return {kind: activities.read_target for kind, activities in KIND_ACTIVITIES.items()}
+def readers() -> dict[GroupKind, Readers]:
+    """How targets and what they are judged in are read, by kind of check."""
+    return {
+        kind: Readers(activities.read_target, activities.read_context)
+        for kind, activities in KIND_ACTIVITIES.items()
+    }

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.step_result import Held
+from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
@@ -43,6 +44,8 @@ class Confirmed:
     check: HealthCheck
     owner: OwnerReference
     """The check, as the owner of what is created for it."""
+    context: ClusterContext
+    """What of the cluster context its rules rest on."""
 
 
 class Revalidation:
@@ -61,14 +64,15 @@ class Revalidation:
 
         """
         (check, owner), _ = await asyncio.gather(self._check(asked), self._refuse_if_stopped())
-        target = await self._target(asked)
+        context = await self._context(asked, check)
+        target = await self._target(asked, context)
         if not check.selects(target):
             raise not_true(f"{asked.incident.check} no longer selects {target.metadata.name}")
-        if not check.still_states(asked.fact, target):
+        if not check.still_states(asked.fact, target, context):
             raise not_true(f"no longer true of {target.metadata.name}: {asked.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
-        return Confirmed(target, check, owner)
+        return Confirmed(target, check, owner, context)
 
     async def _refuse_if_stopped(self) -> None:
         try:
@@ -79,10 +83,20 @@ class Revalidation:
         if stop is not None:
             raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
-    async def _target(self, asked: ActInput) -> Target:
+    async def _context(self, asked: ActInput, check: HealthCheck) -> ClusterContext:
+        try:
+            context = await self.live.context(check)
+        except ValidationError as error:
+            raise not_true(f"what {asked.incident.check} rests on cannot be read: {error}") from error
+        hold = check.hold_in(context)
+        if hold is not None:
+            raise not_true(f"{asked.incident.check}: {hold}")
+        return context
+
+    async def _target(self, asked: ActInput, context: ClusterContext) -> Target:
         reference = asked.incident.target
         try:
-            target = await self.live.target(asked.incident)
+            target = await self.live.target(asked.incident, context)
         except KindUnknown:
             raise
         except NotFound as error:
@@ -105,8 +119,6 @@ class Revalidation:
             raise not_true(f"{reference} cannot be read: {error}") from error
         if check.generation != asked.generation:
             raise not_true(f"{reference} was edited")
-        if check.hold is not None:
-            raise not_true(f"{reference}: {check.hold}")
         owner = OwnerReference(
             api_version=raw["apiVersion"], kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]
         )

@@ -1,5 +1,6 @@
 """Values that tests share: checks, nodes, requests, steps, and what is seen of them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -204,6 +205,7 @@ def snapshot(
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
+    context = replace(context, pause=judged.hold_in(ClusterContext()))
     return CheckSnapshot(judged, "check-uid", allowance, {target.name: target for target in targets}, context)
 
 

@@ -15,7 +15,7 @@ from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.registry import target_readers
+from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from health.kinds.check_kind import CheckKind
@@ -59,7 +59,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     live = LiveRequests(connection)
-    objects = LiveObjects(ClusterConnections(connection), target_readers())
+    objects = LiveObjects(ClusterConnections(connection), readers())
     revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, _wall_clock)
     return Worker(

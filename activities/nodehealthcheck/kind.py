@@ -9,6 +9,7 @@ from typing import cast
 
 from activities.kind_activities import KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
+from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.remediation_request import new_request
 from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.references import TargetReference, TemplateReference
@@ -21,7 +22,11 @@ from objects.metadata import OwnerReference
 MACHINES = KindName("machine.openshift.io/v1beta1", "Machine")
 
 
-async def read_node(live: LiveObjects, reference: TargetReference) -> Node:
+async def read_node(
+    live: LiveObjects,
+    reference: TargetReference,
+    context: ClusterContext,  # noqa: ARG001  as TargetReader
+) -> Node:
     """The Node as the API server has it now."""
     return Node.model_validate(await live.management.client.get(NODES, reference.name))
 

@@ -5,6 +5,7 @@ from typing import cast
 
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed
+from health.gate.cluster_context import ClusterContext
 from health.kinds.openshift.machine import MACHINES as KIND
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.references import TargetReference
@@ -18,8 +19,12 @@ def machine_of(confirmed: Confirmed) -> MachineTarget:
     return cast("MachineTarget", confirmed.target)
 
 
-async def read_machine(live: LiveObjects, reference: TargetReference) -> MachineTarget:
-    """The Machine of that name, whatever individual it is."""
+async def read_machine(
+    live: LiveObjects,
+    reference: TargetReference,
+    context: ClusterContext,  # noqa: ARG001  as TargetReader
+) -> MachineTarget:
+    """The Machine of that name, whatever uid it has."""
     found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
     target = MachineTarget(Machine.model_validate(found))
     return replace(target, node=await live.node_of(target))

@@ -42,6 +42,8 @@ class CheckFreshness:
     """The same of its templates."""
     unread_context: str = ""
     """The same of the cluster context."""
+    unreachable: Hold | None = None
+    """Why the Nodes of its targets, which are in another cluster, cannot be seen."""
     is_handled: bool = True
     """Whether checks of its kind are handled here at all."""
 
@@ -66,7 +68,7 @@ class ObservationBuilder:
         if not self.freshness.is_handled:
             message = f"checks of the kind {self.incident.check.kind_name} are not handled here: a setting"
             return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
-        hold = stale_cache(self.freshness.age, self.freshness.limit)
+        hold = stale_cache(self.freshness.age, self.freshness.limit) or self.freshness.unreachable
         if hold is not None:
             return self._unknown(hold)
         check = self.cluster_state.checks.get(self.incident.check)
@@ -75,8 +77,9 @@ class ObservationBuilder:
         if isinstance(check.check, InvalidCheckError):
             message = f"{self.incident.check} cannot be read: {check.check}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
-        if check.check.is_fully_paused and check.check.hold is not None:
-            paused = self._unknown(check.check.hold)
+        pause = check.check.hold_in(self.cluster_state.cluster_context)
+        if pause is not None and check.check.is_fully_paused_in(self.cluster_state.cluster_context):
+            paused = self._unknown(pause)
             return paused.model_copy(update={"replaced_by": self._replaced_by(check.check)})
         return self._of_target(check.check)
 
@@ -149,7 +152,6 @@ class ObservationBuilder:
         reference = self.incident.check
         checks_own = self.cluster_state.requests.targets_of(reference)
         return Question(
-            check_hold=check.hold,
             unread_requests=self.freshness.unread_requests,
             allowance=self.cluster_state.checks[reference].allowance(check, checks_own),
             target=target_facts(self.cluster_state, reference, target, self.now),

@@ -125,7 +125,7 @@ class Storms:
             return
         check_state, before = self._cluster_state.checks[check], memory.storm
         allowance = check_state.allowance(parsed, self._cluster_state.requests.targets_of(check))
-        may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, parsed, now))
+        may_begin = not (allowance.allowed or _is_active(before) or self._is_held(check, now))
         holds_back = may_begin and self._has_expired(check_state, parsed, memory, now)
         memory.storm = after(before, allowance, cooldown, holds_back=holds_back, now=now)
         self._schedule(memory, _next_change(memory, cooldown, may_begin=may_begin))
@@ -133,9 +133,9 @@ class Storms:
             self._turned.add(check)
             self._rescheduled.set()
 
-    def _is_held(self, check: CheckReference, parsed: HealthCheck, now: datetime) -> bool:
+    def _is_held(self, check: CheckReference, now: datetime) -> bool:
         """Whether the check holds all its targets already, whatever its numbers."""
-        return parsed.hold is not None or check_context(self._cluster_state, check, now).holds
+        return check_context(self._cluster_state, check, now).holds
 
     def _has_expired(
         self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime

@@ -78,6 +78,8 @@ class Dispatch:
         One that is fully paused or cannot be read says nothing, also of what goes meanwhile.
         """
         allowance = self._cluster_state.allowance(check)
-        says = None if allowance is None or self._cluster_state.checks[check].is_silent else allowance.allowed
+        check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
+        is_silent = check_state is None or check_state.is_silent_in(context)
+        says = None if allowance is None or is_silent else allowance.allowed
         before, self._said[check] = self._said.get(check), says
         return before != says

@@ -55,7 +55,7 @@ class MachineCheckMetrics(Collector):
         is_ours = check.group_kind == GroupKind(GROUP, KIND)
         if not is_ours or allowance is None or isinstance(entry.check, InvalidCheckError):
             return None
-        if entry.check.is_fully_paused:
+        if entry.check.is_fully_paused_in(self._cluster_state.cluster_context):
             return _as_published(entry.record.status)
         return _Numbers(allowance.total, not allowance.allowed)
 

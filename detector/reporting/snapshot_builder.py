@@ -38,7 +38,8 @@ class SnapshotBuilder:
         names = entry.unhealthy | cluster_state.requests.targets_of(reference)
         targets = {name: self._target(entry.check, name, now) for name in sorted(names)}
         context = check_context(cluster_state, reference, now)
-        return CheckSnapshot(entry.check, uid, cluster_state.allowance(reference), targets, context, storm)
+        allowance, selected = cluster_state.allowance(reference), frozenset(entry.selected)
+        return CheckSnapshot(entry.check, uid, allowance, targets, context, storm, selected)
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
         cluster_state, reference = self.cluster_state, check.reference

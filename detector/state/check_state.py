@@ -61,8 +61,6 @@ class CheckState:
         """Healthy ones that a person marked as healthy: the mark is to be taken off (NHC 2.1/13)."""
         self.reconfigured: set[str] = set()
         """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
-        self._elsewhere: dict[str, str] = {}
-        """The clusters of the Nodes of those whose Nodes are in another one."""
         self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
 
     @property
@@ -78,7 +76,6 @@ class CheckState:
         before = self._place_of(name)
         for known in (self.selected, self.unhealthy, self.not_healthy, self.confirmed, self.reconfigured):
             known.discard(name)
-        self._elsewhere.pop(name, None)
         if target is not None and not isinstance(self.check, InvalidCheckError):
             self._place(self.check, name, target, context)
         return before != self._place_of(name)
@@ -97,8 +94,6 @@ class CheckState:
         if not check.selects(target):
             return
         self.selected.add(name)
-        if target.node_cluster != MANAGEMENT_CLUSTER:
-            self._elsewhere[name] = target.node_cluster
         if not check.counts_as_healthy(target, context):
             self.not_healthy.add(name)
         if not check.is_unhealthy(target, context):
@@ -109,19 +104,19 @@ class CheckState:
         if target.configuration_to_come:
             self.reconfigured.add(name)
 
-    @property
-    def clusters(self) -> frozenset[str]:
-        """Those whose Nodes its verdicts rest on, beside the one that the check is in."""
-        return frozenset(self._elsewhere.values())
+    def node_cluster_in(self, context: ClusterContext) -> str:
+        """The cluster whose Nodes its verdicts rest on; its own where it cannot be read."""
+        if isinstance(self.check, InvalidCheckError):
+            return MANAGEMENT_CLUSTER
+        return self.check.node_cluster(context)
 
     def refresh(self, record: CheckRecord) -> None:
         """Take in a newer version of the check that says the same: its status went on."""
         self.record = record
 
-    @property
-    def is_silent(self) -> bool:
+    def is_silent_in(self, context: ClusterContext) -> bool:
         """Whether it says nothing of any target now: it cannot be read, or is fully paused."""
-        return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused
+        return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused_in(context)
 
     @property
     def concerned(self) -> set[str]:

@@ -96,9 +96,12 @@ class ClusterContextWatch:
         """Return when each was read completely, is not served, or could not be read."""
         await all_tried(self.sources.values())
 
-    def unread(self, limit: timedelta) -> str:
-        """Why the cluster context is not known well enough; "" if it is."""
+    def unread(self, kind: GroupKind, limit: timedelta) -> str:
+        """Why the cluster context is not known well enough for checks of `kind`; "" if it is."""
+        of_others = {source.name for other, (_, source) in self._of_kinds.items() if other != kind}
         for part, source in self.sources.items():
+            if part in of_others:
+                continue
             if not source.synced:
                 return f"{part}: {source.problem or NOT_YET}"
             age = source.age()

@@ -36,6 +36,7 @@ from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import LEASES
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 from runtime.problems import Problems
 
@@ -187,7 +188,7 @@ class Sources:
             limit,
             self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
-            self._context.unread(limit),
+            self._context.unread(check.group_kind, limit),
         )
 
     def _age_of(self, check: CheckReference, limit: timedelta) -> timedelta | None:
@@ -207,7 +208,9 @@ class Sources:
 
     def _clusters_of(self, check: CheckReference) -> frozenset[str]:
         known = self._cluster_state.checks.get(check)
-        return known.clusters if known is not None else frozenset()
+        if known is None:
+            return frozenset()
+        return frozenset({known.node_cluster_in(self._cluster_state.cluster_context)}) - {MANAGEMENT_CLUSTER}
 
     def _unconnected(self, check: CheckReference) -> bool:
         """Whether a check has targets in a cluster that nobody can look into."""

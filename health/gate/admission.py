@@ -123,8 +123,6 @@ STALE_ASK_AGAIN_SECONDS = 10.0
 class Question:
     """Everything that an admission is decided by, at one moment."""
 
-    check_hold: Hold | None
-    """Why the check as a whole allows nothing."""
     allowance: Allowance
     unread_requests: str = ""
     """Why it is not known which requests exist; then numbers and other holders are not known either."""
@@ -191,8 +189,12 @@ def _upgrading(question: Question) -> Hold | None:
     return question.context.upgrade
 
 
-def _check(question: Question) -> Hold | None:
-    return question.check_hold
+def _paused(question: Question) -> Hold | None:
+    return question.context.pause
+
+
+def _unreachable(question: Question) -> Hold | None:
+    return question.context.unreachable
 
 
 def _unread_requests(question: Question) -> Hold | None:
@@ -229,7 +231,8 @@ _OF_CHECK: tuple[_Rule, ...] = (
     _disabled,
     _unread_templates,
     _upgrading,
-    _check,
+    _paused,
+    _unreachable,
     _unread_requests,
     _threshold,
     _storm,

@@ -21,18 +21,31 @@ class CheckContext:
     problem: CheckProblem | None = None
     """Why the check is disabled."""
     upgrade: Hold | None = None
+    pause: Hold | None = None
+    """Why the check itself allows nothing now."""
+    is_fully_paused: bool = False
+    """Whether that stops clean-up and marks too, and nothing at all is written (rule 7)."""
+    unreachable: Hold | None = None
+    """Why the Nodes of its targets cannot be seen."""
 
     @classmethod
     def of(
         cls, check: HealthCheck, context: ClusterContext, kinds: TemplateKinds, reconfigured: Sequence[Target]
     ) -> Self:
         """What it is for `check`, whose expired targets with another configuration to come are given."""
-        return cls(context.stop, check.problem(context, kinds), upgrade_hold(context.upgrade, reconfigured))
+        return cls(
+            context.stop,
+            check.problem(context, kinds),
+            upgrade_hold(context.upgrade, reconfigured),
+            check.hold_in(context),
+            check.is_fully_paused_in(context),
+            context.unreachable_hold(check.node_cluster(context)),
+        )
 
     @property
     def holds(self) -> bool:
         """Whether anything holds."""
-        return any((self.stop, self.problem, self.upgrade))
+        return any((self.stop, self.problem, self.upgrade, self.pause, self.unreachable))
 
 
 NO_CONTEXT = CheckContext()

@@ -78,6 +78,8 @@ class CheckSnapshot:
     """What holds the check as a whole."""
     storm: Storm | None = None
     """Its latest storm."""
+    selected: frozenset[str] = frozenset()
+    """The names of all its targets."""
     request_changes: tuple[RequestChange, ...] = ()
     """What became of its requests since the snapshot before, also of those that came and went in between."""
 

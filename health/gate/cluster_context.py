@@ -24,6 +24,8 @@ class ClusterContext:
     reconnected: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, the end of the last time in which the connection to it was lost."""
 
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    """By cluster, why its Nodes cannot be seen now."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
     """By kind of check, what matters to its checks alone, as the kind judges it."""
 
@@ -31,6 +33,23 @@ class ClusterContext:
         """The end of the last time in which conditions of Nodes in a cluster told nothing."""
         ends = (self.upgrade.ended, self.reconnected.get(cluster))
         return max((end for end in ends if end is not None), default=None)
+
+    def unreachable_hold(self, cluster: str) -> Hold | None:
+        """Why nothing may be done to targets whose Nodes are in a cluster (rule 33)."""
+        why = self.unreachable.get(cluster)
+        return None if why is None else workload_cluster_hold(cluster, why)
+
+
+UNREACHABLE_ASK_AGAIN_SECONDS = 10.0
+
+
+def workload_cluster_hold(cluster: str, why: str) -> Hold:
+    """What it means that the Nodes of `cluster` cannot be seen."""
+    return Hold(
+        reason=HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
+        message=f"the Nodes of the workload cluster {cluster} cannot be seen: {why}",
+        ask_again_seconds=UNREACHABLE_ASK_AGAIN_SECONDS,
+    )
 
 
 @dataclass(frozen=True)

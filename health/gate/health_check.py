@@ -52,20 +52,21 @@ class HealthCheckOf(Protocol[Watched_contra]):
         """Whether a target counts as not healthy while a request for it exists."""
 
     @property
-    def hold(self) -> Hold | None:
-        """Why the check as a whole allows nothing now, whatever its numbers."""
-
-    @property
-    def is_fully_paused(self) -> bool:
-        """Whether its hold stops clean-up and marks too, and nothing at all is written (rule 7)."""
-
-    @property
     def storm_cooldown(self) -> timedelta | None:
         """How long its threshold must hold after a storm; None where it knows no storms."""
 
     @property
     def healthy_delay(self) -> timedelta:
         """How long the requests of a target that is healthy again are kept; negative: until confirmed."""
+
+    def hold_in(self, context: ClusterContext) -> Hold | None:
+        """Why the check as a whole allows nothing in this context, whatever its numbers."""
+
+    def is_fully_paused_in(self, context: ClusterContext) -> bool:
+        """Whether that hold stops clean-up and marks too, and nothing at all is written (rule 7)."""
+
+    def node_cluster(self, context: ClusterContext) -> str:
+        """The cluster whose Nodes its verdicts rest on."""
 
     def selects(self, target: Watched_contra) -> bool:
         """Whether `target`, which is where its targets are, is one of them."""
@@ -88,7 +89,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def verdict(self, target: Watched_contra, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`, in this context."""
 
-    def still_states(self, fact: Fact, target: Watched_contra) -> bool:
+    def still_states(self, fact: Fact, target: Watched_contra, context: ClusterContext) -> bool:
         """Whether `fact` is true of `target` as it is, and still one that this check calls unhealthy."""
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:

@@ -18,6 +18,7 @@ from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from objects.group_kind import ServedKind
+from objects.secrets import SecretField
 
 UNREADABLE = "CheckUnreadable"
 """What is said of a check that cannot be read."""
@@ -100,3 +101,5 @@ class CheckKind(ServedKind):
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
     """Whether the kind's own operator made it for that uid, if that does not write down the check."""
+    kubeconfig: Callable[[str], SecretField] | None = None
+    """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""

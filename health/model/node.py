@@ -1,9 +1,11 @@
 """Node: the slim copy of a Kubernetes Node that verdicts are made from.
 
-Heartbeat times, reasons and messages are left out on purpose: two Nodes that differ in those alone are equal
-but for their resourceVersion, so a heartbeat changes nothing. Of the annotations only those that we honour
-are kept. The parts have slots: a large cluster has a hundred thousand of them.
+Heartbeat times and messages are left out on purpose, and reasons are not compared: two Nodes that differ in
+those alone are equal but for their resourceVersion, so a heartbeat changes nothing. Of the annotations only
+those that we honour are kept. The parts have slots: a large cluster has a hundred thousand of them.
 """
+
+import dataclasses
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -28,6 +30,7 @@ class NodeCondition:
     type: str
     status: str
     last_transition_time: Time | None = None
+    reason: str = dataclasses.field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)

@@ -50,6 +50,8 @@ class HoldReason(StrEnum):
     TEMPLATES_UNREAD = "TemplatesUnread"
     CLUSTER_CONTEXT_UNREAD = "SurroundingsUnread"
     """It is not known whether something holds every check."""
+    WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable"
+    """The Nodes of its targets are in another cluster, which cannot be read now."""
     STOPPED = "Stopped"
     """A person stopped everything in the whole cluster."""
     DISABLED = "Disabled"

@@ -22,7 +22,9 @@ def needs_wake_up(last: Observation, now: Observation) -> bool:
     """Whether an incident that was given `last` must be woken for `now`; see `has_late_request`, too."""
     if (last.state in ENDED) != (now.state in ENDED) or (last.state in ENDED and _ended_otherwise(last, now)):
         return True
-    if (last.under_way and not now.under_way) or last.counts_as_healthy != now.counts_as_healthy:
+    if last.under_way and last.under_way != now.under_way:
+        return True  # it is over, or whoever does it says something else
+    if last.counts_as_healthy != now.counts_as_healthy:
         return True
     if _is_another_fact(last.fact, now.fact) or last.generation != now.generation:
         return True

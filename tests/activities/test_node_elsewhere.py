@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from activities.live_objects import LiveObjects
+from activities.live_objects import LiveObjects, Readers
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import Held
 from devcluster.simulation.resources import MACHINES
+from health.gate.cluster_context import ClusterContext
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
@@ -59,7 +60,11 @@ class MachineOfEast(MachineTarget):
     node_cluster = EAST
 
 
-async def read_machine_of_east(live: LiveObjects, reference: TargetReference) -> MachineOfEast:
+async def read_machine_of_east(
+    live: LiveObjects,
+    reference: TargetReference,
+    context: ClusterContext,  # noqa: ARG001  as TargetReader
+) -> MachineOfEast:
     found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
     target = MachineOfEast(Machine.model_validate(found))
     return replace(target, node=await live.node_of(target))
@@ -96,7 +101,7 @@ async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[Clu
 
 
 async def confirm(connections: ClusterConnections) -> Confirmed:
-    readers = {MACHINE_HEALTH_CHECK.group_kind: read_machine_of_east}
+    readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(read_machine_of_east)}
     return await Revalidation(LiveObjects(connections, readers), "leases").confirm(ORDER)
 
 

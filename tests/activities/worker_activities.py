@@ -14,7 +14,7 @@ from activities.event_recorder import EventRecorder
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.registry import target_readers
+from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from kube.client import Client
@@ -48,7 +48,7 @@ class WorkerActivities:
         connection = ClusterConnection(transport, self._client, Discovery(transport))
         self._live = LiveRequests(connection)
         self._leases = TargetLeases(self._client, lease_namespace)
-        live = LiveObjects(ClusterConnections(connection), target_readers())
+        live = LiveObjects(ClusterConnections(connection), readers())
         self._revalidation = Revalidation(live, lease_namespace)
 
     async def act(

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from health.gate.admission import Question, TargetFacts, admission, common_hold, stale_cache
 from health.gate.check_context import CheckContext
-from health.gate.cluster_context import CheckProblem
+from health.gate.cluster_context import CheckProblem, workload_cluster_hold
 from health.gate.global_stop import Stop
 from health.model.observation import Hold, HoldReason
 from tests.objects import ALLOWED, BLOCKED
 
-GO = Question(check_hold=None, allowance=ALLOWED)
+GO = Question(allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 UPGRADING = Hold(reason=HoldReason.UPGRADING, message="being upgraded")
@@ -44,7 +44,12 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         "templates of kind RebootTemplate: they were not read completely yet",
     ),
     ({"context": CheckContext(upgrade=UPGRADING)}, HoldReason.UPGRADING, "being upgraded"),
-    ({"check_hold": PAUSED}, HoldReason.PAUSED, "paused by request: update"),
+    ({"context": CheckContext(pause=PAUSED)}, HoldReason.PAUSED, "paused by request: update"),
+    (
+        {"context": CheckContext(unreachable=workload_cluster_hold("fleet/east", "refused"))},
+        HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
+        "the Nodes of the workload cluster fleet/east cannot be seen: refused",
+    ),
     ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "held: 5 of 10 unhealthy, at most 4 allowed"),
     ({"storm": STORM}, HoldReason.STORM, "storm recovery"),
     (

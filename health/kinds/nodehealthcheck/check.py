@@ -22,6 +22,7 @@ from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
@@ -73,8 +74,7 @@ class NodeHealthCheck(FrozenObject):
             for step in sorted(self.spec.escalating_remediations, key=lambda step: step.order)
         )
 
-    @property
-    def hold(self) -> Hold | None:
+    def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
         """Pause requests."""
         if self.spec.pause_requests:
             return Hold(
@@ -83,10 +83,13 @@ class NodeHealthCheck(FrozenObject):
             )
         return None
 
-    @property
-    def is_fully_paused(self) -> bool:
+    def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
         """Pause requests stop new requests alone."""
         return False
+
+    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        """Its own."""
+        return MANAGEMENT_CLUSTER
 
     @property
     def healthy_delay(self) -> timedelta:
@@ -148,7 +151,7 @@ class NodeHealthCheck(FrozenObject):
             return HEALTHY
         return verdict(node, self.rules, now, context.blind_until(node.node_cluster))
 
-    def still_states(self, fact: Fact, node: Node) -> bool:
+    def still_states(self, fact: Fact, node: Node, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether `node` still has that condition since then, and the check still calls it unhealthy."""
         is_listed = any((rule.type, rule.status) == (fact.condition, fact.status) for rule in self.rules)
         return is_listed and any(fact_of(condition, node) == fact for condition in node.status.conditions)

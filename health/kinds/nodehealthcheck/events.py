@@ -90,8 +90,7 @@ def _paused(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Even
 
 
 def _is_paused(snapshot: CheckSnapshot) -> bool:
-    hold = getattr(snapshot.check, "hold", None)
-    return hold is not None and hold.reason is HoldReason.PAUSED
+    return snapshot.context.pause is not None
 
 
 def _generation(snapshot: CheckSnapshot) -> str:
@@ -127,9 +126,7 @@ def _holds_all(snapshot: CheckSnapshot, now: datetime) -> bool:
     if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return True
     storm = storm_hold(snapshot.storm, snapshot.check.storm_cooldown, now)
-    question = Question(
-        check_hold=snapshot.check.hold, allowance=snapshot.allowance, storm=storm, context=snapshot.context
-    )
+    question = Question(allowance=snapshot.allowance, storm=storm, context=snapshot.context)
     return common_hold(question) is not None
 
 

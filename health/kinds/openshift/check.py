@@ -19,6 +19,7 @@ from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.observation import Hold
 from health.model.references import Action, CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, UnhealthyCondition, Verdict
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -82,15 +83,17 @@ class MachineHealthCheck(FrozenObject):
         """A Machine whose Node is healthy again counts as healthy while its request goes (MHC A.2.4)."""
         return False
 
-    @property
-    def hold(self) -> Hold | None:
+    def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
         """The annotation that pauses it."""
         return pause_hold(self.metadata.annotations)
 
-    @property
-    def is_fully_paused(self) -> bool:
+    def is_fully_paused_in(self, context: ClusterContext) -> bool:
         """A pause stops everything."""
-        return self.hold is not None
+        return self.hold_in(context) is not None
+
+    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        """Its own: Machines of OpenShift are where their Nodes are."""
+        return MANAGEMENT_CLUSTER
 
     @property
     def storm_cooldown(self) -> timedelta | None:
@@ -157,7 +160,7 @@ class MachineHealthCheck(FrozenObject):
         """What it says of `target` at `now`."""
         return verdict(target, self.rules, now, context.blind_until(target.node_cluster))
 
-    def still_states(self, fact: Fact, target: MachineTarget) -> bool:
+    def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether that very fact is still among what makes `target` unhealthy."""
         return still_states(fact, target, self.rules)
 

@@ -96,10 +96,7 @@ def _of_machines(
 def _holds_all(snapshot: CheckSnapshot) -> bool:
     if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return True
-    question = Question(
-        check_hold=snapshot.check.hold, allowance=snapshot.allowance, context=snapshot.context
-    )
-    return common_hold(question) is not None
+    return common_hold(Question(allowance=snapshot.allowance, context=snapshot.context)) is not None
 
 
 def _of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:

@@ -119,4 +119,4 @@ def is_paused(snapshot: CheckSnapshot) -> bool:
     """Whether the check is paused."""
     if isinstance(snapshot.check, InvalidCheckError):
         return isinstance(snapshot.check, PausedInvalidCheckError)
-    return snapshot.check.hold is not None and snapshot.check.hold.reason is HoldReason.PAUSED
+    return snapshot.context.is_fully_paused

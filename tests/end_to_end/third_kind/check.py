@@ -71,8 +71,6 @@ class MachineHealthCheck:
     patience: timedelta
 
     counts_requests = False
-    hold: Hold | None = None
-    is_fully_paused = False
     storm_cooldown: timedelta | None = None
     healthy_delay = timedelta()
 
@@ -88,6 +86,15 @@ class MachineHealthCheck:
     @property
     def steps(self) -> tuple[Step, ...]:
         return (Step(template=self.template),)
+
+    def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        return None
+
+    def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
+        return False
+
+    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        return MANAGEMENT_CLUSTER
 
     def selects(self, target: Machine) -> bool:  # noqa: ARG002  all of its namespace
         return True
@@ -110,7 +117,7 @@ class MachineHealthCheck:
     def verdict(self, target: Machine, now: datetime, context: ClusterContext) -> Verdict:  # noqa: ARG002
         return HEALTHY if target.fact is None else judged([Match(target.fact, self.patience)], now)
 
-    def still_states(self, fact: Fact, target: Machine) -> bool:
+    def still_states(self, fact: Fact, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
         return target.fact == fact
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:

@@ -9,6 +9,7 @@ from detector import detector
 from detector.registry import WATCHED_KINDS
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import WatchedKind, WatchedTargets
+from health.gate.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.node import Node
@@ -22,7 +23,11 @@ from tests.end_to_end.third_kind.check import MACHINE_HEALTH_CHECK, MACHINES, Ma
 from worker import worker
 
 
-async def read_machine(live: LiveObjects, reference: TargetReference) -> Machine:
+async def read_machine(
+    live: LiveObjects,
+    reference: TargetReference,
+    context: ClusterContext,  # noqa: ARG001
+) -> Machine:
     found = await live.management.client.get(resource_of(MACHINES), reference.name, reference.namespace)
     return Machine.model_validate(found)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import LONGEST_PROBLEM, InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.observation import HoldReason
@@ -37,7 +38,7 @@ def test_what_a_check_says_of_itself() -> None:
 
     assert parsed.reference == CheckReference(kind="NodeHealthCheck", name="workers")
     assert parsed.generation == 3
-    assert parsed.hold is None
+    assert parsed.hold_in(ClusterContext()) is None
     assert parsed.selects(node(labels={"role": "worker"}))
     assert not parsed.selects(node(labels={"role": "infra"}))
     assert parsed.allowance(total=10, healthy=6).allowed
@@ -318,7 +319,7 @@ def test_healthy_delay_is_that_of_the_spec(spec: dict[str, Any], delay: timedelt
 
 @pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 2.1/11")
 def test_pause_requests_hold_the_check_and_are_told() -> None:
-    hold = check(pauseRequests=["update", "night shift"]).hold
+    hold = check(pauseRequests=["update", "night shift"]).hold_in(ClusterContext())
 
     assert hold is not None
     assert (hold.reason, hold.message) == (HoldReason.PAUSED, "paused by request: update, night shift")
@@ -348,4 +349,4 @@ def test_verdict_goes_by_the_conditions_of_the_check() -> None:
 def test_revalidation_compares_the_fact(stated: Fact, is_true: bool) -> None:  # noqa: FBT001  a column of the table
     broken = node(condition("Ready", "False"), condition("DiskPressure", "True"))
 
-    assert check().still_states(stated, broken) is is_true
+    assert check().still_states(stated, broken, ClusterContext()) is is_true

@@ -1,10 +1,12 @@
 """Values that tests of OpenShift's rules share: a check, a Machine with its Node, what is seen of them."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import InvalidCheckError
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
@@ -169,6 +171,8 @@ def snapshot(
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
     known = {target.name: target for target in targets}
+    pause = judged.hold_in(ClusterContext())
+    context = replace(context, pause=pause, is_fully_paused=pause is not None)
     return CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known, context)
 
 

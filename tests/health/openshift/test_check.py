@@ -41,7 +41,7 @@ def test_what_a_check_says_of_itself() -> None:
 
     assert parsed.reference == CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
     assert parsed.generation == 3
-    assert parsed.hold is None
+    assert parsed.hold_in(ClusterContext()) is None
     assert parsed.healthy_delay == timedelta()
     assert parsed.storm_cooldown is None
     assert (MACHINE_HEALTH_CHECK.api_version, MACHINE_HEALTH_CHECK.resource_name) == (
@@ -80,7 +80,7 @@ def test_targets_are_chosen_by_the_labels_of_the_machine_alone() -> None:
 @pytest.mark.rule("MHC A.1/annotation/paused")
 @pytest.mark.parametrize("value", ["", "true", "false"])
 def test_pause_annotation_holds_whatever_its_value(value: str) -> None:
-    hold = check({"cluster.x-k8s.io/paused": value}).hold
+    hold = check({"cluster.x-k8s.io/paused": value}).hold_in(ClusterContext())
 
     assert hold is not None
     assert hold.reason is HoldReason.PAUSED
@@ -182,8 +182,8 @@ def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
     assert parsed.verdict(starting, NOW, upgraded).deadline == NOW + timedelta(minutes=2)
     fact = parsed.verdict(broken, NOW, EMPTY_CONTEXT).fact
     assert fact is not None
-    assert parsed.still_states(fact, broken)
-    assert not parsed.still_states(fact, target(HEALTHY_NODE))
+    assert parsed.still_states(fact, broken, ClusterContext())
+    assert not parsed.still_states(fact, target(HEALTHY_NODE), ClusterContext())
 
 
 @pytest.mark.rule("rule 27")
