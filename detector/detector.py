@@ -84,8 +84,10 @@ class Detector:
         self._cluster_state = ClusterState(
             connections.cluster, Guard(connections.metrics), self._template_kind
         )
+        self._blind_times = BlindTimes(
+            connections.management.client, settings.namespace, LEADER_LEASE, connections.problems
+        )
         self._sources = self._made_sources()
-        self._blind_times = self._made_blind_times()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
@@ -116,11 +118,6 @@ class Detector:
             settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, self._reflectors
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
-
-    def _made_blind_times(self) -> BlindTimes:
-        client, problems = self._connections.management.client, self._connections.problems
-        watches = self._sources.workload_clusters
-        return BlindTimes(client, self._settings.namespace, LEADER_LEASE, watches, problems)
 
     def _made_observe(self) -> Observe:
         observer = Observer(
@@ -235,7 +232,7 @@ class Detector:
                 await self._lead()
 
     async def _watch(self) -> None:
-        await self._blind_times.resume()
+        await self._blind_times.read()
         await self._sources.run()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
@@ -271,7 +268,7 @@ class Detector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._attempt_reading.lead())
             await self._attempt_reading.wait_tried()
-            tasks.create_task(self._blind_times.lead())
+            tasks.create_task(self._blind_times.lead(lambda: self._sources.workload_watches))
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())

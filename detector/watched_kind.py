@@ -29,6 +29,12 @@ class TargetJoin(Protocol):
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         """A Node came, changed or (None) went."""
 
+    def cluster_read(self, cluster: str) -> None:
+        """The Nodes of a workload cluster were read completely."""
+
+    def cluster_forgotten(self, cluster: str) -> None:
+        """Nobody looks for the Nodes of a workload cluster any more."""
+
     def target_changed(self, key: Key, record: Any | None) -> None:  # noqa: ANN401  of the type that the kind reads
         """An object came, changed or (None) went."""
 

@@ -1,11 +1,21 @@
 """What the detector does for MachineHealthChecks of OpenShift: a target is a Machine with its Node."""
 
 from detector.openshift.machine_check_metrics import MachineCheckMetrics
-from detector.openshift.machine_join import MachineJoin
+from detector.state.cluster_state import ClusterState
+from detector.state.machine_join import MachineJoin
 from detector.watched_kind import KindMetrics, WatchedKind, WatchedTargets
-from health.kinds.openshift.machine import Machine
+from health.kinds.openshift.machine import KIND, Machine, MachineTarget
+
+
+def machine_join(cluster_state: ClusterState) -> MachineJoin:
+    """Makes targets of Machines, whose Nodes are in their own cluster."""
+    return MachineJoin(cluster_state, KIND, lambda machine, node, _: MachineTarget(machine, node))
+
 
 WATCHED_MACHINE_HEALTH_CHECK = WatchedKind(
-    targets=WatchedTargets(Machine, MachineJoin),
+    targets=WatchedTargets(
+        Machine,
+        machine_join,
+    ),
     metrics=lambda cluster_state, is_leader: KindMetrics((MachineCheckMetrics(cluster_state, is_leader),)),
 )

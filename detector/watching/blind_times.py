@@ -7,7 +7,7 @@ any loss (ADR 21).
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 from pydantic import TypeAdapter, ValidationError
@@ -26,30 +26,28 @@ _NOTED = TypeAdapter(dict[str, BlindTime])
 
 
 class BlindTimes:
-    """Those of the clusters that `watches` are of, on one Lease."""
+    """Those of the workload clusters, on one Lease."""
 
-    def __init__(
-        self, client: Client, namespace: str, lease: str, watches: Collection[NodeWatch], problems: Problems
-    ) -> None:
+    def __init__(self, client: Client, namespace: str, lease: str, problems: Problems) -> None:
         self._client = client
         self._namespace = namespace
         self._lease = lease
-        self._watches = watches
         self._problems = problems
+        self._noted: dict[str, BlindTime] | None = {}
 
-    async def resume(self) -> None:
-        """Go on from what is noted, however long it takes to read it; before anything is watched."""
-        if not self._watches:
-            return
-        noted = await retry_forever(PART, self._read, (KubernetesError,), self._problems)
-        for nodes in self._watches:
-            nodes.resume(LOST if noted is None else noted.get(nodes.cluster, BlindTime()))
+    async def read(self) -> None:
+        """Read what is noted, however long that takes; before anything is watched."""
+        self._noted = await retry_forever(PART, self._read, (KubernetesError,), self._problems)
 
-    async def lead(self) -> None:
+    def of(self, cluster: str) -> BlindTime:
+        """What was noted of a cluster before this process began."""
+        return LOST if self._noted is None else self._noted.get(cluster, BlindTime())
+
+    async def lead(self, watches: Callable[[], Collection[NodeWatch]]) -> None:
         """Note what changes, until cancelled; only who leads may."""
-        written: dict[str, BlindTime] | None = None
-        while self._watches:
-            known = {nodes.cluster: nodes.blind_time for nodes in self._watches}
+        written: dict[str, BlindTime] = {}
+        while True:
+            known = {nodes.cluster: nodes.blind_time for nodes in watches()}
             if known != written:
                 writing = partial(self._write, known)
                 await retry_forever(PART, writing, (KubernetesError,), self._problems)

@@ -4,6 +4,9 @@ What the conditions of Nodes said in a time in which nobody could read them, nob
 connection to another cluster that was lost is there again, the clocks of its Nodes, and of no others, restart
 from there, as after an upgrade. Our own cluster needs no such rule: without it no check is read either.
 `BlindTimes` keeps what a new process must know of that.
+
+A cluster may be reached through one connection after the other, as its credentials change. Nodes that went
+while there was none are told as gone once the next one has read all of them.
 """
 
 import math
@@ -17,7 +20,12 @@ from kube.record import Change, Key
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings
 from kube.resource import NODES
+from kube.server_clock import monotonic_clock
 from objects.frozen import Frozen
+
+NOT_YET = "they were not read completely yet"
+TOO_OLD = "without any activity for too long"
+JUST_BACK = "they can be seen again, and their clocks restart"
 
 
 class BlindTime(Frozen):
@@ -37,44 +45,90 @@ class NodeWatch:
 
     def __init__(
         self,
-        connection: ClusterConnection,
+        cluster: str,
         notify: Callable[[TargetName, Node | None], None],
         notify_undecodable: Callable[[TargetName, str], None],
         reflectors: CurrentSettings,
     ) -> None:
-        self.cluster = connection.cluster
-        self._clock = connection.server_clock
+        self.cluster = cluster
         self._notify = notify
         self._notify_undecodable = notify_undecodable
-        self.source = Reflector(
+        self._reflectors = reflectors
+        self._connection: ClusterConnection | None = None
+        self._source: Reflector[Node] | None = None
+        self._before: Reflector[Node] | None = None
+        """What was read through the connection before, which ages, until this one has read all."""
+        self._told: set[str] = set()
+        """The names of those that are there, as far as anybody was told."""
+        self._proven: float | None = None
+        self.blind_time = BlindTime()
+        """As of the last look."""
+
+    def connect(self, connection: ClusterConnection) -> Reflector[Node]:
+        """Read through `connection` from now on, whatever was read before; answers what is to be run."""
+        self._connection, self._before = connection, self._read
+        self._source = Reflector(
             connection.transport,
             NODES,
             Node,
             notify=self._changed,
             on_undecodable=self._undecodable,
-            settings=reflectors,
+            settings=self._reflectors,
             cluster=connection.cluster,
         )
-        self._proven: float | None = None
-        self.blind_time = BlindTime()
-        """As of the last look."""
+        return self._source
+
+    async def forget_gone(self) -> None:
+        """Tell of those that went while nobody looked, when all that are there were read."""
+        source = self._source
+        if source is None:
+            return
+        await source.wait_synced()
+        there = {key.name for key in (*source.store, *source.undecodable)}
+        for name in self._told - there:
+            self._tell(name, None)
+
+    def forget(self) -> None:
+        """Tell of each Node as gone: nobody asks for this cluster any more."""
+        for name in tuple(self._told):
+            self._tell(name, None)
+
+    @property
+    def _read(self) -> Reflector[Node] | None:
+        return self._source if self._source is not None and self._source.synced else self._before
+
+    @property
+    def is_read(self) -> bool:
+        """Whether they were read completely, however long ago."""
+        return self._read is not None
+
+    def age(self) -> timedelta | None:
+        """How old what is known of them is; None if it was never complete."""
+        return None if self._read is None else self._read.age()
+
+    def problem(self, limit: timedelta) -> str:
+        """Why nothing may be judged by them; "" if nothing is wrong."""
+        age = self.age()
+        reported = self._source.problem if self._source is not None else ""
+        if age is None:
+            return reported or NOT_YET
+        if age > limit:
+            return reported or TOO_OLD
+        # Nothing is judged before the clocks restarted, within a second.
+        return JUST_BACK if self._was_lost(age, limit) else ""
 
     def resume(self, noted: BlindTime) -> None:
         """Go on from what an earlier process noted; before the first look."""
         self.blind_time = noted
         self._proven = -math.inf if noted.is_lost else None
 
-    def has_returned(self, limit: timedelta) -> bool:
-        """Whether the cache is true again after it grew older than `limit`, which no look has noted yet."""
-        age = self.source.age()
-        return age is not None and self._was_lost(age, limit)
-
     def look(self, limit: timedelta) -> None:
         """Note whether the cache grew older than `limit`, and is true again; look more often than that."""
-        age = self.source.age()
-        if age is None:
+        age = self.age()
+        if age is None or self._connection is None:
             return
-        until = self._clock.now() - age if self._was_lost(age, limit) else self.blind_time.until
+        now = self._connection.server_clock.now()
+        until = now - age if self._was_lost(age, limit) else self.blind_time.until
         self._proven = self._proven_at(age)
         self.blind_time = BlindTime(until=until, is_lost=age > limit)
 
@@ -82,10 +136,17 @@ class NodeWatch:
         return self._proven is not None and self._proven_at(age) - self._proven > limit.total_seconds()
 
     def _proven_at(self, age: timedelta) -> float:
-        return self._clock.monotonic() - age.total_seconds()
+        return monotonic_clock() - age.total_seconds()
 
     def _changed(self, change: Change[Node]) -> None:
-        self._notify(node_name(change.key.name, self.cluster), change.new)
+        self._tell(change.key.name, change.new)
+
+    def _tell(self, name: str, node: Node | None) -> None:
+        if node is None:
+            self._told.discard(name)
+        else:
+            self._told.add(name)
+        self._notify(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
         self._notify_undecodable(node_name(key.name, self.cluster), problem)

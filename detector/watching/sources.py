@@ -7,7 +7,7 @@ requests when a check names them (`named_kinds`).
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from detector.answers.observation_builder import CheckFreshness
@@ -20,7 +20,8 @@ from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source, all_tried, by_name
-from health.gate.cluster_context import ClusterContext
+from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from health.gate.cluster_context import ClusterContext, workload_cluster_hold
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
@@ -28,6 +29,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from health.model.kind_names import kind_name
 from health.model.node import Node
+from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
@@ -38,8 +40,10 @@ from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import LEASES
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
+from objects.secrets import SecretField
 from runtime.problems import Problems
 
+NOT_CONNECTED = "this detector is configured to connect to no other cluster"
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 UNJUDGED = ClusterContext(
@@ -56,8 +60,8 @@ class Scope:
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
     kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
     reflectors: CurrentSettings = patient
-    workload_clusters: Sequence[ClusterConnection] = ()
-    """Other clusters that have Nodes of targets."""
+    workload_clusters: WorkloadAccess | None = None
+    """How other clusters are reached that have Nodes of targets; None: there are none."""
 
 
 class Sources:
@@ -87,17 +91,24 @@ class Sources:
             settings,
         )
         self._joins: list[TargetJoin] = []
-        self._workloads = {one.cluster: self._nodes_of(one) for one in scope.workload_clusters}
-        self._common = (self._nodes_of(connection).source, self._leases(scope.lease_namespace))
+        self._workloads = self._made_workloads(scope.workload_clusters)
+        nodes = self._node_watch(connection.cluster).connect(connection)
+        self._common = (nodes, self._leases(scope.lease_namespace))
         self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
         watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in scope.kinds}
         self._of_targets = {
             kind.group_kind: self._targets(kind, targets) for kind, targets in watched.items() if targets
         }
 
-    def _nodes_of(self, connection: ClusterConnection) -> NodeWatch:
+    def _node_watch(self, cluster: str) -> NodeWatch:
         undecodable = self._cluster_state.targets.put_undecodable
-        return NodeWatch(connection, self._node, undecodable, self._reflectors)
+        return NodeWatch(cluster, self._node, undecodable, self._reflectors)
+
+    def _made_workloads(self, access: WorkloadAccess | None) -> WorkloadClusters | None:
+        if access is None:
+            return None
+        told = ClusterHandlers(self._cluster_read, self._cluster_forgotten)
+        return WorkloadClusters(access, self._node_watch, told, self._cluster_state.guard)
 
     def _targets(self, kind: ServedKind, watched: WatchedTargets) -> Source:
         join = watched.join(self._cluster_state)
@@ -122,15 +133,14 @@ class Sources:
         )
 
     @property
-    def workload_clusters(self) -> Collection[NodeWatch]:
+    def workload_watches(self) -> Collection[NodeWatch]:
         """The Nodes of other clusters."""
-        return self._workloads.values()
+        return self._workloads.watches if self._workloads is not None else ()
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with self._tasks:
-            workloads = (nodes.source for nodes in self._workloads.values())
-            for source in (*self._base.values(), *self._context.sources.values(), *workloads):
+            for source in (*self._base.values(), *self._context.sources.values()):
                 self._tasks.create_task(source.run())
             while True:
                 self._report_problems()
@@ -151,13 +161,22 @@ class Sources:
         await self._kinds.wait_tried()
 
     async def wait_read(self, check: CheckReference) -> None:
-        """Return when all that the numbers of `check` rest on was read completely."""
+        """Return when all that the numbers of `check` rest on was read completely.
+
+        But for the Nodes of another cluster, which were tried: that they can't be seen is told.
+        """
         for source in self._sources_of(check):
             await source.wait_synced()
+        if self._workloads is not None:
+            await self._workloads.wait_tried(self._node_cluster_of(check))
 
     def is_read(self, check: CheckReference) -> bool:
         """Whether all that the numbers of `check` rest on was read completely, however long ago."""
-        return not self._unconnected(check) and all(source.synced for source in self._sources_of(check))
+        cluster = self._node_cluster_of(check)
+        has_nodes = cluster == MANAGEMENT_CLUSTER or (
+            self._workloads is not None and self._workloads.is_read(cluster)
+        )
+        return has_nodes and all(source.synced for source in self._sources_of(check))
 
     async def wait_kinds(self, check: CheckReference) -> None:
         """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
@@ -173,10 +192,10 @@ class Sources:
 
     def ages(self) -> dict[str, timedelta | None]:
         """How old each source is, by its name; None for one that was never complete."""
-        workloads = by_name(*(nodes.source for nodes in self._workloads.values()))
-        sources = self._base | self._context.served | workloads
+        sources = self._base | self._context.served
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
-        return ages | self._kinds.ages()
+        workloads = self._workloads.ages() if self._workloads is not None else {}
+        return ages | workloads | self._kinds.ages()
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How well is seen what matters to a check, by the limit of the policy as it is now."""
@@ -184,37 +203,31 @@ class Sources:
         if check.group_kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
         return CheckFreshness(
-            self._age_of(check, limit),
+            _oldest(self._sources_of(check)),
             limit,
             self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
             self._context.unread(check.group_kind, limit),
+            self._unreachable(check, limit),
         )
 
-    def _age_of(self, check: CheckReference, limit: timedelta) -> timedelta | None:
-        # Of one that is back nothing is judged before the clocks of its Nodes restarted, within a second.
-        has_returned = any(nodes.has_returned(limit) for nodes in self._workloads_of(check))
-        return None if has_returned or self._unconnected(check) else _oldest(self._sources_of(check))
+    def _unreachable(self, check: CheckReference, limit: timedelta) -> Hold | None:
+        """Why the Nodes that a check rests on cannot be seen, where they are in another cluster."""
+        cluster = self._node_cluster_of(check)
+        if cluster == MANAGEMENT_CLUSTER:
+            return None
+        problem = NOT_CONNECTED if self._workloads is None else self._workloads.problem(cluster, limit)
+        return workload_cluster_hold(cluster, problem) if problem else None
 
     def _sources_of(self, check: CheckReference) -> list[Source]:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
         kind = CHECK_KINDS[check.group_kind]
         own = (self._of_checks.get(check.group_kind), self._of_targets.get(kind.targets.group_kind))
-        nodes = [nodes.source for nodes in self._workloads_of(check)]
-        return [*self._common, *(source for source in own if source is not None), *nodes]
+        return [*self._common, *(source for source in own if source is not None)]
 
-    def _workloads_of(self, check: CheckReference) -> list[NodeWatch]:
-        return [self._workloads[one] for one in sorted(self._clusters_of(check) & self._workloads.keys())]
-
-    def _clusters_of(self, check: CheckReference) -> frozenset[str]:
+    def _node_cluster_of(self, check: CheckReference) -> str:
         known = self._cluster_state.checks.get(check)
-        if known is None:
-            return frozenset()
-        return frozenset({known.node_cluster_in(self._cluster_state.cluster_context)}) - {MANAGEMENT_CLUSTER}
-
-    def _unconnected(self, check: CheckReference) -> bool:
-        """Whether a check has targets in a cluster that nobody can look into."""
-        return not self._clusters_of(check) <= self._workloads.keys()
+        return known.node_cluster_in(self._cluster_state.cluster_context) if known else MANAGEMENT_CLUSTER
 
     @property
     def _base(self) -> dict[str, Source]:
@@ -244,6 +257,16 @@ class Sources:
             for join in self._joins:
                 join.node_changed(name, node)
 
+    def _cluster_read(self, cluster: str) -> None:
+        with self._cluster_state.guard.item("clusters", cluster):
+            for join in self._joins:
+                join.cluster_read(cluster)
+
+    def _cluster_forgotten(self, cluster: str) -> None:
+        with self._cluster_state.guard.item("clusters", cluster):
+            for join in self._joins:
+                join.cluster_forgotten(cluster)
+
     def _undecodable(self, kind: str, key: Key, problem: str) -> None:
         self._cluster_state.targets.put_undecodable(TargetName(kind, key.namespace, key.name), problem)
 
@@ -260,15 +283,26 @@ class Sources:
     def _refresh_context(self) -> None:
         context = UNJUDGED
         with self._cluster_state.guard.item("cluster context", "cluster"):
-            context = replace(self._context.now(), reconnected=self._reconnected())
+            context = self._with_workloads(self._context.now())
         self._cluster_state.take_context(context)
 
-    def _reconnected(self) -> dict[str, datetime]:
-        """Look at each connection to another cluster; answers when each that was lost came back."""
-        for nodes in self._workloads.values():
-            nodes.look(self._policy().staleness_limit)
-        ends = {cluster: nodes.blind_time.until for cluster, nodes in self._workloads.items()}
-        return {cluster: end for cluster, end in ends.items() if end is not None}
+    def _with_workloads(self, context: ClusterContext) -> ClusterContext:
+        """The context with what is known of other clusters, which `context` says are to be watched."""
+        if self._workloads is None:
+            return context
+        self._workloads.name(self._wanted_clusters(context), self._tasks)
+        limit = self._policy().staleness_limit
+        reconnected = self._workloads.look(limit)
+        return replace(context, reconnected=reconnected, unreachable=self._workloads.unreachable(limit))
+
+    def _wanted_clusters(self, context: ClusterContext) -> dict[str, SecretField]:
+        """Those that a check rests on, and where the kubeconfig of each is."""
+        wanted = {}
+        for check_state in self._cluster_state.checks.values():
+            cluster, kubeconfig = check_state.node_cluster_in(context), check_state.kind.kubeconfig
+            if cluster != MANAGEMENT_CLUSTER and kubeconfig is not None:
+                wanted[cluster] = kubeconfig(cluster)
+        return wanted
 
     def _report_problems(self) -> None:
         for part, source in self._base.items():

@@ -6,7 +6,7 @@ from typing import Any
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
-from detector.openshift.machine_join import MachineJoin
+from detector.openshift.kind import machine_join
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.gate.policy import Policy
@@ -37,7 +37,7 @@ class SmallMachines:
         self.now = NOW
         self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
         self.attempts.complete()
-        self._join = MachineJoin(self.cluster_state)
+        self._join = machine_join(self.cluster_state)
         self.is_read = True
         for witness in (Deletions, MarkedTargets):
             made = witness(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,12 +14,14 @@ from aiohttp import web
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import lease_of_its_node
-from detector.watching import blind_times
+from detector.watching import blind_times, workload_clusters
 from detector.watching.blind_times import ANNOTATION, BlindTimes
 from detector.watching.sources import Scope, Sources
+from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import MachineTarget
 from health.model.node import Node
@@ -27,10 +30,12 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.target import Target, TargetName, node_name
 from kube.backoff import Waits
 from kube.connection import ClusterConnection
+from kube.errors import NotConfigured
 from kube.reflector_settings import ReflectorSettings
 from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
 from kube.watching import Watching
+from objects.secrets import SecretField
 from runtime.problems import Problems
 from tests import objects
 from tests.health.openshift.samples import NAMESPACE, NOT_READY, machine
@@ -41,6 +46,7 @@ from tests.kube.eventually import eventually
 pytestmark = pytest.mark.rule("rule 3")
 
 EAST = "east"
+UNREACHABLE = HoldReason.WORKLOAD_CLUSTER_UNREACHABLE
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 LIMIT = timedelta(seconds=1)
@@ -50,6 +56,16 @@ OFTEN = ReflectorSettings(
 )
 FAILED = objects.condition("Ready", "False")
 HEALTHY = objects.condition("Ready", "True")
+
+
+@pytest.fixture(autouse=True)
+def nodes_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a kind of check whose targets have their Nodes in another cluster."""
+    monkeypatch.setattr(MachineHealthCheck, "node_cluster", lambda *_: EAST)
+
+
+def kubeconfig(cluster: str) -> SecretField:
+    return SecretField(NAMESPACE, f"{cluster}-kubeconfig", "value")
 
 
 class MachineOfEast(MachineTarget):
@@ -82,20 +98,27 @@ class TwoClusters:
 
     def __init__(self, management: ClusterConnection, east: ClusterConnection) -> None:
         self.cluster_state = ClusterState("test")
-        kinds = (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK)
-        scope = Scope("leases", (), kinds, lambda: OFTEN, (east,))
+        self._blind_times = BlindTimes(management.client, "ours", "leader", Problems())
+        self.reached = {EAST: east}
+        access = WorkloadAccess(self._connect, self._blind_times.of)
+        kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
+        scope = Scope("leases", (), kinds, lambda: OFTEN, access)
         policy = Policy(staleness_limit=LIMIT)
         self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: policy)
-        watches = self.sources.workload_clusters
-        self._blind_times = BlindTimes(management.client, "ours", "leader", watches, Problems())
+
+    async def _connect(self, cluster: str, secret: SecretField) -> ClusterConnection:
+        if cluster not in self.reached:
+            raise NotConfigured(f"There is no {secret}.")
+        return self.reached[cluster]
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """As a detector that leads."""
-        await self._blind_times.resume()
-        running = [asyncio.create_task(one) for one in (self.sources.run(), self._blind_times.lead())]
+    async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:
+        """As a detector that leads, and has read all that it may unless it is not `is_whole`."""
+        await self._blind_times.read()
+        leading = self._blind_times.lead(lambda: self.sources.workload_watches)
+        running = [asyncio.create_task(one) for one in (self.sources.run(), leading)]
         try:
-            await eventually(self._is_known)
+            await eventually(self._is_known if is_whole else self._knows_checks)
             yield
         finally:
             for task in running:
@@ -103,9 +126,12 @@ class TwoClusters:
                 with suppress(asyncio.CancelledError):
                     await task
 
-    def _is_known(self) -> bool:
+    def _knows_checks(self) -> bool:
         checks = {OF_NODES, OF_MACHINES} <= self.cluster_state.checks.keys()
-        return checks and self.node() is not None and self.sources.ages()["nodes of east"] is not None
+        return checks and self.node() is not None
+
+    def _is_known(self) -> bool:
+        return self._knows_checks() and self.sources.is_read(OF_MACHINES)
 
     def node(self, cluster: str = "") -> Target | None:
         name = node_name("node-1", cluster)
@@ -117,6 +143,10 @@ class TwoClusters:
         assert isinstance(found, Node)
         target = MachineOfEast(machine(), found)
         self.cluster_state.target_changed(TargetName("Machine", NAMESPACE, target.metadata.name), target)
+
+    @property
+    def why_of_machine(self) -> str:
+        return str(self.of_machine.hold)
 
     def observe(self, check: CheckReference, target: TargetReference) -> Observation:
         incident = IncidentReference(cluster="test", check=check, target=target)
@@ -243,7 +273,7 @@ async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_the
         assert states == (TargetState.EXPIRED, TargetState.EXPIRED)
 
         await east.stop()
-        await eventually(lambda: reason_of(clusters.of_machine) is HoldReason.STALE_CACHE, 10)
+        await eventually(lambda: reason_of(clusters.of_machine) is UNREACHABLE, 10)
         await eventually(lambda: clusters.of_node.state is TargetState.EXPIRED)
         await eventually(lambda: leader_lease.noted == '{"east":{"is_lost":true}}')
 
@@ -294,25 +324,59 @@ async def test_clocks_restart_when_a_loss_that_was_noted_has_ended_while_nobody_
         assert clusters.of_node.state is TargetState.EXPIRED
 
 
-async def test_check_with_targets_in_a_cluster_without_a_connection_is_held(
-    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+@pytest.mark.rule("rule 33")
+async def test_check_is_held_while_its_cluster_cannot_be_reached_and_goes_on_when_it_can(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(workload_clusters, "READ_SECRET_AGAIN", timedelta(seconds=0.1))
     management, east = servers
     serve(management, NODES.path(), node("uid-here", FAILED))
     serve(east, NODES.path(), node("uid-there", FAILED))
-    async with clusters.open():
-        target = MachineOfNowhere(machine(), None)
-        clusters.cluster_state.target_changed(TargetName("Machine", NAMESPACE, "machine-1"), target)
-
-        assert reason_of(clusters.of_machine) is HoldReason.STALE_CACHE
+    connection = clusters.reached.pop(EAST)
+    async with clusters.open(is_whole=False):
+        await eventually(lambda: "no the key value of the Secret" in clusters.why_of_machine)
+        assert reason_of(clusters.of_machine) is UNREACHABLE
         assert clusters.of_node.state is TargetState.EXPIRED
         assert not clusters.sources.is_read(OF_MACHINES)
 
+        clusters.reached[EAST] = connection
+        await eventually(lambda: clusters.sources.is_read(OF_MACHINES))
+        clusters.link_machine()
+        assert clusters.of_machine.state is TargetState.EXPIRED
 
-class MachineOfNowhere(MachineTarget):
-    """A Machine whose Node is in a cluster that we have no connection to."""
 
-    node_cluster = "west"
+@pytest.mark.rule("rule 33")
+async def test_node_that_went_while_the_credentials_changed_is_gone_through_the_new_connection(
+    servers: tuple[ApiServer, ApiServer],
+    clusters: TwoClusters,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workload_clusters, "READ_SECRET_EVERY", timedelta(seconds=0.1))
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", HEALTHY))
+    serve(east, NODES.path(), node("uid-there", HEALTHY))
+    async with clusters.open():
+        assert clusters.node(EAST) is not None
+        serve(east, NODES.path())
+        async with await Transport.connect(str(east.kubeconfig)) as renewed:
+            clusters.reached[EAST] = ClusterConnection.over(renewed, cluster=EAST)
+            await eventually(lambda: clusters.node(EAST) is None)
+            assert clusters.sources.is_read(OF_MACHINES)
+
+
+@pytest.mark.rule("rule 33")
+async def test_cluster_that_no_check_rests_on_any_more_is_watched_no_more(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", HEALTHY))
+    serve(east, NODES.path(), node("uid-there", HEALTHY))
+    async with clusters.open():
+        known = clusters.cluster_state.checks[OF_MACHINES]
+        clusters.cluster_state.check_changed(known.kind, OF_MACHINES, None)
+        await eventually(lambda: clusters.node(EAST) is None)
+        assert list(clusters.sources.workload_watches) == []
+        assert clusters.of_node.state is TargetState.HEALTHY
 
 
 def reason_of(observation: Observation) -> HoldReason | str | None:

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 from health.model.node import Node
 from health.model.target import Target
 from objects.bounds import Time
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
 
@@ -83,6 +84,11 @@ class Machine(FrozenObject):
     def node_name(self) -> str:
         """The Node that it was linked to; "" while there is none."""
         return self.status.node_ref.name if self.status.node_ref else ""
+
+    @property
+    def node_cluster(self) -> str:
+        """Its own cluster."""
+        return MANAGEMENT_CLUSTER
 
     @property
     def has_failed(self) -> bool:

@@ -57,6 +57,12 @@ class Machines:
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         """Nothing."""
 
+    def cluster_read(self, cluster: str) -> None:
+        """Nothing."""
+
+    def cluster_forgotten(self, cluster: str) -> None:
+        """Nothing."""
+
     def target_changed(self, key: Key, record: Machine | None) -> None:
         name = TargetName(kind_name(MACHINES.group_kind), key.namespace, key.name)
         self._cluster_state.target_changed(name, record)

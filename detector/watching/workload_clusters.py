@@ -1,0 +1,205 @@
+"""WorkloadClusters: the Nodes of other clusters, each watched while a check rests on it (rule 33).
+
+Each cluster has a connection and a task of its own: one that is slow, gone, or whose kubeconfig cannot be
+used takes nothing from the others. The Secret with its kubeconfig is read again every minute, and every few
+seconds while something is wrong: what says something else leads to another connection, and what was seen
+through the one before counts until it grows old. A Secret that cannot be used holds the checks, also where the connection of
+an earlier one still works: it may have been taken away on purpose, and no act could be revalidated.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from detector.watching.node_watch import BlindTime, NodeWatch
+from health.model.node import Node
+from kube.connection import ClusterConnection
+from kube.errors import KubernetesError, NotConfigured, NotFound, told_wait
+from kube.reflector import Reflector
+from objects.secrets import SecretField
+from runtime.guard import Guard
+from runtime.problems import Problems
+
+READ_SECRET_EVERY = timedelta(minutes=1)
+READ_SECRET_AGAIN = timedelta(seconds=5)
+"""Where something is wrong."""
+LOOK_SECONDS = 0.5
+
+Connect = Callable[[str, SecretField], Awaitable[ClusterConnection]]
+"""The connection to a cluster, one and the same while the Secret says the same; raises KubernetesError."""
+
+
+class WorkloadAccess(NamedTuple):
+    """How other clusters are reached, and what is known of each from before."""
+
+    connect: Connect
+    blind_time: Callable[[str], BlindTime]
+
+
+class ClusterHandlers(NamedTuple):
+    """Who is told of a cluster as a whole."""
+
+    read: Callable[[str], None]
+    """Its Nodes were read completely."""
+    forgotten: Callable[[str], None]
+    """Nobody looks for them any more."""
+
+
+class WorkloadCluster:
+    """One of them."""
+
+    def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
+        self.nodes = nodes
+        self.secret = secret
+        self.unusable = ""
+        """Why the Secret leads to no connection."""
+        self.was_tried = asyncio.Event()
+        """Set when its Nodes were read, or could not be at the first try."""
+
+    def problem(self, limit: timedelta) -> str:
+        """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
+        return self.unusable or self.nodes.problem(limit)
+
+    @property
+    def part(self) -> str:
+        """What is watched, for people."""
+        return f"nodes of {self.nodes.cluster}"
+
+
+class WorkloadClusters:
+    """All of one detector."""
+
+    def __init__(
+        self,
+        access: WorkloadAccess,
+        watch: Callable[[str], NodeWatch],
+        told: ClusterHandlers,
+        guard: Guard,
+    ) -> None:
+        self._access = access
+        self._watch = watch
+        self._told = told
+        self._guard = guard
+        # What is wrong with one cluster keeps its checks from acting, and no other: the detector is ready.
+        self._problems = Problems("checks are held")
+        self._clusters: dict[str, WorkloadCluster] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def watches(self) -> Collection[NodeWatch]:
+        """The Nodes of each."""
+        return [one.nodes for one in self._clusters.values()]
+
+    def name(self, wanted: Mapping[str, SecretField], tasks: asyncio.TaskGroup) -> None:
+        """Watch these, and no others."""
+        for cluster in self._clusters.keys() - wanted.keys():
+            self._forget(cluster)
+        for cluster in wanted.keys() - self._clusters.keys():
+            one = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
+            one.nodes.resume(self._access.blind_time(cluster))
+            self._tasks[cluster] = tasks.create_task(self._supervise(one))
+
+    def _forget(self, cluster: str) -> None:
+        self._tasks.pop(cluster).cancel()
+        one = self._clusters.pop(cluster)
+        self._problems.report(one.part, "")
+        # Before its Nodes go: a Machine whose Node nobody looks for has not lost it.
+        self._told.forgotten(cluster)
+        one.nodes.forget()
+
+    async def wait_tried(self, cluster: str) -> None:
+        """Return when the Nodes of a cluster were read, or could not be at the first try."""
+        known = self._clusters.get(cluster)
+        if known is not None:
+            await known.was_tried.wait()
+
+    def is_read(self, cluster: str) -> bool:
+        """Whether its Nodes were read completely, however long ago."""
+        known = self._clusters.get(cluster)
+        return known is not None and known.nodes.is_read
+
+    def problem(self, cluster: str, limit: timedelta) -> str:
+        """Why nothing may be judged by the Nodes of a cluster; "" if nothing is wrong."""
+        known = self._clusters.get(cluster)
+        return "nobody has connected to it yet" if known is None else known.problem(limit)
+
+    def unreachable(self, limit: timedelta) -> dict[str, str]:
+        """Those of which something is wrong, and what."""
+        problems = {cluster: one.problem(limit) for cluster, one in self._clusters.items()}
+        for cluster, problem in problems.items():
+            self._problems.report(self._clusters[cluster].part, problem)
+        return {cluster: problem for cluster, problem in problems.items() if problem}
+
+    def look(self, limit: timedelta) -> dict[str, datetime]:
+        """Look at each connection; answers when each that was lost came back."""
+        for nodes in self.watches:
+            nodes.look(limit)
+        ends = {nodes.cluster: nodes.blind_time.until for nodes in self.watches}
+        return {cluster: end for cluster, end in ends.items() if end is not None}
+
+    def ages(self) -> dict[str, timedelta | None]:
+        """How old what is known of each is; None for one that was never complete."""
+        return {one.part: one.nodes.age() for one in self._clusters.values()}
+
+    async def _supervise(self, one: WorkloadCluster) -> None:
+        while True:
+            with self._guard.item("workload clusters", one.nodes.cluster):
+                await self._run(one)
+            await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
+
+    async def _run(self, one: WorkloadCluster) -> None:
+        while True:
+            connection = await self._connected(one)
+            if connection is None:
+                await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
+                continue
+            source = one.nodes.connect(connection)
+            async with asyncio.TaskGroup() as tasks:
+                watching = [tasks.create_task(source.run()), tasks.create_task(self._tell_when_read(one))]
+                await self._until_another(one, connection, source)
+                for task in watching:
+                    task.cancel()
+
+    async def _tell_when_read(self, one: WorkloadCluster) -> None:
+        await one.nodes.forget_gone()
+        self._told.read(one.nodes.cluster)
+        one.was_tried.set()
+
+    async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
+        """The connection that the Secret leads to; None: to none, or nobody can say."""
+        try:
+            connection = await self._access.connect(one.nodes.cluster, one.secret)
+        except KubernetesError as error:
+            self._note(one, error)
+            await asyncio.sleep(told_wait(error).total_seconds())
+            return None
+        one.unusable = ""
+        return connection
+
+    def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:
+        one.was_tried.set()
+        if isinstance(error, NotFound | NotConfigured) or not one.nodes.is_read:
+            one.unusable = error.message
+
+    async def _until_another(
+        self, one: WorkloadCluster, connection: ClusterConnection, source: Reflector[Node]
+    ) -> None:
+        """Return when the Secret leads to another connection."""
+        found: ClusterConnection | None = connection
+        while found in (connection, None):
+            await self._wait_due(one, source)
+            found = await self._connected(one)
+
+    async def _wait_due(self, one: WorkloadCluster, source: Reflector[Node]) -> None:
+        """Return when it is time to read the Secret again."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if source.problem:
+                one.was_tried.set()
+            is_wrong = bool(one.unusable or source.problem)
+            longest = READ_SECRET_AGAIN if is_wrong else READ_SECRET_EVERY
+            if loop.time() - began >= longest.total_seconds():
+                return
