@@ -1,7 +1,7 @@
 """What code and pages cite stands somewhere: a rule in docs/conformance.md, a choice in docs/decisions.
 
-A citation is `rule 14`, `rules 4, 5 and 44`, `NHC 2.1/13`, `MHC A.2.3` or `ADR 15`. A section stands for its
-rows. An id without its prefix is refused: who searches for it finds nothing.
+A citation is `rule 14`, `rules 4, 5 and 44`, `NHC 2.1/13`, `MHC A.2.3`, `CAPI B.2.3` or `ADR 15`. A section
+stands for its rows. An id without its prefix is refused: who searches for it finds nothing.
 """
 
 import re
@@ -30,7 +30,7 @@ _NOWHERE = (
     re.compile(r"emantic[s]\b"),
     re.compile(rf"ecisions?{_GAP}\d+"),
     re.compile(r"docs/decisions/\d+"),
-    re.compile(r"A\.[12](?:\.\d)?\b"),
+    re.compile(r"[AB]\.[12](?:\.\d)?\b"),
     re.compile(r"[12]\.\d/\d+\b"),
 )
 

@@ -11,12 +11,12 @@ PAGE = ROOT / "docs" / "conformance.md"
 _INTRODUCTION = """\
 # Conformance
 
-What Paramedic promises to users of NodeHealthCheck (NHC) and of OpenShift's MachineHealthCheck (MHC A), rule
-by rule, and the tests that prove it. `NHC 2.1/13` is a section and a row of what the NodeHealthCheck operator
-does, `MHC A.2.3/1` of what the machine-api-operator does; `rule 14` is a point in which Paramedic decides for
-itself, and where the two differ that rule holds. Code and pages cite these ids (a section, as `NHC 2.1`,
-stands for its rows), and choices between alternatives as `ADR 15`, a page of [decisions](decisions/); a test
-refuses an id that stands nowhere.
+What Paramedic promises to users of NodeHealthCheck (NHC), of OpenShift's MachineHealthCheck (MHC A) and of
+Cluster API's (CAPI B), rule by rule, and the tests that prove it. `NHC 2.1/13` is a section and a row of what
+the NodeHealthCheck operator does, `MHC A.2.3/1` of what the machine-api-operator does, `CAPI B.2.7/clock` of
+what Cluster API does; `rule 14` is a point in which Paramedic decides for itself, and where the two differ
+that rule holds. Code and pages cite these ids (a section, as `NHC 2.1`, stands for its rows), and choices
+between alternatives as `ADR 15`, a page of [decisions](decisions/); a test refuses an id that stands nowhere.
 
 `make conformance` writes this page from the rules in `tests/conformance` and the markers of the tests
 (`@pytest.mark.rule("NHC 2.1/13")`): do not edit it. `make test` fails when a rule has no test.

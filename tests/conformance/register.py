@@ -4,12 +4,15 @@ from tests.conformance import (
     behaviour_of_detection,
     behaviour_of_life,
     behaviour_of_remediation,
+    cluster_api_behaviour,
+    cluster_api_contract,
     contract_of_the_events,
     contract_of_the_signs,
     contract_of_the_spec,
     contract_of_the_status,
     machines_behaviour,
     machines_contract,
+    rules_on_cluster_api,
     rules_on_machines,
     rules_on_nodes,
     rules_on_safety,
@@ -25,9 +28,12 @@ SECTIONS = (
     *behaviour_of_life.SECTIONS,
     *machines_contract.SECTIONS,
     *machines_behaviour.SECTIONS,
+    *cluster_api_contract.SECTIONS,
+    *cluster_api_behaviour.SECTIONS,
     *rules_on_safety.SECTIONS,
     *rules_on_nodes.SECTIONS,
     *rules_on_machines.SECTIONS,
+    *rules_on_cluster_api.SECTIONS,
 )
 RULES = tuple(rule for section in SECTIONS for rule in section.rules())
 BY_ID = {rule.id: rule for rule in RULES}

@@ -7,7 +7,14 @@ import pytest
 from tests.conformance.citations import all_complaints, complaints, standing, texts
 
 STANDS = standing(
-    ["rule 4", "rule 14/deleted request", "NHC 2.1/13", "NHC 2.4/2/none left", "MHC A.2.3/1"],
+    [
+        "rule 4",
+        "rule 14/deleted request",
+        "NHC 2.1/13",
+        "NHC 2.4/2/none left",
+        "MHC A.2.3/1",
+        "CAPI B.2.3/startup",
+    ],
     [Path("0015-ordinary-activities.md")],
 )
 
@@ -31,7 +38,7 @@ def test_code_pages_manifests_and_settings_are_read() -> None:
         "Rules 4 and 14: a request that somebody deleted",
         "rule 14/deleted request",
         "a section (NHC 2.1), a part (NHC 2), a row with words (NHC 2.4/2/none left)",
-        "MHC A.2.3/1, ADR 15",
+        "MHC A.2.3/1, CAPI B.2.3/startup, ADR 15",
         "    # over the end of a line (rule\n    # 4), NHC\n2.1/13",
         "rules of which 5 are ours; version 2.1, 1.5 s",
     ],
@@ -54,6 +61,7 @@ def test_id_that_stands_is_accepted(text: str) -> None:
         pytest.param("(semantics 2.1/13)", ["1: emantics", "1: 2.1/13"], id="a file that is not here"),
         pytest.param("Decision 14", ["1: ecision 14"], id="a decision, which could be either"),
         pytest.param("(A.2.3)", ["1: A.2.3"], id="a section without its prefix"),
+        pytest.param("(B.2.3)", ["1: B.2.3"], id="a section of another kind without its prefix"),
         pytest.param("see docs/decisions/0015", ["1: docs/decisions/0015"], id="a page by its path"),
     ],
 )
