@@ -1,0 +1,120 @@
+"""What deploy/cluster-api grants: exactly what is needed, and of Secrets none but those that are named."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devcluster.control_plane import ControlPlane
+from devcluster.manifests import ROOT
+from devcluster.polling import until
+from kube.client import Client
+from kube.errors import Forbidden, NotFound
+from kube.resource import NAMESPACES, Object, Resource
+from kube.transport import Transport
+from tests.devcluster.kubectl import kubectl
+
+FOLDER = ROOT / "deploy" / "cluster-api"
+FILES = sorted(FOLDER.rglob("*.yaml"))
+NAMESPACE = "clusters"
+GRANTED, NOT_GRANTED = "my-cluster-kubeconfig", "my-cluster-ca"
+SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
+OF_ROLES = "rbac.authorization.k8s.io/v1"
+ROLES = Resource(OF_ROLES, "Role", "roles", namespaced=True)
+ROLE_BINDINGS = Resource(OF_ROLES, "RoleBinding", "rolebindings", namespaced=True)
+
+
+def rights(file: str, role: str) -> dict[str, set[str]]:
+    """The verbs of a role, by the resources that they are on."""
+    found: dict[str, set[str]] = {}
+    for body in yaml.safe_load_all((FOLDER / file).read_text()):
+        if body["kind"] in ("ClusterRole", "Role") and body["metadata"]["name"] == role:
+            for rule in body["rules"]:
+                for resource in rule["resources"]:
+                    found.setdefault(resource, set()).update(rule["verbs"])
+    return found
+
+
+def test_detector_says_what_is_true_of_machines_and_does_nothing_to_them() -> None:
+    assert rights("machine-health-checks.yaml", "paramedic-detector-cluster-api") == {
+        "clusters": {"list", "watch"},
+        "machines": {"get", "list", "watch"},
+        "machines/status": {"patch"},
+        "machinehealthchecks": {"get", "list", "watch", "patch"},
+        "machinehealthchecks/status": {"patch"},
+        "events": {"create"},
+    }
+
+
+@pytest.mark.rule("CAPI B.2.5/no deletion")
+def test_worker_marks_machines_and_cannot_delete_them() -> None:
+    assert rights("machine-health-checks.yaml", "paramedic-worker-cluster-api") == {
+        "clusters": {"get"},
+        "machines": {"get"},
+        "machines/status": {"patch"},
+        "machinehealthchecks": {"get", "list"},
+        "events": {"create"},
+    }
+
+
+def test_nothing_but_nodes_is_read_in_a_workload_cluster() -> None:
+    assert rights("workload-cluster/nodes.yaml", "paramedic-nodes") == {"nodes": {"get", "list", "watch"}}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+async def test_api_server_takes_each_file_as_it_stands(control_plane: ControlPlane, file: Path) -> None:
+    arguments = ("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", str(file))
+    status, answer = await kubectl(control_plane.kubeconfig, *arguments)
+    assert status == 0, answer
+
+
+@pytest.fixture
+async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
+        yield Client(connected)
+
+
+@pytest.fixture
+async def secrets(client: Client) -> None:
+    """Two Secrets, and the example of deploy/ for the namespace that they are in."""
+    await client.create(
+        NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    )
+    for name in (GRANTED, NOT_GRANTED):
+        await client.create(SECRETS, _named("v1", "Secret", name), NAMESPACE)
+    role, binding = yaml.safe_load_all((FOLDER / "kubeconfig-secrets.yaml").read_text())
+    for resource, body in ((ROLES, role), (ROLE_BINDINGS, binding)):
+        body["metadata"]["namespace"] = NAMESPACE
+        await client.create(resource, body, NAMESPACE)
+
+
+def _named(api_version: str, kind: str, name: str) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}}
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("secrets")
+async def test_no_secret_is_read_but_those_that_are_named(control_plane: ControlPlane) -> None:
+    for kubeconfig in (control_plane.detector_kubeconfig, control_plane.worker_kubeconfig):
+        async with await Transport.connect(str(kubeconfig)) as connected:
+            await _reads_the_named_secret_alone(Client(connected))
+
+
+async def _reads_the_named_secret_alone(process: Client) -> None:
+    async def is_readable() -> bool:
+        try:
+            await process.get(SECRETS, GRANTED, NAMESPACE)
+        except (Forbidden, NotFound):
+            return False
+        return True
+
+    await until(
+        is_readable, within=timedelta(seconds=20), otherwise="the Secret that is named cannot be read"
+    )
+    with pytest.raises(Forbidden):
+        await process.get(SECRETS, NOT_GRANTED, NAMESPACE)
+    with pytest.raises(Forbidden):
+        await process.list(SECRETS, NAMESPACE)
