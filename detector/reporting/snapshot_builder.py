@@ -15,7 +15,7 @@ from health.gate.storm import Storm
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Health
-from health.runbook.escalation import Plan
+from health.runbook.escalation import Plan, is_classic
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class SnapshotBuilder:
             snapshot,
             hold=target_hold(target_facts(cluster_state, reference, target, now)),
             # A classic remediation that is overdue is not: it has no other step to try (NHC 2.5).
-            is_exhausted=_is_escalation(check) and bool(requests) and course.is_exhausted,
+            is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
             back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
@@ -71,7 +71,3 @@ class SnapshotBuilder:
             found=cluster_state.act_findings.of(reference, snapshot.name, snapshot.uid),
             is_heard=cluster_state.act_findings.is_heard(reference, snapshot.name, snapshot.uid),
         )
-
-
-def _is_escalation(check: HealthCheck) -> bool:
-    return any(step.timeout_seconds is not None for step in check.steps)
