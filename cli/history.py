@@ -27,12 +27,12 @@ from cli.terminal import plain
 from health.model.moves import Phase
 from objects.durations import in_words
 from workflows.contracts import ACT, CLEAN_UP
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+from workflows.messages import ResumeOrder
+from workflows.orders import NAMES, Order
 from workflows.wait_summary import WaitSummary
 
-Order = AbortOrder | HoldOrder | ResumeOrder
 _PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
-_ORDERS: dict[str, type[Order]] = {"abort": AbortOrder, "hold": HoldOrder, "resume": ResumeOrder}
+_ORDERS = {name: kind for kind, name in NAMES.items()}
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,14 @@ from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.naming import NAME_HELP, find_open, incident_name
 from objects.durations import in_words
+from objects.frozen import Frozen
 from objects.timestamps import stamp
 from runtime.retrying import one_sentence
 from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
+from workflows.orders import NAMES, Order
 
 RPC_TIMEOUT = timedelta(seconds=5)
-Message = TypeVar("Message", AbortOrder, HoldOrder, ResumeOrder)
+Message = TypeVar("Message", bound=Frozen)
 
 LONGEST_REASON = 1000
 """Characters; each row of a list has it, so what is longer belongs into a ticket."""
@@ -68,12 +70,16 @@ Step = Annotated[
 
 
 @dataclass(frozen=True)
-class Order:
+class GivenOrder:
     """One order, to whichever incidents."""
 
-    name: str
-    message: AbortOrder | HoldOrder | ResumeOrder
+    message: Order
     cluster: str
+
+    @property
+    def name(self) -> str:
+        """Of its update, and of its signal."""
+        return NAMES[type(self.message)]
 
 
 def abort(
@@ -85,7 +91,7 @@ def abort(
     cluster: Cluster = None,
 ) -> None:
     """Clean up, and leave the node or Machine alone: until it has recovered, for a time, or until resume."""
-    _give(context, names, Order("abort", _message(AbortOrder, reason, duration), cluster or ""))
+    _give(context, names, GivenOrder(_message(AbortOrder, reason, duration), cluster or ""))
 
 
 def hold(
@@ -97,7 +103,7 @@ def hold(
     cluster: Cluster = None,
 ) -> None:
     """Do nothing new for the node or Machine, for a time or until resume, and keep a request that exists."""
-    _give(context, names, Order("hold", _message(HoldOrder, reason, duration), cluster or ""))
+    _give(context, names, GivenOrder(_message(HoldOrder, reason, duration), cluster or ""))
 
 
 def resume(
@@ -113,7 +119,7 @@ def resume(
     An escalation that has tried all its steps begins anew.
     """
     message = _message(ResumeOrder, reason, None).model_copy(update={"step": step or ""})
-    _give(context, names, Order("resume", message, cluster or ""))
+    _give(context, names, GivenOrder(message, cluster or ""))
 
 
 def _message(kind: type[Message], reason: str | None, duration: timedelta | None) -> Message:
@@ -121,7 +127,7 @@ def _message(kind: type[Message], reason: str | None, duration: timedelta | None
     return kind.model_validate({name: value for name, value in given.items() if value is not None})
 
 
-def _give(context: typer.Context, names: Sequence[str], order: Order) -> None:
+def _give(context: typer.Context, names: Sequence[str], order: GivenOrder) -> None:
     errors = carry_out(_give_all(context, list(dict.fromkeys(names)), order))
     if not errors:
         return
@@ -133,14 +139,14 @@ def _give(context: typer.Context, names: Sequence[str], order: Order) -> None:
     raise typer.Exit(ExitCode.FAILED)
 
 
-async def _give_all(context: typer.Context, names: Sequence[str], order: Order) -> list[CommandError]:
+async def _give_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
     """Give the order to all that can be found; what went wrong with the others."""
     async with temporal(context) as client:
         answers = await asyncio.gather(*(_give_one(client, name, order) for name in names))
     return [answer for answer in answers if answer is not None]
 
 
-async def _give_one(client: Client, name: str, order: Order) -> CommandError | None:
+async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
     try:
         summary = await find_open(client, name, order.cluster)
         answer = await _send(client, summary, order)
@@ -150,7 +156,7 @@ async def _give_one(client: Client, name: str, order: Order) -> CommandError | N
     return None
 
 
-async def _send(client: Client, summary: IncidentSummary, order: Order) -> str:
+async def _send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
     handle = client.get_workflow_handle(summary.incident.workflow_id)
     try:
         answer: str = await handle.execute_update(
@@ -169,7 +175,7 @@ async def _send(client: Client, summary: IncidentSummary, order: Order) -> str:
     return await _leave_behind(handle, order, str(failure or NO_WORKER))
 
 
-def standing(order: AbortOrder | HoldOrder | ResumeOrder, now: datetime) -> str:
+def standing(order: Order, now: datetime) -> str:
     """Until when an order stands that was given at `now`; "" for one that does not."""
     if isinstance(order, ResumeOrder):
         return ""
@@ -187,7 +193,7 @@ def _reason(error: WorkflowUpdateFailedError) -> str:
     return f"--step: {cause.message}" if cause.type == UNKNOWN_STEP else cause.message
 
 
-async def _leave_behind(handle: WorkflowHandle[object, object], order: Order, why: str) -> str:
+async def _leave_behind(handle: WorkflowHandle[object, object], order: GivenOrder, why: str) -> str:
     try:
         await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
     except RPCError as error:
@@ -198,7 +204,7 @@ async def _leave_behind(handle: WorkflowHandle[object, object], order: Order, wh
     )
 
 
-def _standing_later(order: AbortOrder | HoldOrder | ResumeOrder) -> str:
+def _standing_later(order: Order) -> str:
     """Until when an order stands whose time begins when it is obeyed."""
     if isinstance(order, ResumeOrder):
         return ""

@@ -3,7 +3,7 @@
 An order is only written down when it comes; the runbook obeys it at its next step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
@@ -15,7 +15,9 @@ from workflows.kit.standing_orders import StandingOrder
 from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
 
 Order = AbortOrder | HoldOrder | ResumeOrder
-NAMES = MappingProxyType({AbortOrder: "abort", HoldOrder: "hold", ResumeOrder: "resume"})
+NAMES: Mapping[type[Order], str] = MappingProxyType(
+    {AbortOrder: "abort", HoldOrder: "hold", ResumeOrder: "resume"}
+)
 
 
 def ordered(memory: Memory, order: Order, now: datetime) -> Memory:

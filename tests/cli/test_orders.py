@@ -9,6 +9,7 @@ from tests.cli.fleet import Fleet
 from tests.objects import NOW
 from tests.workflows.observations import FIRST, SECOND, expired, held
 from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
+from workflows.orders import Order
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
 
@@ -82,9 +83,7 @@ async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) ->
         (ResumeOrder(), ""),
     ],
 )
-def test_answer_says_until_when_an_order_stands(
-    order: AbortOrder | HoldOrder | ResumeOrder, expected: str
-) -> None:
+def test_answer_says_until_when_an_order_stands(order: Order, expected: str) -> None:
     assert standing(order, NOW) == expected
 
 
