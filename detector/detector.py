@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from detector.answers.answering import Answering, Observe, never_failing
+from detector.answers.answering import Answering, never_failing
 from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
@@ -22,6 +22,7 @@ from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.incident_workflows import Observe
 from detector.handover import Handover, HandoverTimes
 from detector.metrics.failing_incidents import FailingIncidents
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics

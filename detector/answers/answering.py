@@ -11,6 +11,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.incident_workflows import Observe
 from detector.state.cluster_state import ClusterState
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import IncidentReference
@@ -27,7 +28,7 @@ class Answering:
 
     def __init__(
         self,
-        observe: Callable[[IncidentReference], Observation],
+        observe: Observe,
         dispatch: Dispatch,
         cluster_state: ClusterState,
         is_leader: Callable[[], bool],
@@ -56,8 +57,6 @@ class Answering:
 ASK_AGAIN_SECONDS = 60.0
 _LONGEST_PROBLEM = 200
 """Characters: an error may quote a whole object."""
-
-Observe = Callable[[IncidentReference], Observation]
 
 
 def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:

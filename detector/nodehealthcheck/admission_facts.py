@@ -9,9 +9,8 @@ is logged when it begins and when it ends.
 
 import asyncio
 from collections.abc import Collection
-from typing import Protocol
 
-from health.gate.template_validity import Template
+from detector.watched_kind import WatchedTemplates
 from health.kinds.nodehealthcheck.admission_review import (
     Change,
     Facts,
@@ -29,13 +28,6 @@ from runtime.problems import Problems
 
 PART = "webhook"
 INFRASTRUCTURES = Resource("config.openshift.io/v1", "Infrastructure", "infrastructures", namespaced=False)
-
-
-class WatchedTemplates(Protocol):
-    """The templates that are watched."""
-
-    def __call__(self, kind: TemplateKind) -> Collection[Template] | None:
-        """All of a kind; None where they are not watched, or not well enough to answer."""
 
 
 class AdmissionFacts:

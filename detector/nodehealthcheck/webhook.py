@@ -13,7 +13,8 @@ from typing import Any
 from aiohttp import web
 from pydantic import ValidationError
 
-from detector.nodehealthcheck.admission_facts import AdmissionFacts, WatchedTemplates
+from detector.nodehealthcheck.admission_facts import AdmissionFacts
+from detector.watched_kind import WatchedTemplates
 from health.kinds.nodehealthcheck.admission_review import Change, Operation, refusals
 from kube.errors import KubernetesError
 from objects.frozen import FrozenObject

@@ -1,6 +1,6 @@
 """The detector tells the time by the API server: workers compare with that what it says to have seen."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from detector.answers.answering import Answering
 from detector.detector import Detector
+from detector.dispatching.incident_workflows import Observe
 from health.gate.policy import Policy
-from health.model.observation import Observation
-from health.model.references import IncidentReference
 from kube.connection import ClusterConnection
 from kube.server_clock import ServerClock
 from kube.transport import Transport
@@ -25,7 +24,6 @@ from tests.objects import incident_reference
 
 pytestmark = pytest.mark.rule("rule 4", "rule 41")
 
-Observe = Callable[[IncidentReference], Observation]
 HAIR = timedelta(seconds=2)
 
 
