@@ -13,13 +13,13 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kube.client import Client
 from kube.errors import KubernetesError, NotFound
 from kube.lease import new_lease
 from kube.resource import LEASES, Object
-from kube.server_clock import monotonic_clock
+from kube.server_clock import monotonic_clock, wall_clock
 from objects.timestamps import micro_time
 
 CANDIDATE_FOR = "paramedic.dev/candidate-for"
@@ -118,10 +118,6 @@ FORGOTTEN = timedelta(hours=1)
 """A Lease that was not renewed for so long is that of a process that died."""
 
 
-def _wall_clock() -> datetime:
-    return datetime.now(UTC)
-
-
 class Candidacy:
     """One candidate for the Lease `leader`. No write fails more than itself: without it, it is not known."""
 
@@ -135,7 +131,7 @@ class Candidacy:
         is_fit: Callable[[], bool],
         times: CandidateTimes,
         clock: Callable[[], float] = monotonic_clock,
-        now: Callable[[], datetime] = _wall_clock,
+        now: Callable[[], datetime] = wall_clock,
     ) -> None:
         """`is_fit` says whether this process stands by, and could lead."""
         self._client = client

@@ -9,13 +9,13 @@ of the machines say and however long a process hangs. Timestamps in the Lease ar
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord, given_back, new_lease, renewed, taken_over
 from kube.resource import LEASES, Object
-from kube.server_clock import monotonic_clock
+from kube.server_clock import monotonic_clock, wall_clock
 
 _logger = logging.getLogger(__name__)
 
@@ -27,10 +27,6 @@ def _nothing() -> None:
 def _never() -> bool:
     """No other is to lead in its place."""
     return False
-
-
-def _wall_clock() -> datetime:
-    return datetime.now(UTC)
 
 
 class LeaderElection:
@@ -55,7 +51,7 @@ class LeaderElection:
         on_stopped: Callable[[], None] = _nothing,
         gives_way: Callable[[], bool] = _never,
         clock: Callable[[], float] = monotonic_clock,
-        now: Callable[[], datetime] = _wall_clock,
+        now: Callable[[], datetime] = wall_clock,
     ) -> None:
         """`gives_way` says whether another is to lead in its place: it does not stand while that is so."""
         if not retry_period < renew_deadline < lease_duration:

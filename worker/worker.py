@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from temporalio.client import Client as TemporalClient
@@ -22,7 +22,7 @@ from health.kinds.check_kind import CheckKind
 from kube.connection import ClusterConnection, ClusterConnections
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
-from kube.server_clock import monotonic_clock
+from kube.server_clock import monotonic_clock, wall_clock
 from runtime.connections import Connections, connected
 from runtime.process_names import WORKER
 from runtime.retrying import retry_forever
@@ -61,7 +61,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     live = LiveRequests(connection)
     objects = LiveObjects(ClusterConnections(connection), readers())
     revalidation = Revalidation(objects, settings.lease_namespace)
-    event_recorder = EventRecorder(client, settings.identity, _wall_clock)
+    event_recorder = EventRecorder(client, settings.identity, wall_clock)
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
@@ -96,7 +96,3 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
 async def _list_checks(connection: ClusterConnection, kind: CheckKind) -> None:
     discovery = Discovery(connection.transport)  # what is served may be another by now
     await connection.client.list(await discovery.first_served(kind))
-
-
-def _wall_clock() -> datetime:
-    return datetime.now(UTC)
