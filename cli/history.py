@@ -33,6 +33,20 @@ from workflows.wait_summary import WaitSummary
 
 _PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 _ORDERS = {name: kind for kind, name in NAMES.items()}
+LATEST_EVENTS = 100
+"""Events that are looked at: a row of failures is short, as its attempts are not written down."""
+LONGEST_WORDS = 300
+"""Characters of the exception that a task fails with."""
+_BY_THE_SERVER = {
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_PAUSE_REQUESTED_BEFORE_TASK_STARTED,
+}
+"""Not by the code: something came in between, say, and the task is tried again at once."""
 
 
 @dataclass(frozen=True)
@@ -141,21 +155,6 @@ def _end(event: HistoryEvent, when: datetime) -> Episode | None:
     return Episode(when, name.lower().replace("_", " "), "") if name in ends else None
 
 
-LATEST = 100
-"""Events that are looked at: a row of failures is short, as its attempts are not written down."""
-LONGEST_WORDS = 300
-_BY_THE_SERVER = {
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_PAUSE_REQUESTED_BEFORE_TASK_STARTED,
-}
-"""Not by the code: something came in between, say, and the task is tried again at once."""
-
-
 @dataclass(frozen=True)
 class TaskFailure:
     """A workflow task that fails again and again."""
@@ -180,7 +179,7 @@ async def read_task_failure(
     asked = GetWorkflowExecutionHistoryReverseRequest(
         namespace=client.namespace,
         execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
-        maximum_page_size=LATEST,
+        maximum_page_size=LATEST_EVENTS,
     )
     answer = await client.workflow_service.get_workflow_execution_history_reverse(asked, timeout=rpc_timeout)
     return task_failure(answer.history.events)

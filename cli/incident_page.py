@@ -21,6 +21,9 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
 from workflows.messages import State
 
+SHOWN = 12
+"""Episodes that are shown, the last ones."""
+
 
 @dataclass(frozen=True)
 class RequestCourse:
@@ -71,9 +74,6 @@ def retries(state: State) -> Iterator[Retry]:
     for note in sorted(state.memory.notes, key=lambda one: one.next_try):
         yield Retry(note.what, note.reason, note.failures, note.since, note.next_try)
 
-
-SHOWN = 12
-"""Episodes that are shown, the last ones."""
 
 Line = tuple[str, str | Text]
 

@@ -24,6 +24,8 @@ GAP = 2
 _LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "DETAILS": 24}
 _LEFT_OUT = ("AGE", "DETAILS", "CHECK", "NEXT")
 _GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS")
+_CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
+"""Columns that give way where a terminal is narrow."""
 
 
 def column_widths(natural: Mapping[str, int], room: int) -> dict[str, int]:
@@ -43,10 +45,6 @@ def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
     """All columns, then fewer and fewer."""
     for count in range(len(_LEFT_OUT) + 1):
         yield tuple(name for name in natural if name not in _LEFT_OUT[:count])
-
-
-_CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
-"""Columns that give way where a terminal is narrow."""
 
 
 def incident_table(

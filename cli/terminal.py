@@ -21,6 +21,15 @@ from health.model.moves import Phase
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+PIPE_WIDTH = 100_000
+_STYLES: Mapping[str, str] = {
+    Phase.HELD: "yellow",
+    Phase.ACTING: "bold cyan",
+    Phase.REMEDIATING: "cyan",
+    Phase.CLEANING_UP: "blue",
+    Phase.LEFT_ALONE: "magenta",
+    Phase.ENDED: "dim",
+}
 
 
 def plain(text: str) -> str:
@@ -62,17 +71,6 @@ def _all_plain(value: Json) -> Json:
     if isinstance(value, dict):
         return {name: _all_plain(one) for name, one in value.items()}
     return value
-
-
-PIPE_WIDTH = 100_000
-_STYLES: Mapping[str, str] = {
-    Phase.HELD: "yellow",
-    Phase.ACTING: "bold cyan",
-    Phase.REMEDIATING: "cyan",
-    Phase.CLEANING_UP: "blue",
-    Phase.LEFT_ALONE: "magenta",
-    Phase.ENDED: "dim",
-}
 
 
 def console(*, is_cut: bool = True) -> Console:

@@ -21,6 +21,8 @@ from runtime.retrying import one_sentence
 
 HEADLINES = 1
 """Lines that stand above it."""
+EVERY_SECONDS = 2.0
+TERMINATED = 128 + signal.SIGTERM
 
 
 class Fitting:
@@ -41,9 +43,6 @@ class Fitting:
         if len(shown) < len(lines):
             yield Text(f"{len(lines) - len(shown)} more", style="dim")
 
-
-EVERY_SECONDS = 2.0
-TERMINATED = 128 + signal.SIGTERM
 
 Page = tuple[str, RenderableType]
 """A headline and what stands under it."""

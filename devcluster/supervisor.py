@@ -21,6 +21,16 @@ from devcluster.errors import HopelessError
 from devcluster.progress import say
 
 ENOUGH_BYTES = 8192
+FIRST_DELAY = timedelta(seconds=0.5)
+LONGEST_DELAY = timedelta(seconds=15)
+STEADY = timedelta(seconds=10)
+"""After so long a life the next death counts as the first."""
+HOPELESS_DEATHS = 3
+"""After so many deaths in a row a program will not start on this machine."""
+PATIENCE = timedelta(seconds=10)
+"""How long a child may take to end by itself before it is killed."""
+COLLECT_RARELY = {"GOGC": "400"}
+"""For servers written in Go: a tenth less CPU on a machine that they share, for 130 MB more."""
 
 
 class LastWords:
@@ -40,22 +50,6 @@ class LastWords:
             lines = log.read().decode(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         return f"'{said[-1]}'" if said else "nothing"
-
-
-FIRST_DELAY = timedelta(seconds=0.5)
-LONGEST_DELAY = timedelta(seconds=15)
-STEADY = timedelta(seconds=10)
-"""After so long a life the next death counts as the first."""
-
-HOPELESS_DEATHS = 3
-"""After so many deaths in a row a program will not start on this machine."""
-
-PATIENCE = timedelta(seconds=10)
-"""How long a child may take to end by itself before it is killed."""
-
-
-COLLECT_RARELY = {"GOGC": "400"}
-"""For servers written in Go: a tenth less CPU on a machine that they share, for 130 MB more."""
 
 
 @dataclass(frozen=True)

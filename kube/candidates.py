@@ -22,9 +22,15 @@ from kube.resource import LEASES, Object
 from kube.server_clock import monotonic_clock, wall_clock
 from objects.timestamps import micro_time
 
+_logger = logging.getLogger(__name__)
+
 CANDIDATE_FOR = "paramedic.dev/candidate-for"
 """The label of such a Lease: the name of the Lease of the leader."""
 _HASH_LENGTH = 10
+WRITE_WITHIN_SECONDS = 2.0
+"""As long as an end may take, too."""
+FORGOTTEN = timedelta(hours=1)
+"""A Lease that was not renewed for so long is that of a process that died."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class CandidateTimes:
 def candidate_name(leader: str, identity: str) -> str:
     """The name of the Lease by which a candidate says that it is fit; an identity may be no name."""
     return f"{leader}-{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]}"
+
+
+async def _leases_of_candidates(client: Client, namespace: str, leader: str) -> list[Object]:
+    return await client.list(LEASES, namespace, f"{CANDIDATE_FOR}={leader}")
 
 
 @dataclass
@@ -82,7 +92,7 @@ class Candidates:
 
     async def look(self) -> None:
         """See who is there now; raises KubernetesError."""
-        found = await self._client.list(LEASES, self._namespace, f"{CANDIDATE_FOR}={self._leader}")
+        found = await _leases_of_candidates(self._client, self._namespace, self._leader)
         versions = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in found}
         self.note({name: version for name, version in versions.items() if name != self._own})
 
@@ -108,14 +118,6 @@ class Candidates:
         if one.renewed is None or now - one.renewed > times.live.total_seconds():
             return False
         return now - one.first >= times.steady.total_seconds()
-
-
-_logger = logging.getLogger(__name__)
-
-WRITE_WITHIN_SECONDS = 2.0
-"""As long as an end may take, too."""
-FORGOTTEN = timedelta(hours=1)
-"""A Lease that was not renewed for so long is that of a process that died."""
 
 
 class Candidacy:
@@ -208,7 +210,7 @@ class Candidacy:
     async def _remove_forgotten(self) -> None:
         """Remove what those that died left behind: nobody else does."""
         oldest = micro_time(self._now() - FORGOTTEN)
-        for lease in await self._client.list(LEASES, self._namespace, f"{CANDIDATE_FOR}={self._leader}"):
+        for lease in await _leases_of_candidates(self._client, self._namespace, self._leader):
             if str((lease.get("spec") or {}).get("renewTime")) < oldest:
                 await self._delete(lease["metadata"]["name"])
 

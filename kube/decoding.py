@@ -18,6 +18,7 @@ from objects.frozen import FrozenObject
 _LONGEST_VALUE = 64  # characters of a refused value that are quoted
 
 ItemT = TypeVar("ItemT")
+_ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,6 @@ class _Identity(FrozenObject):
 
 class _Identified(FrozenObject):
     metadata: _Identity
-
-
-_ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 class Decoder(Generic[RecordT]):

@@ -20,6 +20,8 @@ from kube.decoding import Seen, Undecodable
 from kube.listing import Listed
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
 
+_logger = logging.getLogger(__name__)
+
 
 class Store(Generic[RecordT]):
     """Records by key. Every method returns the changes that it made, in order."""
@@ -118,9 +120,6 @@ class ObjectStore(Generic[RecordT]):
         else:
             self._undecodable.add(found)
         return self._store.remove(found.key)
-
-
-_logger = logging.getLogger(__name__)
 
 
 class UndecodableObjects:

@@ -15,6 +15,8 @@ from pydantic.alias_generators import to_camel
 
 from objects.bounds import Bounded
 
+OTHER = "Other"
+
 
 class Frozen(Bounded):
     """An immutable value; unknown fields are ignored, so that a newer writer breaks no older reader."""
@@ -32,8 +34,6 @@ Word = TypeVar("Word", bound=StrEnum)
 
 OpenEnum = Annotated[Word | str, Field(union_mode="left_to_right")]
 """`reason: OpenEnum[HoldReason]` is a HoldReason or text; compared by `is` with members, else by `==`."""
-
-OTHER = "Other"
 
 
 def is_known(word: str, words: Iterable[StrEnum]) -> bool:

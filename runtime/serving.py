@@ -21,6 +21,8 @@ from runtime.problems import Problems
 
 LARGEST_BODY = 8 * 1024**2
 """Bytes of what is sent to us: an AdmissionReview holds an object twice, and one has up to 3 MB."""
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+LOOK_EVERY_SECONDS = 1.0
 
 
 class CannotListen(Exception):
@@ -74,9 +76,6 @@ def readiness_routes(problems: Problems) -> list[web.RouteDef]:
 
     return [web.get("/readyz", readyz), web.get("/healthz", healthz)]
 
-
-CERTIFICATE, KEY = "tls.crt", "tls.key"
-LOOK_EVERY_SECONDS = 1.0
 
 _Version = tuple[tuple[int, int], ...]
 

@@ -17,6 +17,37 @@ _SILENT = {
     RPCStatusCode.CANCELLED,
     RPCStatusCode.UNKNOWN,
 }
+_FAULTS = (
+    (re.compile(r"Invalid headers: .* key '(.*?)'"), r"GRPC_META_\1", "cannot be sent as a header"),
+    (re.compile(r"Invalid URI: "), "TLS_SERVER_NAME", "is no name of a server"),
+    (re.compile(r"\(Transport, NoCertificatesPresented"), "TLS_CLIENT_CERT", "holds no certificate"),
+    (re.compile(r"\(Transport, InvalidCertificate"), "TLS_CLIENT_CERT", "holds a certificate that is spoilt"),
+    (re.compile(r"\(Transport, PrivateKeyParseError"), "TLS_CLIENT_KEY", "holds no private key"),
+    (
+        re.compile(r"\(Transport, General\(.*private key"),
+        "TLS_CLIENT_KEY",
+        "holds a private key that is spoilt",
+    ),
+    (
+        re.compile(r"\(Transport, InconsistentKeys"),
+        "TLS_CLIENT_KEY",
+        "holds a private key that is not that of the client certificate",
+    ),
+)
+"""What the core says of its own certificate stands where it says ConnectError of the other side's."""
+_REASONS = (
+    (re.compile(r"InvalidContentType"), "it speaks no TLS"),
+    (
+        re.compile(r"CaUsedAsEndEntity"),
+        "its certificate is not trusted (it is one of an authority, CaUsedAsEndEntity)",
+    ),
+    (
+        re.compile(r"InvalidCertificate\((?:Other\(OtherError\()?(\w+)"),
+        r"its certificate is not trusted (\1)",
+    ),
+    (re.compile(r".*(?:message|error): \"([^\"]+)\""), r"\1"),
+)
+"""What the debugging output means; of several texts in it the innermost is the one for people."""
 
 
 class TemporalUnreachable(Exception):
@@ -56,40 +87,6 @@ def setting_at_fault(error: BaseException) -> Fault | None:
             variable = found.expand(setting).upper().replace("-", "_")
             return Fault(f"TEMPORAL_{variable}", meaning)
     return None
-
-
-_FAULTS = (
-    (re.compile(r"Invalid headers: .* key '(.*?)'"), r"GRPC_META_\1", "cannot be sent as a header"),
-    (re.compile(r"Invalid URI: "), "TLS_SERVER_NAME", "is no name of a server"),
-    (re.compile(r"\(Transport, NoCertificatesPresented"), "TLS_CLIENT_CERT", "holds no certificate"),
-    (re.compile(r"\(Transport, InvalidCertificate"), "TLS_CLIENT_CERT", "holds a certificate that is spoilt"),
-    (re.compile(r"\(Transport, PrivateKeyParseError"), "TLS_CLIENT_KEY", "holds no private key"),
-    (
-        re.compile(r"\(Transport, General\(.*private key"),
-        "TLS_CLIENT_KEY",
-        "holds a private key that is spoilt",
-    ),
-    (
-        re.compile(r"\(Transport, InconsistentKeys"),
-        "TLS_CLIENT_KEY",
-        "holds a private key that is not that of the client certificate",
-    ),
-)
-"""What the core says of its own certificate stands where it says ConnectError of the other side's."""
-
-_REASONS = (
-    (re.compile(r"InvalidContentType"), "it speaks no TLS"),
-    (
-        re.compile(r"CaUsedAsEndEntity"),
-        "its certificate is not trusted (it is one of an authority, CaUsedAsEndEntity)",
-    ),
-    (
-        re.compile(r"InvalidCertificate\((?:Other\(OtherError\()?(\w+)"),
-        r"its certificate is not trusted (\1)",
-    ),
-    (re.compile(r".*(?:message|error): \"([^\"]+)\""), r"\1"),
-)
-"""What the debugging output means; of several texts in it the innermost is the one for people."""
 
 
 def _reason(said: str) -> str:

@@ -25,6 +25,12 @@ from health.runbook.chores import Chore, ChoreFailure
 from objects.frozen import Frozen
 from workflows.kit.calls import Contract
 
+_ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
+FRESH = timedelta(seconds=5)
+"""How old facts may be when they are acted on (rule 4)."""
+CLOCK_TOLERANCE = timedelta(seconds=2)
+"""How far two clocks may be apart that are both taken for that of the API server."""
+
 
 class ObserveInput(Frozen):
     """Asks the detector what it sees, and whether the incident may act."""
@@ -91,9 +97,6 @@ class ActHeld(Frozen):
     hold: Hold
     is_forbidden: bool = False
     """Whether the API server said 403, which may be but that it has just started."""
-
-
-_ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
 
 
 class ActResult(Frozen):
@@ -212,11 +215,6 @@ ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), _ONCE)
 CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, _TWICE)
 RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, _TWICE)
 ANNOTATE = Contract(Chore.ANNOTATE.value, _ATTEMPT, _CHORE, _TWICE)
-
-FRESH = timedelta(seconds=5)
-"""How old facts may be when they are acted on (rule 4)."""
-CLOCK_TOLERANCE = timedelta(seconds=2)
-"""How far two clocks may be apart that are both taken for that of the API server."""
 
 
 def worker_queue(cluster: str) -> str:

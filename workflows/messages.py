@@ -29,6 +29,8 @@ ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
 """Which remediation of its target in a row an incident that acted was, its lost requests counted."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
 """When that ended; from both the detector knows after a restart how long the next one waits (rule 14)."""
+UNKNOWN_STEP = "UnknownStep"
+"""The type of the error that refuses a `ResumeOrder` whose `step` is of none of the templates."""
 
 
 class RemediationInput(RunInput):
@@ -69,10 +71,6 @@ class HoldOrder(StandingOrder):
     """Do nothing new for the target, for a time or until `resume`, and keep what exists."""
 
     reason: str = "hold was ordered"
-
-
-UNKNOWN_STEP = "UnknownStep"
-"""The type of the error that refuses a `ResumeOrder` whose `step` is of none of the templates."""
 
 
 class ResumeOrder(Frozen):

@@ -36,6 +36,9 @@ from kube.transport import Transport
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
+OURS = frozenset({DETECTOR, WORKER})
+"""The field managers of our processes."""
+
 
 def identities(given: str, identity: str) -> tuple[str, ...]:
     """What the cluster may be called by its processes, the likeliest first.
@@ -50,10 +53,6 @@ def identities(given: str, identity: str) -> tuple[str, ...]:
 def configured_name(identity: str) -> str:
     """The name that a process of this identity is configured with."""
     return identity.rpartition("-")[0]
-
-
-OURS = frozenset({DETECTOR, WORKER})
-"""The field managers of our processes."""
 
 
 @dataclass(frozen=True)

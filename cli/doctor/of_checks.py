@@ -20,6 +20,9 @@ from kube.resource import Object
 from objects.frozen import Frozen, FrozenObject
 from objects.timestamps import stamp
 
+_WRITTEN_BY_ANOTHER = "StatusWrittenByAnother"
+_TWO_CONTROLLERS = "two controllers would remediate the same targets"
+
 
 class StoredMetadata(FrozenObject):
     """What identifies it, and who wrote it."""
@@ -91,18 +94,18 @@ def _shown(name: str, sign: FailingCondition, condition: Mapping[str, str]) -> F
     return problem(sign.finding, f"{name} {sign.words}: {why}", "mend what it names; it is noticed by itself")
 
 
-_REASON = "StatusWrittenByAnother"
-_WHY = "two controllers would remediate the same targets"
-
-
 def writer_finding(name: str, writer: StatusWriter, watched: timedelta) -> Finding:
     """Whether the status of the check `name` is still written, after it was watched for so long."""
     who, last = repr(writer.manager), f"last at {stamp(writer.last)}"
     if writer.is_over:
         what = f"{who} wrote the status of {name} within the last hour ({last}), and we did since"
-        return warning(_REASON, what, f"make sure that it is stopped, {_WHY}")
+        return warning(_WRITTEN_BY_ANOTHER, what, f"make sure that it is stopped, {_TWO_CONTROLLERS}")
     when = f"{_seen(writer.seen, watched)}, {last}" if writer.seen else last
-    return warning(_REASON, f"{who} is still writing the status of {name} ({when})", f"stop it, {_WHY}")
+    return warning(
+        _WRITTEN_BY_ANOTHER,
+        f"{who} is still writing the status of {name} ({when})",
+        f"stop it, {_TWO_CONTROLLERS}",
+    )
 
 
 def _seen(times: int, watched: timedelta) -> str:

@@ -19,6 +19,13 @@ from runtime.settings import Settings
 
 _LEASES = "coordination.k8s.io"
 _WATCH = ("list", "watch")
+_REVIEWS = Resource(
+    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+_SELF_REVIEWS = Resource(
+    "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+_WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
 def service_account(process: Process) -> str:
@@ -62,15 +69,6 @@ def needs_for_requests(group: str, templates: str, requests: str) -> tuple[Right
         Right(Process.WORKER, group, requests, verbs, granted_by=by),
         Right(Process.WORKER, group, templates, ("get",), granted_by=by),
     )
-
-
-_REVIEWS = Resource(
-    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
-)
-_SELF_REVIEWS = Resource(
-    "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
-)
-_WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
 
 class Rights:

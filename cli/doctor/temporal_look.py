@@ -27,6 +27,8 @@ ADVICE = (
     "roll the worker back, or forward to one that goes on with them; until then nothing is done for these "
     "targets, and nothing is lost"
 )
+POLLED_WITHIN = timedelta(minutes=2)
+"""A poll takes a minute at most, and the server remembers those who polled for five."""
 
 
 async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
@@ -52,10 +54,6 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
 async def _told(client: Client, workflow_id: str, run_id: str) -> str:
     failure = await read_task_failure(client, workflow_id, run_id, RPC_TIMEOUT)
     return f"{workflow_id} ({failure})" if failure else workflow_id
-
-
-POLLED_WITHIN = timedelta(minutes=2)
-"""A poll takes a minute at most, and the server remembers those who polled for five."""
 
 
 async def temporal_findings(environment: Mapping[str, str], cluster: Sequence[str]) -> list[Finding]:

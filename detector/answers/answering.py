@@ -18,6 +18,10 @@ from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
+ASK_AGAIN_SECONDS = 60.0
+_LONGEST_PROBLEM = 200
+"""Characters: an error may quote a whole object."""
+
 
 class NotLeading(Exception):
     """Another detector answers now; Temporal asks again."""
@@ -52,11 +56,6 @@ class Answering:
     def worker(self, client: Client, cluster: str) -> Worker:
         """The worker that polls for questions."""
         return Worker(client, task_queue=detector_queue(cluster), activities=[self.observe])
-
-
-ASK_AGAIN_SECONDS = 60.0
-_LONGEST_PROBLEM = 200
-"""Characters: an error may quote a whole object."""
 
 
 def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:

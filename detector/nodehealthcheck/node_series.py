@@ -21,6 +21,11 @@ from detector.state.target_store import place_of
 from health.model.target import Target, TargetPlace
 from runtime.exposition import CounterWithoutSuffix
 
+DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds"
+OLD_REQUESTS = "nodehealthcheck_old_remediation_cr"
+NODES = TargetPlace("Node", "")
+BOUNDS = (30, 60, 120, 180, 240, 300, 600, 1200, 2400, 3600)
+
 
 class Buckets:
     """Counts of what was observed, up to each bound."""
@@ -39,12 +44,6 @@ class Buckets:
     def cumulative(self) -> list[tuple[str, float]]:
         """Each bound, and how many values were not above it."""
         return list(zip((*map(str, self._bounds), "+Inf"), accumulate(self._counts), strict=True))
-
-
-DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds"
-OLD_REQUESTS = "nodehealthcheck_old_remediation_cr"
-NODES = TargetPlace("Node", "")
-BOUNDS = (30, 60, 120, 180, 240, 300, 600, 1200, 2400, 3600)
 
 
 @dataclass

@@ -23,6 +23,7 @@ from runtime.serving import ServingCertificate, serve
 from runtime.settings import Settings
 
 FORBIDDEN = 403
+PATH = "/validate-remediation-medik8s-io-v1alpha1-nodehealthcheck"
 
 
 class AdmissionRequest(FrozenObject):
@@ -52,9 +53,6 @@ def answer(request: AdmissionRequest, refusals: tuple[str, ...]) -> dict[str, An
         message = refusals[0] if len(refusals) == 1 else f"[{', '.join(refusals)}]"
         response["status"] = {"code": FORBIDDEN, "reason": "Forbidden", "message": message}
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
-
-
-PATH = "/validate-remediation-medik8s-io-v1alpha1-nodehealthcheck"
 
 
 @asynccontextmanager

@@ -16,6 +16,10 @@ from kube.client import Client
 from kube.errors import KubernetesError, told_wait
 from kube.events import EventNote, Events, ObjectReference
 
+_log = logging.getLogger(__name__)
+
+TRY_AGAIN_SECONDS = 1.0
+
 
 class RateLimiter:
     """Reservations, shared by all who ask."""
@@ -39,11 +43,6 @@ class RateLimiter:
         # What was not used is kept for a burst, and no more.
         self._next = max(self._next, now - self._burst * self._interval) + self._interval
         return max(0.0, self._next - now)
-
-
-TRY_AGAIN_SECONDS = 1.0
-
-_log = logging.getLogger(__name__)
 
 
 class EventRecorder:

@@ -22,6 +22,8 @@ from devcluster.demo.incident import seen
 
 INTERRUPTED = 130
 UNHEARD = 128 + signal.SIGPIPE
+PATIENCE = timedelta(seconds=40)
+"""It ends its own children one after the other."""
 
 
 class Ending:
@@ -62,10 +64,6 @@ class PipeConsole(Console):
         """Tell the demo to end, where rich would leave the process in the middle of it."""
         self.quiet = True
         self._ending.tell(UNHEARD)
-
-
-PATIENCE = timedelta(seconds=40)
-"""It ends its own children one after the other."""
 
 
 class DevProcess:

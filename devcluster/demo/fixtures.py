@@ -13,6 +13,16 @@ from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import Object, Resource, resource_of
 
+NODES = 6
+CHECK = "demo"
+NAMESPACE = "default"
+CONDITION_SECONDS = 5
+POWER_OFF_SECONDS = 2
+MACHINES = 3
+PROVISIONING_SECONDS = 2
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+LABELS = {"machine.openshift.io/cluster-api-machineset": CHECK}
+
 
 async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:
     """Create an object; that of an earlier demo is gone on with."""
@@ -24,13 +34,6 @@ async def remove(client: Client, resource: Resource, name: str, namespace: str =
     """Delete an object that an earlier demo may have left."""
     with suppress(NotFound):
         await client.delete(resource, name, namespace)
-
-
-NODES = 6
-CHECK = "demo"
-NAMESPACE = "default"
-CONDITION_SECONDS = 5
-POWER_OFF_SECONDS = 2
 
 
 def template() -> dict[str, Any]:
@@ -66,12 +69,6 @@ def node_health_check() -> dict[str, Any]:
             },
         },
     }
-
-
-MACHINES = 3
-PROVISIONING_SECONDS = 2
-CHECKS = resource_of(MACHINE_HEALTH_CHECK)
-LABELS = {"machine.openshift.io/cluster-api-machineset": CHECK}
 
 
 def machine_set() -> dict[str, Any]:

@@ -14,6 +14,11 @@ from typing import Any
 
 from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
 
+CONTROL_SOCKET = "kubelets.sock"
+"""Name of the control socket in the directory of a devcluster."""
+LONGEST_ANSWER_BYTES = 64 * 1024**2
+"""A list of all machines is one line, of a hundred bytes a machine."""
+
 
 def count(text: str) -> int:
     """Read a number of nodes; none is a number, as others may be added."""
@@ -32,12 +37,6 @@ def seconds(text: str) -> timedelta:
         raise argparse.ArgumentTypeError(f"must be above 0, got {text!r}")
     return period
 
-
-CONTROL_SOCKET = "kubelets.sock"
-"""Name of the control socket in the directory of a devcluster."""
-
-LONGEST_ANSWER_BYTES = 64 * 1024**2
-"""A list of all machines is one line, of a hundred bytes a machine."""
 
 Answer = dict[str, Any]
 Handler = Callable[[Any], Awaitable[Answer]]

@@ -20,6 +20,10 @@ from objects.timestamps import micro_time, stamp
 
 NAMESPACE = "kube-node-lease"
 DURATION = timedelta(seconds=40)
+KUBELET_VERSION = "v1.36.3"
+PODS = "110"
+RESOURCES = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": PODS}
+FIELD_MANAGER = "kubelet"
 
 
 def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
@@ -43,11 +47,6 @@ def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
 def renewal(now: datetime) -> dict[str, Any]:
     """Build the merge patch that renews a Lease."""
     return {"spec": {"renewTime": micro_time(now)}}
-
-
-KUBELET_VERSION = "v1.36.3"
-PODS = "110"
-RESOURCES = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": PODS}
 
 
 @dataclass(frozen=True)
@@ -149,9 +148,6 @@ def _condition(opinion: Opinion, before: Mapping[str, Any] | None, now: datetime
         "lastHeartbeatTime": stamp(now),
         "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else stamp(now),
     }
-
-
-FIELD_MANAGER = "kubelet"
 
 
 class NodeApi:

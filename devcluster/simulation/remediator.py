@@ -41,6 +41,9 @@ from kube.record import Change, Key
 from kube.reflector import Reflector
 from kube.transport import Transport
 
+LONGEST_POWER_OFF_SECONDS = 3600
+FIELD_MANAGER = "demo-remediator"
+
 
 class RemediationQueue:
     """Runs `work(key)` in `tasks`, at most once at a time for each request."""
@@ -53,8 +56,6 @@ class RemediationQueue:
         if change.new is not None and not change.new.is_over:
             self._queue.add(change.key)
 
-
-LONGEST_POWER_OFF_SECONDS = 3600
 
 NodeName = Annotated[str, Field(min_length=1)]
 
@@ -126,9 +127,6 @@ def parse(fields: Any) -> AnyRequest:  # noqa: ANN401  whatever JSON a client se
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise BadRequestError(f"{field}: {first['msg']}, got {first['input']!r}") from error
-
-
-FIELD_MANAGER = "demo-remediator"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,6 +16,7 @@ from objects.durations import in_words
 
 HOLDER_ASK_AGAIN_SECONDS = 60.0
 """As the NodeHealthCheck operator requeues, where another holder's hold does not end by itself."""
+STALE_ASK_AGAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,6 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _taken,
     _control_plane_lock,
 )
-
-
-STALE_ASK_AGAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.verdict import Fact, Verdict
 
+LONGEST_PROBLEM = 500
+"""Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
+
 
 class InvalidCheckError(Exception):
     """A health check cannot be read; it names field and value, and affects that check alone.
@@ -98,10 +101,6 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
 HealthCheck: TypeAlias = HealthCheckOf[Any]
 """A check of any kind: whoever holds one has its targets from where the kind says that they are."""
-
-
-LONGEST_PROBLEM = 500
-"""Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
 
 
 class SaysItsValueError(ValueError):

@@ -32,6 +32,8 @@ _FORM = re.compile(
     r"/(?P<condition>[A-Za-z0-9][-A-Za-z0-9_./]*)"
     r"=(?P<status>True|False|Unknown)"
 )
+UNKNOWN_ASK_AGAIN_SECONDS = 60.0
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,6 @@ class UpgradeSignal:
 
 CLUSTER_VERSION = UpgradeSignal("config.openshift.io/v1", "ClusterVersion", "Progressing", "True")
 """The upgrades of OpenShift."""
-
-
-UNKNOWN_ASK_AGAIN_SECONDS = 60.0
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Conditions(FrozenObject):

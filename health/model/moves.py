@@ -10,6 +10,10 @@ from health.model.details import Details
 from health.model.references import RequestReference
 from objects.frozen import Frozen
 
+LONGEST_WAIT = timedelta(days=7)
+"""A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
+A_HAIR = timedelta(milliseconds=1)
+
 
 class Phase(StrEnum):
     """Where an incident is; shown by the query `state` and in the details of the workflow."""
@@ -64,9 +68,6 @@ class NextTransition(Frozen):
 BY_A_CHANGE = NextTransition(what="when something changes in the cluster, or by an order")
 ACT_IS_OVER = NextTransition(what="when its attempt to act is over")
 REQUESTS_ARE_GONE = NextTransition(what="when the requests are gone")
-LONGEST_WAIT = timedelta(days=7)
-"""A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
-A_HAIR = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from objects.frozen import Frozen, OpenEnum
 
+FAILED_ASK_AGAIN_SECONDS = 5.0
+
 
 class TargetState(StrEnum):
     """What the target of an incident is."""
@@ -96,9 +98,6 @@ class Hold(Frozen):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"
-
-
-FAILED_ASK_AGAIN_SECONDS = 5.0
 
 
 def failed(problem: str, told_wait: timedelta = timedelta()) -> Hold:

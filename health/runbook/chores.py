@@ -22,6 +22,8 @@ LONGEST_RETRY = timedelta(minutes=5)
 FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long 403 may be that of an API server that has just started."""
 _MOST_DOUBLINGS = 30
+CHECK_HANGING_AFTER = timedelta(minutes=1)
+"""How long a request may hang on a finalizer before it is looked at without a wake."""
 
 
 class Chore(StrEnum):
@@ -157,10 +159,6 @@ def next_try_of(notes: Iterable[ChoreNote], chore: Chore, subject: ChoreSubject)
 def still_ahead(notes: Iterable[ChoreNote], now: datetime) -> tuple[ChoreNote, ...]:
     """Those of an incident that rests: what is due and was not tried has become needless."""
     return tuple(note for note in notes if now < note.next_try)
-
-
-CHECK_HANGING_AFTER = timedelta(minutes=1)
-"""How long a request may hang on a finalizer before it is looked at without a wake."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
 from objects.bounds import bounded_seconds
 
+CLASSIC_LEASE = timedelta(minutes=10)
+"""How long a Lease is taken for where the step has no timeout (NHC 2.5)."""
+
 
 class Stepped(Protocol):
     """What has steps."""
@@ -23,10 +26,6 @@ class Stepped(Protocol):
     @property
     def steps(self) -> tuple[Step, ...]:
         """What a remediation does, in order."""
-
-
-CLASSIC_LEASE = timedelta(minutes=10)
-"""How long a Lease is taken for where the step has no timeout (NHC 2.5)."""
 
 
 def lease_duration(step: Step) -> timedelta:

@@ -22,6 +22,9 @@ from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.lease_record import LeaseRecord
 from objects.frozen import Frozen
 
+_DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False}
+"""What an act leaves behind that did its step."""
+
 
 class NewStart(Frozen):
     """By order of a person all requests go, then the steps are taken anew."""
@@ -223,10 +226,6 @@ class Memory(Frozen):
 
     def _with(self, **changes: object) -> Self:
         return self.model_copy(update=changes)
-
-
-_DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False}
-"""What an act leaves behind that did its step."""
 
 
 def _standing(order: OrderRecord | None, now: datetime) -> OrderRecord | None:

@@ -12,6 +12,11 @@ from health.gate.health_check import InvalidCheckError
 from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING, OtherChecks
 from health.model.node import Node
 
+CONFLICT = CheckProblem(
+    reason="ConflictingMachineHealthCheckDetected",
+    message="Custom MachineHealthCheck(s) detected, disabling NodeHealthCheck to avoid conflicts",
+)
+
 
 @dataclass(frozen=True)
 class Disabled:
@@ -44,12 +49,6 @@ def disabled(snapshot: CheckSnapshot) -> Disabled:
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
     return ENABLED
-
-
-CONFLICT = CheckProblem(
-    reason="ConflictingMachineHealthCheckDetected",
-    message="Custom MachineHealthCheck(s) detected, disabling NodeHealthCheck to avoid conflicts",
-)
 
 
 def conflict(found: OtherChecks) -> CheckProblem | None:

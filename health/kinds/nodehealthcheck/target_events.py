@@ -32,6 +32,8 @@ _SKIPPED: Mapping[str, str] = {
     # The NodeHealthCheck operator says nothing of a request that is another's, or that.
     HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
+_YOUNG = timedelta(minutes=10)
+"""A request that is seen for the first time is told only if it is so recent that it may be untold."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,6 @@ def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[Ta
 
 def _note(target: TargetSnapshot, reason: str, message: str, *seed: str) -> TargetNote:
     return TargetNote(Severity.WARNING, reason, message, (target.uid, str(target.verdict.fact), *seed))
-
-
-_YOUNG = timedelta(minutes=10)
-"""A request that is seen for the first time is told only if it is so recent that it may be untold."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ from objects.frozen import FrozenObject
 ALL = IntOrPercent(value=100, is_percent=True)
 DEFAULT_NODE_STARTUP = timedelta(minutes=10)
 _BARE_POINT = re.compile(r"(?<![0-9])\.")
+PAUSED = "cluster.x-k8s.io/paused"
 
 
 def parse_node_startup_timeout(text: object) -> timedelta:
@@ -99,9 +100,6 @@ def allowance(max_unhealthy: IntOrPercent, *, total: int, healthy: int) -> Allow
 def remediations_allowed(decided: Allowance) -> int:
     """How many more Machines may turn unhealthy before nothing is allowed any more."""
     return max(0, decided.healthy - decided.required)
-
-
-PAUSED = "cluster.x-k8s.io/paused"
 
 
 class PausedInvalidCheckError(InvalidCheckError):

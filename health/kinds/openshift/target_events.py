@@ -20,6 +20,9 @@ from health.model.references import CheckReference
 from health.model.remediation_request import Attempt
 
 _TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
+REMEDIATE = "Remediate"
+"""What an Event about a remediation says was being done."""
+RESTRICTED = "RemediationRestricted"
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,6 @@ def _has_timer(target: TargetSnapshot) -> bool:
 
 def _is_skipped(target: TargetSnapshot) -> bool:
     return target.hold is not None and target.hold.reason is HoldReason.NO_CONTROLLER
-
-
-REMEDIATE = "Remediate"
-"""What an Event about a remediation says was being done."""
-RESTRICTED = "RemediationRestricted"
 
 
 def path_of(check: CheckReference, machine: str, node: str) -> str:
