@@ -1,14 +1,14 @@
-"""Examination: one look at the cluster and one at Temporal, side by side."""
+"""Examination of the cluster and of Temporal, side by side."""
 
 import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 
-from cli.doctor.cluster_look import ClusterLook, identities
+from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
-from cli.doctor.temporal_look import temporal_findings
+from cli.doctor.temporal_examination import temporal_findings
 from cli.failing import UsageError
-from kube.client import Client
+from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
@@ -23,22 +23,24 @@ async def examine(settings: Settings, environment: Mapping[str, str], watched: t
 
     """
     try:
-        cluster, found = await _look(settings, environment, watched)
+        cluster, found = await _examine_both(settings, environment, watched)
     except SettingsError as error:
         raise UsageError(str(error)) from error
     ordered = sorted(found, key=lambda finding: finding.severity is not Severity.PROBLEM)
     return Examined(cluster=cluster, findings=tuple(ordered))
 
 
-async def _look(
+async def _examine_both(
     settings: Settings, environment: Mapping[str, str], watched: timedelta
 ) -> tuple[str | None, list[Finding]]:
     try:
         async with await Transport.connect() as transport:
-            identity = await read_cluster_identity(Client(transport), settings.cluster)
+            connection = ClusterConnection.over(transport)
+            identity = await read_cluster_identity(connection.client, settings.cluster)
             meant = identities(settings.cluster, identity)
             of_cluster, of_temporal = await asyncio.gather(
-                ClusterLook(transport, settings, watched).findings(), temporal_findings(environment, meant)
+                ClusterExamination(connection, settings, watched).findings(),
+                temporal_findings(environment, meant),
             )
             return meant[0], [*of_cluster, *of_temporal]
     except KubernetesError as error:

@@ -11,7 +11,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from cli.doctor.temporal_look import temporal_findings
+from cli.doctor.temporal_examination import temporal_findings
 from detector.dispatching.incident_calls import IncidentCalls
 from devcluster import programs
 from health.model.moves import Phase

@@ -26,13 +26,11 @@ from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import InvalidCheckError
 from health.kinds.check_kind import CheckKind, Right
 from health.model.references import TemplateReference
-from kube.client import Client
-from kube.discovery import Discovery
+from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
 from kube.resource import LEASES, NAMESPACES, Object
-from kube.transport import Transport
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
@@ -63,16 +61,14 @@ class _Stored:
     body: Object
 
 
-class ClusterLook:
-    """One look at one cluster."""
+class ClusterExamination:
+    """The examination of one cluster, once."""
 
-    def __init__(self, transport: Transport, settings: Settings, watched: timedelta) -> None:
-        self._transport = transport
-        self._client = Client(transport)
-        self._discovery = Discovery(transport)
+    def __init__(self, connection: ClusterConnection, settings: Settings, watched: timedelta) -> None:
+        self._connection = connection
         self._settings = settings
         self._watched = watched
-        self._now = transport.server_clock.now()
+        self._now = connection.server_clock.now()
         self._checks: list[_Stored] = []
         self._watches: list[StatusWatch] = []
 
@@ -80,26 +76,26 @@ class ClusterLook:
         """All that is wrong; who writes the status of checks is watched for `watched`."""
         found: list[Finding] = []
         for kind in self._settings.check_kinds:
-            found += await _told(f"{kind.kind}s", self._look_at_kind(kind))
-        beside = await asyncio.gather(self._look_at_rest(), *map(self._look_for_writers, self._watches))
-        own_clock = own_clock_findings(self._transport.server_clock.skew())
+            found += await _findings(f"{kind.kind}s", self._examine_kind(kind))
+        beside = await asyncio.gather(self._examine_rest(), *map(self._examine_writers, self._watches))
+        own_clock = own_clock_findings(self._connection.server_clock.skew())
         return [*found, *chain.from_iterable(beside), *own_clock]
 
-    async def _look_at_rest(self) -> list[Finding]:
+    async def _examine_rest(self) -> list[Finding]:
         found: list[Finding] = []
         for kind in self._settings.check_kinds:
-            found += await _told(f"the Lease of the {kind.operator}", self._look_for_reference(kind))
-        found += await _told("the global stop", self._look_for_stop())
-        found += await _told(f"the Lease {LEADER_LEASE}", self._look_for_leader())
-        found += await _told("other detectors", self._look_for_other_leaders())
-        found += await _told("rights", self._look_at_rights())
+            found += await _findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
+        found += await _findings("the global stop", self._examine_stop())
+        found += await _findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
+        found += await _findings("other detectors", self._examine_other_leaders())
+        found += await _findings("rights", self._examine_rights())
         return found
 
-    async def _look_at_kind(self, kind: CheckKind) -> list[Finding]:
+    async def _examine_kind(self, kind: CheckKind) -> list[Finding]:
         try:
-            path = (await self._discovery.first_served(kind)).path()
-            listed = await list_all(self._transport, path, STORED_CHECKS, "", Paging())
-            await self._discovery.find(kind.targets)
+            path = (await self._connection.discovery.first_served(kind)).path()
+            listed = await list_all(self._connection.transport, path, STORED_CHECKS, "", Paging())
+            await self._connection.discovery.find(kind.targets)
         except KindUnknown:
             what = (
                 f"{kind.resource_name} is handled, and the API server does not serve it, or not its targets"
@@ -109,22 +105,22 @@ class ClusterLook:
         self._watches.append(StatusWatch(kind, listed, OURS, self._now))
         return [finding for check in listed.records for finding in check_findings(kind, check.body)]
 
-    async def _look_for_writers(self, watch: StatusWatch) -> list[Finding]:
+    async def _examine_writers(self, watch: StatusWatch) -> list[Finding]:
         missed: list[Finding] = []
         try:
-            await watch.follow(self._transport, self._watched)
+            await watch.follow(self._connection.transport, self._watched)
         except KubernetesError as error:
-            missed.append(_cannot_look(f"who writes the status of {watch.kind.kind}s", error))
+            missed.append(_not_examined(f"who writes the status of {watch.kind.kind}s", error))
         return [*missed, *watch.findings()]
 
-    async def _look_for_reference(self, kind: CheckKind) -> list[Finding]:
+    async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
         leases = await self._leases_named(kind.reference_lease)
         return list(reference_findings(kind, leases, self._now))
 
-    async def _look_for_stop(self) -> list[Finding]:
+    async def _examine_stop(self) -> list[Finding]:
         name = self._settings.lease_namespace
         try:
-            found = LeaseNamespace.model_validate(await self._client.get(NAMESPACES, name))
+            found = LeaseNamespace.model_validate(await self._connection.client.get(NAMESPACES, name))
         except NotFound:
             return []  # the worker makes it
         stop = Stop.of(found.metadata.annotations)
@@ -132,10 +128,10 @@ class ClusterLook:
             return []
         return [warning("Stopped", stop.words, f"`kubectl annotate namespace {name} {STOP}-` lifts it")]
 
-    async def _look_for_leader(self) -> list[Finding]:
+    async def _examine_leader(self) -> list[Finding]:
         namespace = self._settings.namespace
         try:
-            found = await self._client.get(LEASES, LEADER_LEASE, namespace)
+            found = await self._connection.client.get(LEASES, LEADER_LEASE, namespace)
         except NotFound:
             found = None
         name = f"{namespace}/{LEADER_LEASE}"
@@ -144,20 +140,21 @@ class ClusterLook:
         leader = leader_findings(name, LeaseRecord.read(found), self._now)
         return [*leader, *detector_clock_findings(found)]
 
-    async def _look_for_other_leaders(self) -> list[Finding]:
+    async def _examine_other_leaders(self) -> list[Finding]:
         leases = await self._leases_named(LEADER_LEASE)
         return list(other_leader_findings(LEADER_LEASE, self._settings.namespace, leases, self._now))
 
-    async def _look_at_rights(self) -> list[Finding]:
+    async def _examine_rights(self) -> list[Finding]:
         wanted = [*needs(self._settings), *await self._needs_of_checks()]
-        return await Rights(self._client, self._settings.namespace).findings(wanted)
+        return await Rights(self._connection.client, self._settings.namespace).findings(wanted)
 
     async def _needs_of_checks(self) -> list[Right]:
         wanted: list[Right] = []
+        discovery = self._connection.discovery
         for template in {(one.api_version, one.kind): one for one in self._templates()}.values():
             try:
-                templates = await self._discovery.resource(template.api_version, template.kind)
-                requests = await self._discovery.resource(template.api_version, template.request_kind)
+                templates = await discovery.resource(template.api_version, template.kind)
+                requests = await discovery.resource(template.api_version, template.request_kind)
             except KindUnknown:
                 continue  # the check that names it says so
             group = template.api_version.rpartition("/")[0]
@@ -173,19 +170,20 @@ class ClusterLook:
         """Those of all namespaces; none where we may not list them all, as our processes may not."""
         query = [("fieldSelector", f"metadata.name={name}")]
         try:
-            answer = await self._transport.request("GET", LEASES.path(), query=query)
+            answer = await self._connection.transport.request("GET", LEASES.path(), query=query)
         except Forbidden:
             return ()
         return [LeaseRecord.read(item) for item in json.loads(answer).get("items") or ()]
 
 
-async def _told(what: str, look: Awaitable[list[Finding]]) -> list[Finding]:
+async def _findings(what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
+    """What is found in one part; that it cannot be examined is a finding, too."""
     try:
-        return await look
+        return await examination
     except KubernetesError as error:
-        return [_cannot_look(what, error)]
+        return [_not_examined(what, error)]
 
 
-def _cannot_look(what: str, error: KubernetesError) -> Finding:
+def _not_examined(what: str, error: KubernetesError) -> Finding:
     advice = "make it possible, or run this as somebody who may"
     return warning("CannotLook", f"cannot look at {what}: {error.message}", advice)

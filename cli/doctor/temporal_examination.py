@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.connection import silent_core
-from cli.doctor.cluster_look import configured_name
+from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem
 from cli.history import read_task_failure
 from runtime import search_attributes, task_failures
@@ -43,7 +43,7 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
     query = task_failures.failing(clusters)
     count = (await client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
     listed = client.list_workflows(query, limit=NAMED, rpc_timeout=RPC_TIMEOUT)
-    named = [await _told(client, execution.id, execution.run_id) async for execution in listed]
+    named = [await _described(client, execution.id, execution.run_id) async for execution in listed]
     if not named:
         return []
     more = f"; and {count - len(named)} more" if count > len(named) else ""
@@ -51,7 +51,7 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
     return [problem("CodeFails", f"the code of {of} fails: {'; '.join(named)}{more}", ADVICE)]
 
 
-async def _told(client: Client, workflow_id: str, run_id: str) -> str:
+async def _described(client: Client, workflow_id: str, run_id: str) -> str:
     failure = await read_task_failure(client, workflow_id, run_id, RPC_TIMEOUT)
     return f"{workflow_id} ({failure})" if failure else workflow_id
 
@@ -82,8 +82,8 @@ async def _findings(client: Client, cluster: Sequence[str]) -> list[Finding]:
         what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
         advice = f"`temporal operator namespace create -n {client.namespace}`, then `paramedic setup`"
         return [problem("NamespaceMissing", what, advice)]
-    not_set_up = await _look_at_search_attributes(client)
-    polled = await _look_for_worker(client, cluster) if cluster else []
+    not_set_up = await _examine_search_attributes(client)
+    polled = await _examine_worker(client, cluster) if cluster else []
     # Without its search attributes it has no incidents, and none can be asked for.
     failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
     return [*not_set_up, *polled, *failing]
@@ -99,7 +99,7 @@ async def _has_namespace(client: Client) -> bool:
     return True
 
 
-async def _look_at_search_attributes(client: Client) -> list[Finding]:
+async def _examine_search_attributes(client: Client) -> list[Finding]:
     try:
         missing = await search_attributes.missing(client, client.namespace)
     except SearchAttributeConflict as error:
@@ -110,7 +110,7 @@ async def _look_at_search_attributes(client: Client) -> list[Finding]:
     return [problem("SearchAttributesMissing", what, "run `paramedic setup`")]
 
 
-async def _look_for_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
+async def _examine_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
     for identity in cluster:
         if await _is_polled(client, worker_queue(identity)):
             return []
