@@ -6,11 +6,12 @@ import pytest
 import yaml
 
 from devcluster.control_plane import ControlPlane
+from health.model.references import RequestReference
 from kube.client import Client
 from kube.transport import Transport
-from tests.activities.machine_world import MachineWorld
+from tests.activities.machine_world import CONFIG_MAPS, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
-from tests.activities.world import World
+from tests.activities.world import NAMESPACE, World
 
 
 @pytest.fixture
@@ -21,6 +22,16 @@ async def world(control_plane: ControlPlane) -> AsyncIterator[World]:
         await world.make()
         yield world
         await world.remove()
+
+
+@pytest.fixture
+async def config_map(world: World) -> AsyncIterator[RequestReference]:
+    """Something that the worker may neither write nor delete."""
+    body = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": {"name": world.name}}
+    created = await world.client.create(CONFIG_MAPS, body, NAMESPACE)
+    uid = created["metadata"]["uid"]
+    yield RequestReference(api_version="v1", kind="ConfigMap", namespace=NAMESPACE, name=world.name, uid=uid)
+    await world.client.delete(CONFIG_MAPS, world.name, NAMESPACE)
 
 
 @pytest.fixture

@@ -1,21 +1,17 @@
-from collections.abc import AsyncIterator
-
 import pytest
 
 from health.model.chore_subject import ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.model.references import RequestReference
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
-from kube.resource import Resource
 from tests.activities.dead_webhook import dead_webhook
 from tests.activities.worker_activities import WorkerActivities
-from tests.activities.world import DEMO, NAMESPACE, World
+from tests.activities.world import DEMO, World
 from workflows.contracts import AnnotateInput, AnnotateResult
 
 pytestmark = pytest.mark.cluster
 
 WHEN = "2026-03-01T12:00:00Z"
-CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
 
 
 def order(world: World, *annotations: tuple[RequestReference, dict[str, str | None]]) -> AnnotateInput:
@@ -28,16 +24,6 @@ async def annotations(world: World) -> dict[str, str]:
     assert found is not None
     texts: dict[str, str] = found["metadata"].get("annotations") or {}
     return texts
-
-
-@pytest.fixture
-async def config_map(world: World) -> AsyncIterator[RequestReference]:
-    """Something that the worker may not write."""
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": world.name}}
-    created = await world.client.create(CONFIG_MAPS, body, NAMESPACE)
-    uid = created["metadata"]["uid"]
-    yield RequestReference(api_version="v1", kind="ConfigMap", namespace=NAMESPACE, name=world.name, uid=uid)
-    await world.client.delete(CONFIG_MAPS, world.name, NAMESPACE)
 
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 1.7/healthy-delay", "NHC 1.7/old-remediation-cr-flag")

@@ -1,6 +1,5 @@
 """What cannot be deleted or taken off is answered by itself, and keeps nothing else."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -10,31 +9,19 @@ from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
 from health.runbook.chores import removing_confirmation
 from kube.errors import Forbidden, Invalid, KubernetesError
-from kube.resource import NODES, Resource
+from kube.resource import NODES
 from kube.transport import Transport
 from tests.activities.dead_webhook import dead_webhook
 from tests.activities.overtaken import PatchesAnswered
 from tests.activities.worker_activities import WorkerActivities
-from tests.activities.world import NAMESPACE, World
+from tests.activities.world import World
 from workflows.contracts import CleanUpInput, CleanUpResult
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 47")]
 
-CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
-
 
 def order(world: World, *requests: RequestReference, is_confirmed: bool = False) -> CleanUpInput:
     return CleanUpInput(incident=world.incident, requests=requests, is_confirmed=is_confirmed)
-
-
-@pytest.fixture
-async def config_map(world: World) -> AsyncIterator[RequestReference]:
-    """Something that the worker may not delete."""
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": world.name}}
-    created = await world.client.create(CONFIG_MAPS, body, NAMESPACE)
-    uid = created["metadata"]["uid"]
-    yield RequestReference(api_version="v1", kind="ConfigMap", namespace=NAMESPACE, name=world.name, uid=uid)
-    await world.client.delete(CONFIG_MAPS, world.name, NAMESPACE)
 
 
 @pytest.mark.rule("rule 47/403")
