@@ -7,6 +7,7 @@ changed since in whatever way is left alone, and the incident asks anew (rule 2)
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from activities.kind_activities import ActionDependencies, attempt_of
 from activities.openshift.target import MACHINES, machine_of
@@ -22,12 +23,11 @@ from kube.resource import Object
 from workflows.contracts import ActInput, ActResult
 
 
+@dataclass(frozen=True)
 class DeleteMachine:
     """What Action.DELETE does."""
 
-    def __init__(self, dependencies: ActionDependencies) -> None:
-        connection, self._revalidation, self._lease_guard = dependencies
-        self._client = connection.client
+    dependencies: ActionDependencies
 
     async def take(self, asked: ActInput) -> StepResult:
         """Delete it, unless somebody else did.
@@ -37,28 +37,29 @@ class DeleteMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        began = self._lease_guard.begin()
-        confirmed = await self._revalidation.confirm(asked)
+        _, revalidation, lease_guard = self.dependencies
+        began = lease_guard.begin()
+        confirmed = await revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_going:
             return StepResult(ActResult.disrupted())
         _refuse_without_controller(target)
         _refuse_other_step(asked, confirmed)
-        async with self._lease_guard.lease(asked, target, began) as acquired:
+        async with lease_guard.lease(asked, target, began) as acquired:
             was_there = await self._delete(asked, target)
         if was_there:
             result = ActResult.disrupted(acquired)
             return StepResult(result, deleted(attempt_of(asked), target))
-        await self._lease_guard.release(asked, target)
+        await lease_guard.release(asked, target)
         return StepResult(ActResult.disrupted())
 
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
         """Answers whether it was there."""
-        known = target.metadata
+        client, known = self.dependencies.connection.client, target.metadata
         version = known.resource_version
         try:
             with _judged(asked, target, deletion_failed):
-                await self._client.delete(
+                await client.delete(
                     MACHINES, known.name, known.namespace, uid=known.uid, resource_version=version
                 )
         except KindUnknown:
@@ -68,12 +69,11 @@ class DeleteMachine:
         return True
 
 
+@dataclass(frozen=True)
 class MarkMachine:
     """What Action.MARK does."""
 
-    def __init__(self, dependencies: ActionDependencies) -> None:
-        connection, self._revalidation, self._lease_guard = dependencies
-        self._client = connection.client
+    dependencies: ActionDependencies
 
     async def take(self, asked: ActInput) -> StepResult:
         """Mark it, unless it is marked.
@@ -83,25 +83,26 @@ class MarkMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        began = self._lease_guard.begin()
-        confirmed = await self._revalidation.confirm(asked)
+        _, revalidation, lease_guard = self.dependencies
+        began = lease_guard.begin()
+        confirmed = await revalidation.confirm(asked)
         target = machine_of(confirmed)
         if target.machine.is_marked:
             return StepResult(ActResult.disrupted())
         _refuse_other_step(asked, confirmed)
-        async with self._lease_guard.lease(asked, target, began) as acquired:
+        async with lease_guard.lease(asked, target, began) as acquired:
             await self._mark(asked, target)
         result = ActResult.disrupted(acquired)
         return StepResult(result, marked(attempt_of(asked), target))
 
     async def _mark(self, asked: ActInput, target: MachineTarget) -> None:
-        known = target.metadata
+        client, known = self.dependencies.connection.client, target.metadata
         annotations = {EXTERNAL_REMEDIATION: ""}
         metadata = {"uid": known.uid, "resourceVersion": known.resource_version, "annotations": annotations}
         body: Object = {"metadata": metadata}
         try:
             with _judged(asked, target, marking_failed):
-                await self._client.merge_patch(MACHINES, known.name, body, known.namespace)
+                await client.merge_patch(MACHINES, known.name, body, known.namespace)
         except KindUnknown:
             raise
         except NotFound as error:
