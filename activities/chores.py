@@ -17,7 +17,7 @@ from activities.target_lease import TargetLeases
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.runbook.chores import ChoreFailure, renewing_lease
-from kube.errors import Forbidden, KubernetesError, told_wait
+from kube.errors import Forbidden, KubernetesError, retry_after
 from objects.durations import in_words
 from workflows.contracts import ANNOTATE, RENEW, AnnotateInput, AnnotateResult, RenewInput, RenewResult
 from workflows.kit.calls import Contract
@@ -44,7 +44,7 @@ class ChoreAttempt:
             async with asyncio.timeout_at(self._ends):
                 return await doing
         except KubernetesError as error:
-            wait, is_forbidden = told_wait(error).total_seconds(), isinstance(error, Forbidden)
+            wait, is_forbidden = retry_after(error).total_seconds(), isinstance(error, Forbidden)
             failure = ChoreFailure(
                 subject=subject, what=what, why=error.message, is_forbidden=is_forbidden, wait_seconds=wait
             )

@@ -9,7 +9,7 @@ from typing import Self
 from health.model.event import Event
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import AT_ONCE
-from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, told_wait
+from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, retry_after
 from workflows.contracts import ActResult
 
 ASK_AGAIN_SECONDS = 60.0
@@ -63,4 +63,4 @@ def hold_of(error: KubernetesError) -> Hold:
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=again)
     if isinstance(error, (Invalid, NotFound)):
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=ASK_AGAIN_SECONDS)
-    return failed(error.message, told_wait(error))
+    return failed(error.message, retry_after(error))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from kube.errors import Expired, Forbidden, KubernetesError, NotFound, told_wait
+from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_after
 
 
 def draw(first: timedelta, longest: timedelta, failures: int) -> timedelta:
@@ -63,4 +63,4 @@ class Backoff:
         self._failures += 1
         if isinstance(error, Forbidden) and self._failures > waits.starting:
             return waits.forbidden
-        return told_wait(error) + drawn
+        return retry_after(error) + drawn

@@ -18,7 +18,7 @@ from datetime import timedelta
 from pydantic import ValidationError
 
 from kube.decoding import ListHead
-from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, told_wait
+from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, retry_after
 from kube.freshness import Freshness, is_earlier
 from kube.resource import NODES
 from kube.transport import Transport
@@ -117,7 +117,7 @@ class ConsistentReads:
 
 def _wait_after(error: KubernetesError) -> float:
     jitter = 2 * _TRY_AGAIN_SECONDS * random.random()  # noqa: S311  no secret
-    return told_wait(error).total_seconds() + jitter
+    return retry_after(error).total_seconds() + jitter
 
 
 async def confirm_api_server(transport: Transport) -> None:

@@ -48,7 +48,7 @@ class KubernetesError(Exception):
         """How long the server asks us to wait, where it says so."""
 
 
-def told_wait(error: BaseException) -> timedelta:
+def retry_after(error: BaseException) -> timedelta:
     """Return how long to wait, as the server asks, before the same request; nothing where it does not."""
     told = error.retry_after if isinstance(error, KubernetesError) else None
     return told or timedelta()

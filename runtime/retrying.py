@@ -9,7 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from kube.errors import told_wait
+from kube.errors import retry_after
 from runtime.problems import Problems
 from runtime.temporal_trouble import SILENCE, is_silence
 
@@ -37,7 +37,7 @@ async def retry_forever(
             problems.report(part, one_sentence(error))
             _log.debug("attempt failed", exc_info=error, extra={"part": part})
             spread = wait * random.uniform(0.5, 1.0)  # noqa: S311  spreads retries, hides no secret
-            await asyncio.sleep(told_wait(error).total_seconds() + spread)
+            await asyncio.sleep(retry_after(error).total_seconds() + spread)
             wait = min(wait * 2, longest_seconds)
         else:
             problems.report(part, "")

@@ -13,7 +13,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event, Subject
 from health.model.references import CheckReference
 from kube.client import Client
-from kube.errors import KubernetesError, told_wait
+from kube.errors import KubernetesError, retry_after
 from kube.events import EventNote, Events, ObjectReference
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class EventRecorder:
             await self._events.write(self._untold[seed], self._now())
         except KubernetesError as error:
             _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
-            await asyncio.sleep(told_wait(error).total_seconds() + TRY_AGAIN_SECONDS)
+            await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
         else:
             del self._untold[seed]
 

@@ -26,7 +26,7 @@ from health.model.references import CheckReference
 from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
 from kube.client import Client
-from kube.errors import Conflict, KubernetesError, NotFound, told_wait
+from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Resource
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
@@ -70,7 +70,7 @@ class StatusReporter:
         self._before: CheckSnapshot | None = None
         self._request_changes: list[RequestChange] = []
         """Since the last snapshot."""
-        self._back_off = self._told_wait = timedelta()
+        self._back_off = self._retry_after = timedelta()
         """After a write that failed: how long we wait by ourselves, and how long more as we are told to."""
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
@@ -98,7 +98,7 @@ class StatusReporter:
                 return
             await self._report(snapshot)
             took = timedelta(seconds=time.monotonic() - began)
-            await asyncio.sleep(max(pause_after(took), self._told_wait + self._back_off).total_seconds())
+            await asyncio.sleep(max(pause_after(took), self._retry_after + self._back_off).total_seconds())
             await self._wait(_next_deadline(snapshot))
 
     def _snapshot(self) -> CheckSnapshot | None:
@@ -125,7 +125,7 @@ class StatusReporter:
             patch = self._kind.status_patch(snapshot, stored.status, now)
             if patch:
                 await self._write(patch, stored)
-            self._back_off = self._told_wait = timedelta()
+            self._back_off = self._retry_after = timedelta()
         except NotFound:
             return
         except KubernetesError as error:
@@ -134,7 +134,7 @@ class StatusReporter:
             about = {"check": self._reference, "reason": error.message}
             _log.log(level, "status not written yet", extra=about)
             self._back_off = min(max(FIRST_BACK_OFF, 2 * self._back_off), LONGEST_BACK_OFF)
-            self._told_wait = told_wait(error)
+            self._retry_after = retry_after(error)
             self.changed.set()
 
     async def _write(self, status: dict[str, object], stored: CheckRecord) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Generic, Protocol
 
 from kube.connection import ClusterConnection
-from kube.errors import Forbidden, KindUnknown, KubernetesError, told_wait
+from kube.errors import Forbidden, KindUnknown, KubernetesError, retry_after
 from kube.record import Change, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
@@ -166,7 +166,7 @@ class KindWatch(Generic[RecordT]):
             except KubernetesError as error:
                 self._subject.problems.report(self._subject.part(self._kind), error.message)
                 self._refused(error)
-                await asyncio.sleep(told_wait(error).total_seconds())
+                await asyncio.sleep(retry_after(error).total_seconds())
 
     async def _open(self) -> Resource:
         """Where the kind is served, once we may list it."""

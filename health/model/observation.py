@@ -100,10 +100,10 @@ class Hold(Frozen):
         return f"{self.reason}: {self.message}"
 
 
-def failed(problem: str, told_wait: timedelta = timedelta()) -> Hold:
+def failed(problem: str, retry_after: timedelta = timedelta()) -> Hold:
     """After an attempt that broke off: ask anew, what admitted it is old by then; no earlier than told."""
     message = f"the attempt to act failed: {problem}"
-    again = max(FAILED_ASK_AGAIN_SECONDS, told_wait.total_seconds())
+    again = max(FAILED_ASK_AGAIN_SECONDS, retry_after.total_seconds())
     return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=again)
 
 

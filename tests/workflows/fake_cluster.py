@@ -81,7 +81,7 @@ class FakeCluster:
         """What the next acts answer instead of acting."""
         self.failing: Counter[str] = Counter()
         """How many of the next attempts of an activity fail: an act raises, a chore answers that."""
-        self.told_wait = timedelta()
+        self.retry_after = timedelta()
         """How long the API server wants to be left alone then."""
         self.is_forbidding = False
         """Whether it says 403 then."""
@@ -271,7 +271,7 @@ class FakeCluster:
             what=what,
             why="403" if self.is_forbidding else "the API server is away",
             is_forbidden=self.is_forbidding,
-            wait_seconds=self.told_wait.total_seconds(),
+            wait_seconds=self.retry_after.total_seconds(),
         )
 
     def _is_skipped(self, hold: Hold | None) -> bool:

@@ -138,7 +138,7 @@ async def end_of_the_node_expected(incident: IncidentDriver) -> None:
 
 async def clean_up_told_to_wait(incident: IncidentDriver) -> None:
     await begin(incident, act)
-    incident.cluster.failing["clean_up"], incident.cluster.told_wait = 2, MINUTE / 60
+    incident.cluster.failing["clean_up"], incident.cluster.retry_after = 2, MINUTE / 60
     await recover(incident)
 
 
