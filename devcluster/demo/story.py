@@ -1,18 +1,18 @@
 """`paramedic demo`: run a devcluster, let the scenario that was chosen happen on it, and tell of it."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from devcluster import layout
-from devcluster.demo import narration
+from devcluster.demo import fixtures, machine_scenario, narration, node_scenario
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
-from devcluster.demo.environment import environment
+from devcluster.demo.environment import Environment, environment
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.scenarios import SCENARIOS
-from devcluster.demo.settings import DemoSettings
+from devcluster.demo.settings import DemoSettings, Scenario
 from devcluster.errors import DevclusterError
 from kube.errors import KubernetesError
 
@@ -21,6 +21,24 @@ LONGEST = timedelta(seconds=120)
 AT_ONCE_AGAIN = ("--back-off-limit", "0")
 """For whoever plays it twice on one directory."""
 SUCCESS, FAILURE = 0, 1
+
+
+@dataclass(frozen=True)
+class ScenarioSteps:
+    """What a scenario needs of `paramedic dev`, and who tells it."""
+
+    dev_arguments: tuple[str, ...]
+    """What `paramedic dev` is to simulate."""
+    play: Callable[[Environment, Narrator], Awaitable[None]]
+    """Raises DevclusterError with what did not happen."""
+
+
+SCENARIOS: Mapping[Scenario, ScenarioSteps] = {
+    Scenario.NODE: ScenarioSteps(("--simulate-nodes", str(fixtures.NODES)), node_scenario.play),
+    Scenario.MACHINE: ScenarioSteps(
+        ("--machines", "--provisioning", str(fixtures.PROVISIONING_SECONDS)), machine_scenario.play
+    ),
+}
 
 
 async def run(settings: DemoSettings) -> int:
