@@ -189,6 +189,7 @@ class Detector:
 
     def _add_handlers(self) -> None:
         """Wire who is told of changes, in this order: answers go by the storms as they are then."""
+        handlers = self._cluster_state.event_handlers
         for changed in (
             self._storms.changed,
             self._deletions.changed,
@@ -196,13 +197,13 @@ class Detector:
             self._dispatch.changed,
             self._reporters.changed,
         ):
-            self._cluster_state.add_change_handler(changed)
+            handlers.add_change_handler(changed)
         for request_changed in (
             self._attempts.request_changed,
             self._reporters.request_changed,
             self._ledger.request_changed,
         ):
-            self._cluster_state.add_request_handler(request_changed)
+            handlers.add_request_handler(request_changed)
 
     def _register_metrics(
         self, registry: CollectorRegistry, of_kinds: Sequence[KindMetrics], latency: FailureToRequest

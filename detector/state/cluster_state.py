@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from detector.state.act_findings import ActFindings
 from detector.state.adoption import adopted
 from detector.state.check_state import CheckRecord, CheckState
-from detector.state.event_handlers import ChangeHandler, RequestHandler
+from detector.state.event_handlers import EventHandlers
 from detector.state.request_index import RequestIndex, SeenRequest, seen
 from detector.state.target_store import TargetStore, concerned, place_of
 from health.gate.cluster_context import ClusterContext
@@ -51,30 +51,22 @@ class ClusterState:
         """What holds for all checks."""
         self.template_kinds = template_kinds
         """What is known of templates."""
-        self._change_handlers: list[ChangeHandler] = []
-        self._request_handlers: list[RequestHandler] = []
-
-    def add_change_handler(self, handler: ChangeHandler) -> None:
-        """Tell `handler` of changes from now on, after those that were added before."""
-        self._change_handlers.append(handler)
-
-    def add_request_handler(self, handler: RequestHandler) -> None:
-        """Tell `handler` what becomes of each request from now on."""
-        self._request_handlers.append(handler)
+        self.event_handlers = EventHandlers(self.guard)
+        """Who is told of changes."""
 
     def tell_all(self) -> None:
         """Every answer may be another now."""
         for incident in list(self.all_wanted()):
-            self._tell(incident.check, incident.target.name)
+            self.event_handlers.notify_change(incident.check, incident.target.name)
         for check in self.checks:
-            self._tell(check, None)
+            self.event_handlers.notify_change(check, None)
 
     def tell_of(self, check: CheckReference) -> None:
         """Every answer of one check may be another now."""
         check_state = self.checks.get(check)
         for target in self.requests.targets_of(check) | (check_state.concerned if check_state else set()):
-            self._tell(check, target)
-        self._tell(check, None)
+            self.event_handlers.notify_change(check, target)
+        self.event_handlers.notify_change(check, None)
 
     def target_changed(self, changed: TargetName, target: Target | None) -> None:
         """A target came, changed or (None) went."""
@@ -90,11 +82,11 @@ class ClusterState:
         if not was_target and name in check.selected:
             self._adopt(self.requests.for_target(name))
         if was_target or name in check.selected:
-            self._tell(reference, name)
+            self.event_handlers.notify_change(reference, name)
         if was_reconfigured != (name in check.reconfigured):
             self.tell_of(reference)
         elif numbers_changed:
-            self._tell(reference, None)
+            self.event_handlers.notify_change(reference, None)
 
     def take_context(self, context: ClusterContext) -> None:
         """Take in what the cluster context is now."""
@@ -106,7 +98,7 @@ class ClusterState:
             if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_all(reference, check)
         for incident in before - set(self.all_wanted()):
-            self._tell(incident.check, incident.target.name)
+            self.event_handlers.notify_change(incident.check, incident.target.name)
         self.tell_all()
 
     def templates_changed(self, api_version: str, kind: str) -> None:
@@ -125,7 +117,7 @@ class ClusterState:
             self.act_findings.forget(reference)
         elif known is not None and known.record.says_the_same(record):
             known.refresh(record)
-            self._tell(reference, None)
+            self.event_handlers.notify_change(reference, None)
             return
         else:
             self.checks[reference] = self._check_state_of(kind, reference, record)
@@ -134,8 +126,8 @@ class ClusterState:
         for check in (known, self.checks.get(reference)):
             targets |= check.concerned if check else set()
         for target in targets:
-            self._tell(reference, target)
-        self._tell(reference, None)
+            self.event_handlers.notify_change(reference, target)
+        self.event_handlers.notify_change(reference, None)
 
     def _check_state_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
         check_state = CheckState(kind, record, record.parse(kind))
@@ -171,9 +163,7 @@ class ClusterState:
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
         if exists and before is None and entry.owner is not None:
             self.act_findings.overcome(entry.owner, request.target_name)
-        for handler in self._request_handlers:
-            with self.guard.item("request events", f"{_name_of(handler)} {entry.reference}"):
-                handler(before, entry if exists else None)
+        self.event_handlers.notify_request(entry.reference, before, entry if exists else None)
         # Whose it was, and for which target, matters as well: an edit may have changed both.
         is_moved = before is not None and (before.owner, before.request.target_name) != (
             entry.owner,
@@ -191,16 +181,16 @@ class ClusterState:
             known = adopted(entry, self.checks, self.targets)
             if known.owner is not None:
                 self.requests.put(known)
-                self._tell(known.owner, known.request.target_name)
+                self.event_handlers.notify_change(known.owner, known.request.target_name)
 
     def _tell_of_request(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
         if entry.owner is not None:
-            self._tell(entry.owner, target)
-            self._tell(entry.owner, None)
+            self.event_handlers.notify_change(entry.owner, target)
+            self.event_handlers.notify_change(entry.owner, None)
         for reference, check in self.checks.items():
             if reference != entry.owner and target in check.unhealthy:
-                self._tell(reference, target)
+                self.event_handlers.notify_change(reference, target)
 
     def found(self, incident: IncidentReference, hold: Hold | None) -> None:
         """What held the latest act of an incident, as only the act could see; None if nothing did."""
@@ -211,7 +201,7 @@ class ClusterState:
         if check_state is None or target.name not in check_state.unhealthy:
             return
         if self.act_findings.note(check, target.name, target.uid, hold):
-            self._tell(check, None)
+            self.event_handlers.notify_change(check, None)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
         """The Lease of a target came, changed or (None) went."""
@@ -221,7 +211,7 @@ class ClusterState:
             self.leases[name] = lease
         for reference, check in self.checks.items():
             for target in concerned(name, reference, check, self.targets):
-                self._tell(reference, target)
+                self.event_handlers.notify_change(reference, target)
         if name == CONTROL_PLANE_LOCK:
             self._tell_control_plane()
 
@@ -231,7 +221,7 @@ class ClusterState:
             for target in check.unhealthy:
                 seen = self.targets.get(reference, target)
                 if seen is not None and seen.is_control_plane:
-                    self._tell(reference, target)
+                    self.event_handlers.notify_change(reference, target)
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
         """The incidents that there should be for one target of one check.
@@ -270,13 +260,3 @@ class ClusterState:
         return IncidentReference(
             cluster=self.cluster, check=check, target=place_of(check).reference(target, uid)
         )
-
-    def _tell(self, check: CheckReference, target: str | None) -> None:
-        for handler in self._change_handlers:
-            with self.guard.item("events", f"{_name_of(handler)} {check} {target or ''}"):
-                handler(check, target)
-
-
-def _name_of(handler: ChangeHandler | RequestHandler) -> str:
-    """Whose it is, for people."""
-    return str(getattr(handler, "__qualname__", type(handler).__name__))

@@ -1,9 +1,14 @@
-"""Event handlers: who is told of changes of the cluster state. Must not raise and must not wait."""
+"""Event handlers: who is told of changes of the cluster state. They must not raise and must not wait.
 
+One that raises all the same is noted by the guard, and keeps no other from being told.
+"""
+
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from detector.state.request_index import SeenRequest
-from health.model.references import CheckReference
+from health.model.references import CheckReference, RequestReference
+from runtime.guard import Guard
 
 
 class ChangeHandler(Protocol):
@@ -18,3 +23,39 @@ class RequestHandler(Protocol):
 
     def __call__(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """The request came (nothing before), changed or went (nothing after); the cluster state shows it."""
+
+
+@dataclass(frozen=True)
+class EventHandlers:
+    """The handlers of one cluster state, in the order in which they are told."""
+
+    guard: Guard
+    of_changes: list[ChangeHandler] = field(default_factory=list)
+    of_requests: list[RequestHandler] = field(default_factory=list)
+
+    def add_change_handler(self, handler: ChangeHandler) -> None:
+        """Tell `handler` of changes from now on, after those that were added before."""
+        self.of_changes.append(handler)
+
+    def add_request_handler(self, handler: RequestHandler) -> None:
+        """Tell `handler` what becomes of each request from now on."""
+        self.of_requests.append(handler)
+
+    def notify_change(self, check: CheckReference, target: str | None) -> None:
+        """The answer for `target`, or the check itself, may have changed."""
+        for handler in self.of_changes:
+            with self.guard.item("events", f"{_name_of(handler)} {check} {target or ''}"):
+                handler(check, target)
+
+    def notify_request(
+        self, request: RequestReference, before: SeenRequest | None, after: SeenRequest | None
+    ) -> None:
+        """The request came, changed or went."""
+        for handler in self.of_requests:
+            with self.guard.item("request events", f"{_name_of(handler)} {request}"):
+                handler(before, after)
+
+
+def _name_of(handler: ChangeHandler | RequestHandler) -> str:
+    """Whose it is, for people."""
+    return str(getattr(handler, "__qualname__", type(handler).__name__))

@@ -41,8 +41,8 @@ class SmallMachines:
         self.is_read = True
         for witness in (Deletions, MarkedTargets):
             made = witness(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
-            self.cluster_state.add_change_handler(made.changed)
-        self.cluster_state.add_change_handler(lambda _, target: self.told.append(target))
+            self.cluster_state.event_handlers.add_change_handler(made.changed)
+        self.cluster_state.event_handlers.add_change_handler(lambda _, target: self.told.append(target))
 
     def check(
         self,

@@ -47,7 +47,7 @@ def cluster() -> SmallCluster:
 
 def test_what_an_act_found_is_seen_and_told_once(cluster: SmallCluster) -> None:
     told: list[str | None] = []
-    cluster.cluster_state.add_change_handler(lambda _, target: told.append(target))
+    cluster.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
     assert not snapshot_of(cluster).is_heard
     for _ in range(2):
         cluster.cluster_state.found(incident(), ETCD)

@@ -63,8 +63,8 @@ class Cluster:
         self.storms = Storms(self.cluster_state, lambda _: True, lambda: self.now)
         told = (self.cluster_state, self.attempts, lambda _: True, lambda: self.now)
         for handler in (self.storms, Deletions(*told), MarkedTargets(*told)):
-            self.cluster_state.add_change_handler(handler.changed)
-        self.cluster_state.add_request_handler(self.attempts.request_changed)
+            self.cluster_state.event_handlers.add_change_handler(handler.changed)
+        self.cluster_state.event_handlers.add_request_handler(self.attempts.request_changed)
 
     def fill(
         self,

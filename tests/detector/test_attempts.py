@@ -28,7 +28,7 @@ class Memory:
         self.policy = Policy(back_off_limit=limit)
         self.attempts = Attempts(lambda: self.policy, self.cluster.cluster_state, lambda: self.cluster.now)
         self.attempts.complete()
-        self.cluster.cluster_state.add_request_handler(self.attempts.request_changed)
+        self.cluster.cluster_state.event_handlers.add_request_handler(self.attempts.request_changed)
 
     def remediate(self, name: str, *, attempt: int = 1, at: timedelta = timedelta()) -> None:
         """A node fails, is remediated and recovers; its request is gone `at`."""

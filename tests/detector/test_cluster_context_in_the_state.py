@@ -44,7 +44,7 @@ class World:
         self.told: list[str | None] = []
         record = CheckRecord.model_validate(check_object(minHealthy=0, **spec))
         self.cluster_state.check_changed(NODE_HEALTH_CHECK, WORKERS, record)
-        self.cluster_state.add_change_handler(lambda _, target: self.told.append(target))
+        self.cluster_state.event_handlers.add_change_handler(lambda _, target: self.told.append(target))
 
     def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         return self.template_kinds(api_version, kind)

@@ -65,7 +65,7 @@ class Detector:
             now=self.now,
             problems=Problems(),
         )
-        self.cluster.cluster_state.add_change_handler(self.dispatch.changed)
+        self.cluster.cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 
     def now(self) -> datetime:
         return datetime.now(UTC)

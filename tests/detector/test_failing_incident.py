@@ -124,9 +124,9 @@ def test_event_handler_that_fails_keeps_no_other_from_its_events() -> None:
     def spoil_request(before: SeenRequest | None, after: SeenRequest | None) -> None:
         raise ValueError(f"{before} {after}")
 
-    detector.cluster.cluster_state.add_change_handler(spoil)
-    detector.cluster.cluster_state.add_change_handler(lambda _, target: told.append(target))
-    detector.cluster.cluster_state.add_request_handler(spoil_request)
+    detector.cluster.cluster_state.event_handlers.add_change_handler(spoil)
+    detector.cluster.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
+    detector.cluster.cluster_state.event_handlers.add_request_handler(spoil_request)
     detector.cluster.check(minHealthy=0)
     detector.fail(GOOD)
     detector.cluster.request(GOOD)

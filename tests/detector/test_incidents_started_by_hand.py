@@ -67,7 +67,7 @@ class Person:
             now=now,
             problems=Problems(),
         )
-        cluster_state.add_change_handler(self.dispatch.changed)
+        cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 
     def incident(self, name: str) -> IncidentReference:
         target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")

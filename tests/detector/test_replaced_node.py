@@ -55,7 +55,7 @@ def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_se
 ) -> None:
     gone = observed(cluster)
     told: list[str | None] = []
-    cluster.cluster_state.add_change_handler(lambda _, target: told.append(target))
+    cluster.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
     cluster.node("node-1", ready=ready, since=LONG_AGO, uid=OTHER)
     now = observed(cluster)
 

@@ -44,7 +44,7 @@ def test_check_that_owns_a_request_no_more_is_told() -> None:
     told: list[tuple[CheckReference, str | None]] = []
     cluster_state = SmallCluster().cluster_state
     cluster_state.request_changed(*REQUEST_KIND, request("node-1"), exists=True)
-    cluster_state.add_change_handler(lambda check, target: told.append((check, target)))
+    cluster_state.event_handlers.add_change_handler(lambda check, target: told.append((check, target)))
 
     cluster_state.request_changed(*REQUEST_KIND, request("node-1", owner=""), exists=True)
 

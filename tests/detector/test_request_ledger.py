@@ -36,7 +36,7 @@ class Leader:
         latency = FailureToRequest(self.cluster.cluster_state)
         self.registry.register(latency.seconds)
         ledger = RequestLedger([nodes], latency, lambda: self.leads_since, lambda: self.cluster.now)
-        self.cluster.cluster_state.add_request_handler(ledger.request_changed)
+        self.cluster.cluster_state.event_handlers.add_request_handler(ledger.request_changed)
 
     def scrape(self) -> dict[Series, float]:
         return scrape(self.registry)

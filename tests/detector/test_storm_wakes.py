@@ -59,7 +59,7 @@ class Detector:
             problems=Problems(),
         )
         for handler in (self.storms.changed, self.dispatch.changed):
-            self.cluster.cluster_state.add_change_handler(handler)
+            self.cluster.cluster_state.event_handlers.add_change_handler(handler)
         self.fill(cooldown)
 
     def now(self) -> datetime:

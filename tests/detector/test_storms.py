@@ -40,8 +40,10 @@ class Cluster(SmallCluster):
         self.is_seen = True
         self.told_of: list[tuple[CheckReference, str | None]] = []
         self.storms = Storms(self.cluster_state, lambda _: self.is_seen, lambda: self.now)
-        self.cluster_state.add_change_handler(self._changed)
-        self.cluster_state.add_change_handler(lambda check, target: self.told_of.append((check, target)))
+        self.cluster_state.event_handlers.add_change_handler(self._changed)
+        self.cluster_state.event_handlers.add_change_handler(
+            lambda check, target: self.told_of.append((check, target))
+        )
         for number in range(4):
             self.node(f"node-{number}")
 

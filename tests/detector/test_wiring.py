@@ -12,7 +12,6 @@ from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
-from detector.state.event_handlers import ChangeHandler
 from detector.watching.sources import Scope, Sources
 from health.gate.policy import Policy
 from kube.connection import ClusterConnection
@@ -31,24 +30,13 @@ async def connection(tmp_path: Path) -> AsyncIterator[ClusterConnection]:
         yield ClusterConnection.over(transport)
 
 
-class Told(ClusterState):
-    """Notes who asks to be told of changes."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.handlers: list[ChangeHandler] = []
-
-    def add_change_handler(self, handler: ChangeHandler) -> None:
-        self.handlers.append(handler)
-
-
 async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
     connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Told] = []
+    made: list[ClusterState] = []
 
-    def noted(*given: Any) -> Told:
-        made.append(Told(*given))
+    def noted(*given: Any) -> ClusterState:
+        made.append(ClusterState(*given))
         return made[0]
 
     monkeypatch.setattr("detector.detector.ClusterState", noted)
@@ -56,7 +44,7 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
     link, registry = TemporalLink("tests", problems), CollectorRegistry()
     Detector(Settings(cluster="c"), Connections(connection, "c", link, problems, registry), Policy)
 
-    names = [getattr(handler, "__qualname__", "") for handler in made[0].handlers]
+    names = [getattr(handler, "__qualname__", "") for handler in made[0].event_handlers.of_changes]
     assert names == [
         "Storms.changed",
         "Deletions.changed",
@@ -69,7 +57,7 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
 async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_were(
     connection: ClusterConnection,
 ) -> None:
-    cluster_state = Told("c")
+    cluster_state = ClusterState("c")
     before = {name: repr(value) for name, value in vars(cluster_state).items()}
     attempts = Attempts(Policy, cluster_state, lambda: NOW)
     Sources(connection, cluster_state, Scope("leases"), Problems(), Policy)
