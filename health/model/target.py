@@ -27,7 +27,7 @@ class TargetPlace(NamedTuple):
         return TargetName(self.kind, self.namespace, name, self.cluster)
 
     def reference(self, name: str, uid: str) -> TargetReference:
-        """An individual of that name in it."""
+        """The object of that name and uid in it."""
         kind = kind_named(self.kind)
         return TargetReference(kind=kind.kind, group=kind.group, namespace=self.namespace, name=name, uid=uid)
 

@@ -125,7 +125,6 @@ async def failed_tasks(handle: WorkflowHandle[object, object]) -> list[str]:
     return [event.workflow_task_failed_event_attributes.failure.message for event in failed]
 
 
-@pytest.mark.timeout(PATIENCE.total_seconds())
 async def test_two_hundred_uncached_incidents_answer_in_the_middle_of_their_acts_and_act_once(
     time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
