@@ -163,15 +163,26 @@ async def _api_server_is_ready(supervisor: Supervisor, layout: Layout) -> None:
     certificate = credentials.certificates / "apiserver.crt"
 
     async def answers() -> bool:
-        if not certificate.exists():
+        trust = trusting(certificate)
+        if trust is None:
             return False
-        trust = ssl.create_default_context(cafile=certificate)
         connector = aiohttp.TCPConnector(ssl=trust)
         async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
             return await _is_ok(session, address)
 
     sentence = f"kube-apiserver does not become ready: see why in {layout.log(API_SERVER)}"
     await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
+
+
+def trusting(certificate: Path) -> ssl.SSLContext | None:
+    """Trust in who has this certificate; None while the file has no whole one.
+
+    kube-apiserver makes the file first, and writes into it then.
+    """
+    try:
+        return ssl.create_default_context(cafile=certificate)
+    except (FileNotFoundError, ssl.SSLError):
+        return None
 
 
 async def _is_ok(session: aiohttp.ClientSession, address: str) -> bool:
