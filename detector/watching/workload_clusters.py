@@ -3,8 +3,9 @@
 Each cluster has a connection and a task of its own: one that is slow, gone, or whose kubeconfig cannot be
 used takes nothing from the others. The Secret with its kubeconfig is read again every minute, and every few
 seconds while something is wrong: what says something else leads to another connection, and what was seen
-through the one before counts until it grows old. A Secret that cannot be used holds the checks, also where the connection of
-an earlier one still works: it may have been taken away on purpose, and no act could be revalidated.
+through the one before counts until it grows old. A Secret that cannot be used holds the checks, also where
+the connection of an earlier one still works: it may have been taken away on purpose, and no act could be
+revalidated.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from detector.watching.node_watch import BlindTime, NodeWatch
 from health.model.node import Node
 from kube.connection import ClusterConnection
-from kube.errors import KubernetesError, NotConfigured, NotFound, told_wait
+from kube.errors import KubernetesError, NotConfigured, NotFound, retry_after
 from kube.reflector import Reflector
 from objects.secrets import SecretField
 from runtime.guard import Guard
@@ -172,7 +173,7 @@ class WorkloadClusters:
             connection = await self._access.connect(one.nodes.cluster, one.secret)
         except KubernetesError as error:
             self._note(one, error)
-            await asyncio.sleep(told_wait(error).total_seconds())
+            await asyncio.sleep(retry_after(error).total_seconds())
             return None
         one.unusable = ""
         return connection

@@ -324,7 +324,7 @@ async def test_clocks_restart_when_a_loss_that_was_noted_has_ended_while_nobody_
         assert clusters.of_node.state is TargetState.EXPIRED
 
 
-@pytest.mark.rule("rule 33")
+@pytest.mark.rule("rule 33/unreachable", "rule 33/first")
 async def test_check_is_held_while_its_cluster_cannot_be_reached_and_goes_on_when_it_can(
     servers: tuple[ApiServer, ApiServer], clusters: TwoClusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,26 +345,27 @@ async def test_check_is_held_while_its_cluster_cannot_be_reached_and_goes_on_whe
         assert clusters.of_machine.state is TargetState.EXPIRED
 
 
-@pytest.mark.rule("rule 33")
+@pytest.mark.rule("rule 33/rotated")
 async def test_node_that_went_while_the_credentials_changed_is_gone_through_the_new_connection(
     servers: tuple[ApiServer, ApiServer],
     clusters: TwoClusters,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workload_clusters, "READ_SECRET_EVERY", timedelta(seconds=0.1))
     management, east = servers
     serve(management, NODES.path(), node("uid-here", HEALTHY))
     serve(east, NODES.path(), node("uid-there", HEALTHY))
-    async with clusters.open():
+    async with ApiServer(tmp_path) as moved, clusters.open():
+        serve(moved, NODES.path())
         assert clusters.node(EAST) is not None
-        serve(east, NODES.path())
-        async with await Transport.connect(str(east.kubeconfig)) as renewed:
+        async with await Transport.connect(str(moved.kubeconfig)) as renewed:
             clusters.reached[EAST] = ClusterConnection.over(renewed, cluster=EAST)
             await eventually(lambda: clusters.node(EAST) is None)
             assert clusters.sources.is_read(OF_MACHINES)
 
 
-@pytest.mark.rule("rule 33")
+@pytest.mark.rule("rule 33/gone")
 async def test_cluster_that_no_check_rests_on_any_more_is_watched_no_more(
     servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
 ) -> None:
