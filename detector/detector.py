@@ -31,6 +31,7 @@ from detector.registry import WATCHED_KINDS
 from detector.reporting.event_recorder import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
+from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import KindMetrics
 from detector.watching.blind_times import BlindTimes
@@ -107,6 +108,9 @@ class Detector:
             self._observe, self._dispatch, self._cluster_state, lambda: self._election.is_leader
         )
         self._reporters = StatusReporters(self._reporter_dependencies())
+        self._target_reporter = TargetReporter(
+            connections.management, self._cluster_state, self._sees_wholly, self._now
+        )
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
         self._ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
@@ -196,6 +200,7 @@ class Detector:
             self._marked_targets.changed,
             self._dispatch.changed,
             self._reporters.changed,
+            self._target_reporter.changed,
         ):
             handlers.add_change_handler(changed)
         for request_changed in (
@@ -274,6 +279,7 @@ class Detector:
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._reporters.lead())
+            tasks.create_task(self._target_reporter.lead())
             tasks.create_task(self._failing_incidents.lead())
             tasks.create_task(self._connections.temporal.work(self._task_worker))
 
@@ -289,8 +295,12 @@ class Detector:
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
         freshness = self._sources.freshness(check)
-        is_fresh = stale_cache(freshness.age, freshness.limit) is None and not freshness.unread_requests
-        return is_fresh and self._clock.hold() is None
+        is_fresh = stale_cache(freshness.age, freshness.limit) is None and freshness.unreachable is None
+        return is_fresh and not freshness.unread_requests and self._clock.hold() is None
+
+    def _sees_wholly(self, check: CheckReference) -> bool:
+        """Whether what is seen of each of its targets can be told, also that it is healthy."""
+        return self._sees(check) and not self._sources.freshness(check).unread_context
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

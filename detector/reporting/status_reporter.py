@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from detector.answers.storms import Storms
 from detector.reporting.event_recorder import EventRecorder, RateLimiter
@@ -21,13 +22,15 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watching.sources import Sources
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
 from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
-from kube.resource import Resource
+from kube.resource import Object, Resource
+from kube.retry_on_conflict import Individual, patch_as_read
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
@@ -125,6 +128,7 @@ class StatusReporter:
             patch = self._kind.status_patch(snapshot, stored.status, now)
             if patch:
                 await self._write(patch, stored)
+            await self._write_metadata(snapshot.check, stored)
             self._back_off = self._retry_after = timedelta()
         except NotFound:
             return
@@ -137,14 +141,36 @@ class StatusReporter:
             self._retry_after = retry_after(error)
             self.changed.set()
 
-    async def _write(self, status: dict[str, object], stored: CheckRecord) -> None:
+    async def _write_metadata(self, check: HealthCheck | InvalidCheckError, stored: CheckRecord) -> None:
+        """Write what its metadata lacks, into the check as it is: its owners are a list that others write."""
+        context = self._dependencies.cluster_state.cluster_context
+        if isinstance(check, InvalidCheckError) or check.is_fully_paused_in(context):
+            return
+        if not self._kind.metadata_patch(check, stored.metadata.model_dump(by_alias=True), context):
+            return
+
+        def lacking(found: Object) -> dict[str, Any]:
+            patch = self._kind.metadata_patch(check, found["metadata"], context)
+            return {"metadata": patch} if patch else {}
+
+        name, uid = self._reference, stored.metadata.uid
+        individual = Individual(self._resource(stored), name.namespace, name.name, uid)
+        await patch_as_read(self._dependencies.client, individual, lacking)
+
+    def _resource(self, stored: CheckRecord) -> Resource:
         kind = self._kind
         api_version = stored.api_version or kind.api_version
-        resource = Resource(api_version, kind.kind, kind.plural, kind.is_namespaced)
+        return Resource(api_version, kind.kind, kind.plural, kind.is_namespaced)
+
+    async def _write(self, status: dict[str, object], stored: CheckRecord) -> None:
         # The version makes it conditional: what it was computed from must be what is there.
         body = {"metadata": {"resourceVersion": stored.metadata.resource_version}, "status": status}
         await self._dependencies.client.merge_patch(
-            resource, self._reference.name, body, self._reference.namespace, subresource="status"
+            self._resource(stored),
+            self._reference.name,
+            body,
+            self._reference.namespace,
+            subresource="status",
         )
 
     async def _wait(self, deadline: datetime | None) -> None:

@@ -201,6 +201,7 @@ class ClusterState:
         if check_state is None or target.name not in check_state.unhealthy:
             return
         if self.act_findings.note(check, target.name, target.uid, hold):
+            self.event_handlers.notify_change(check, target.name)
             self.event_handlers.notify_change(check, None)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.gate.storm import Storm
+from health.gate.target_report import TargetReports
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
@@ -70,6 +72,15 @@ class Right:
         return f"{what}{named}{f' in {self.namespace}' if self.namespace else ''}"
 
 
+def nothing_owed(
+    check: HealthCheck,  # noqa: ARG001  as CheckKind.metadata_patch
+    metadata: Mapping[str, Any],  # noqa: ARG001
+    context: ClusterContext,  # noqa: ARG001
+) -> dict[str, Any]:
+    """Of a kind whose checks need no metadata of ours."""
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckKind(ServedKind):
     """Where API servers serve a kind of check, and how to read one."""
@@ -101,5 +112,9 @@ class CheckKind(ServedKind):
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
     """Whether the kind's own operator made it for that uid, if that does not write down the check."""
+    target_reports: TargetReports | None = None
+    """What is said of targets in their own status; None: nothing."""
+    metadata_patch: Callable[[HealthCheck, Mapping[str, Any], ClusterContext], dict[str, Any]] = nothing_owed
+    """The merge patch of what the metadata of a check, as the API server has it, lacks; empty if nothing."""
     kubeconfig: Callable[[str], SecretField] | None = None
     """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""

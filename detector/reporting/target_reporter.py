@@ -1,0 +1,252 @@
+"""TargetReporter: writes what checks say of their targets into the status of these, on change.
+
+Which targets have something else to say is found out as the cluster state changes, as deadlines pass, and,
+where a check could not be judged by, every ten seconds; nothing is asked of the API server for that. What is
+written is judged once more then, by the target as it is. Of two checks that select one target the one that
+calls it unhealthy is heard. Targets that are unhealthy come first, and all of this is off the path of
+remediations: what fails is tried again, and holds nobody up.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from detector.state.check_state import CheckState
+from detector.state.cluster_state import ClusterState
+from detector.state.facts import check_context
+from detector.state.target_store import place_of
+from health.gate.check_context import CheckContext
+from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.target_report import TargetFindings, TargetReport, TargetReports
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference
+from health.model.target import TargetName
+from kube.connection import ClusterConnection
+from kube.errors import Conflict, KubernetesError, NotFound, retry_after
+from kube.resource import Object
+from kube.retry_on_conflict import Individual, patch_as_read
+from objects.group_kind import ServedKind
+
+WRITERS = 4
+"""As many at once: a thousand new Machines are a matter of seconds, and remediations feel none of it."""
+FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=1)
+"""After a write that failed."""
+LOOK_AGAIN = timedelta(seconds=10)
+"""At checks that could not be judged by."""
+_HAIR = timedelta(milliseconds=1)
+
+_log = logging.getLogger(__name__)
+
+
+class _Told(NamedTuple):
+    """What all reports of one check rest on, beside its targets."""
+
+    check: HealthCheck | InvalidCheckError
+    context: CheckContext
+    of_kind: Any
+    blind_until: datetime | None
+
+
+@dataclass(frozen=True)
+class _Due:
+    """A report that is not stored yet."""
+
+    reports: TargetReports
+    report: TargetReport
+    uid: str
+    kind: ServedKind
+
+
+class TargetReporter:
+    """The reports on targets of one cluster, while this detector holds the lead."""
+
+    def __init__(
+        self,
+        connection: ClusterConnection,
+        cluster_state: ClusterState,
+        sees: Callable[[CheckReference], bool],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._connection = connection
+        self._cluster_state = cluster_state
+        self._sees = sees
+        self._now = now
+        self._is_leading = False
+        self._told: dict[CheckReference, _Told] = {}
+        self._deadlines: dict[TargetName, datetime] = {}
+        self._unseen: set[CheckReference] = set()
+        """Checks that could not be judged by when they were asked last."""
+        self._failures: dict[TargetName, timedelta] = {}
+        """How long each was left alone after the last writes, which all failed."""
+        self._urgent: dict[TargetName, None] = {}
+        self._ordinary: dict[TargetName, None] = {}
+        self._filled = asyncio.Event()
+        self._rescheduled = asyncio.Event()
+
+    async def lead(self) -> None:
+        """Report until cancelled."""
+        self._is_leading = True
+        try:
+            for check in tuple(self._cluster_state.checks):
+                self._consider_all(check)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._follow_time())
+                for _ in range(WRITERS):
+                    tasks.create_task(self._write_what_is_due())
+        finally:
+            self._is_leading = False
+            self._forget()
+
+    def _forget(self) -> None:
+        self._unseen.clear()
+        for known in (self._told, self._deadlines, self._failures, self._urgent, self._ordinary):
+            known.clear()
+
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """Find out what is to be said otherwise, while we lead."""
+        if not self._is_leading or CHECK_KINDS[check.group_kind].target_reports is None:
+            return
+        if target is not None:
+            self._consider(place_of(check).named(target))
+        elif self._told.get(check) != self._now_told(check):
+            self._consider_all(check)
+
+    def _now_told(self, check: CheckReference) -> _Told | None:
+        known, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
+        if known is None:
+            return None
+        return _Told(
+            known.check,
+            check_context(self._cluster_state, check, self._now()),
+            context.of_kinds.get(check.group_kind),
+            context.blind_until(known.node_cluster_in(context)),
+        )
+
+    def _consider_all(self, check: CheckReference) -> None:
+        known, told = self._cluster_state.checks.get(check), self._now_told(check)
+        if known is None or told is None:
+            self._told.pop(check, None)
+            return
+        self._told[check] = told
+        for name in tuple(known.selected):
+            self._consider(place_of(check).named(name))
+
+    def _consider(self, name: TargetName) -> None:
+        """Have a report written unless it is stored."""
+        with self._cluster_state.guard.item("target reports", name):
+            due = self._due(name)
+            self._urgent.pop(name, None)
+            self._ordinary.pop(name, None)
+            if due is not None:
+                (self._urgent if due.report.is_unhealthy else self._ordinary)[name] = None
+                self._filled.set()
+
+    def _due(self, name: TargetName) -> _Due | None:
+        """What is to be written of a target now; None: nothing."""
+        self._deadlines.pop(name, None)
+        target = self._cluster_state.targets.at(name.place).get(name.name)
+        due: _Due | None = None
+        for reference, check_state in self._judging(name):
+            reports = check_state.kind.target_reports
+            if target is None or reports is None or isinstance(check_state.check, InvalidCheckError):
+                continue
+            if not self._sees(reference):
+                self._unseen.add(reference)
+                return None
+            findings = self._findings(reference, name)
+            self._note_deadline(name, reports.next_change(check_state.check, target, findings))
+            wanted = reports.wanted(check_state.check, target, findings)
+            report = wanted if due is None else due.report.beside(wanted)
+            due = _Due(reports, report, target.metadata.uid, check_state.kind.targets)
+        return None if due is None or due.reports.is_stored(due.report, target) else due
+
+    def _judging(self, name: TargetName) -> Iterator[tuple[CheckReference, CheckState]]:
+        for reference, check_state in self._cluster_state.checks.items():
+            if name.name in check_state.selected and place_of(reference) == name.place:
+                yield reference, check_state
+
+    def _findings(self, check: CheckReference, name: TargetName) -> TargetFindings:
+        cluster_state = self._cluster_state
+        target = cluster_state.targets.at(name.place)[name.name]
+        found = cluster_state.act_findings.of(check, name.name, target.metadata.uid)
+        return TargetFindings(
+            self._now(),
+            cluster_state.cluster_context,
+            self._told[check].context.problem if check in self._told else None,
+            found.request_error if found is not None else "",
+        )
+
+    def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
+        known = self._deadlines.get(name)
+        if deadline is not None and (known is None or deadline < known):
+            self._deadlines[name] = deadline
+            self._rescheduled.set()
+
+    async def _follow_time(self) -> None:
+        """Consider targets again whose deadline has passed, and checks that could not be judged by."""
+        loop = asyncio.get_running_loop()
+        looked = loop.time()
+        while True:
+            await self._wait_for_a_deadline()
+            now = self._now()
+            for name in [one for one, deadline in self._deadlines.items() if deadline + _HAIR <= now]:
+                self._consider(name)
+            if loop.time() - looked >= LOOK_AGAIN.total_seconds():
+                looked, unseen = loop.time(), tuple(self._unseen)
+                self._unseen.clear()
+                for check in unseen:
+                    self._consider_all(check)
+
+    async def _wait_for_a_deadline(self) -> None:
+        """Return when one has passed, another one comes, or it is time to look again."""
+        self._rescheduled.clear()
+        first = min(self._deadlines.values(), default=None)
+        wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * _HAIR - self._now())
+        try:
+            async with asyncio.timeout(max(0.0, wait.total_seconds())):
+                await self._rescheduled.wait()
+        except TimeoutError:
+            return
+
+    async def _write_what_is_due(self) -> None:
+        while True:
+            await self._filled.wait()
+            queue = self._urgent or self._ordinary
+            if not queue:
+                self._filled.clear()
+                continue
+            name = next(iter(queue))
+            del queue[name]
+            with self._cluster_state.guard.item("target reports", name):
+                await self._write(name)
+
+    async def _write(self, name: TargetName) -> None:
+        due = self._due(name)
+        if due is None:
+            return
+        try:
+            resource = await self._connection.discovery.first_served(due.kind)
+            individual = Individual(resource, name.namespace, name.name, due.uid)
+            await patch_as_read(
+                self._connection.client, individual, partial(self._status_patch, due), subresource="status"
+            )
+        except NotFound:
+            self._connection.discovery.forget(due.kind.api_version)
+        except KubernetesError as error:
+            self._failed(name, error)
+        else:
+            self._failures.pop(name, None)
+
+    def _failed(self, name: TargetName, error: KubernetesError) -> None:
+        level = logging.DEBUG if isinstance(error, Conflict) else logging.WARNING
+        _log.log(level, "report on a target not written", extra={"target": name, "reason": error.message})
+        wait = min(2 * self._failures.get(name, FIRST_RETRY / 2), LONGEST_RETRY)
+        self._failures[name] = wait
+        self._note_deadline(name, self._now() + retry_after(error) + wait)
+
+    def _status_patch(self, due: _Due, found: Object) -> dict[str, Any]:
+        return due.reports.patch(due.report, found, self._now())
