@@ -1,0 +1,196 @@
+"""WorkloadKubeconfig: the API server and the credentials that the kubeconfig in a Secret has inside.
+
+Whoever may write that Secret must not gain more by it than another API server: nothing is run, no file is
+read, nobody is impersonated, and the certificate of the server is always verified. What is not known here
+is refused as well, for it may change who we talk to, or as whom. Why a kubeconfig is refused quotes nothing
+of it.
+"""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from kube.errors import NotConfigured
+from kube.kubeconfig_document import Document, NoDocumentError, read_document
+
+_FILES = "files are never read"
+_PROGRAMS = "nothing is ever run for credentials"
+_NO_BASIC_AUTHENTICATION = "only a token and a client certificate are understood"
+_IMPERSONATION = "nobody is ever impersonated"
+
+_CLUSTER_FIELDS = frozenset(
+    {"server", "certificate-authority-data", "tls-server-name", "disable-compression", "extensions"}
+)
+_USER_FIELDS = frozenset({"token", "client-certificate-data", "client-key-data", "extensions"})
+_REFUSED = {
+    "certificate-authority": _FILES,
+    "insecure-skip-tls-verify": "the certificate of an API server is always verified",
+    "proxy-url": "an API server is reached by the proxy of this process, or by none",
+    "client-certificate": _FILES,
+    "client-key": _FILES,
+    "tokenFile": _FILES,
+    "exec": _PROGRAMS,
+    "auth-provider": _PROGRAMS,
+    "username": _NO_BASIC_AUTHENTICATION,
+    "password": _NO_BASIC_AUTHENTICATION,
+    "as": _IMPERSONATION,
+    "as-uid": _IMPERSONATION,
+    "as-groups": _IMPERSONATION,
+    "as-user-extra": _IMPERSONATION,
+}
+
+
+@dataclass(frozen=True)
+class WorkloadKubeconfig:
+    """Where an API server is, and who we are to it; its repr has no credentials."""
+
+    server: str
+    certificate_authority: str = field(default="", repr=False)
+    """PEM; "" means whom the system trusts, as with kubectl."""
+    tls_server_name: str = ""
+    client_certificate: str = field(default="", repr=False)
+    client_key: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+    @property
+    def endpoint(self) -> bytes:
+        """A digest of all that connections are made with; the token, which each request has, is no part."""
+        parts = (self.server, self.certificate_authority, self.tls_server_name)
+        digests = [
+            sha256(part.encode()).digest() for part in (*parts, self.client_certificate, self.client_key)
+        ]
+        return sha256(b"".join(digests)).digest()
+
+
+def parse_workload_kubeconfig(text: bytes | str, where: str) -> WorkloadKubeconfig:
+    """Read the current context. `where` is where the kubeconfig is, as errors name it.
+
+    Raises:
+        NotConfigured: it cannot be used, or must not be.
+
+    """
+    try:
+        return _parse(read_document(text))
+    except (_RefusedError, NoDocumentError) as error:
+        why = str(error)
+    raise unusable(where, why)
+
+
+def unusable(where: str, why: str) -> NotConfigured:
+    """The error that says why the kubeconfig that is there cannot be used."""
+    return NotConfigured(f"The kubeconfig in {where} cannot be used: {why}.")
+
+
+class _RefusedError(Exception):
+    """Says why, in words that quote no value."""
+
+
+def _refuse(why: str) -> NoReturn:
+    raise _RefusedError(why)
+
+
+def _parse(document: Document) -> WorkloadKubeconfig:
+    name = _text(document, "it", "current-context") or _refuse("it has no current-context")
+    context = _named(document, "context", name, "its current-context")
+    of_cluster = _text(context, "its current context", "cluster") or _refuse(
+        "its current context names no cluster"
+    )
+    of_user = _text(context, "its current context", "user") or _refuse("its current context names no user")
+    cluster = _named(document, "cluster", of_cluster, "its current context")
+    user = _named(document, "user", of_user, "its current context")
+    _check_fields(cluster, "its cluster", _CLUSTER_FIELDS)
+    _check_fields(user, "its user", _USER_FIELDS)
+    certificate, key, token = _credentials(user)
+    return WorkloadKubeconfig(
+        server=_server(cluster),
+        certificate_authority=_pem(cluster, "its cluster", "certificate-authority-data", "CERTIFICATE"),
+        tls_server_name=_printable(cluster, "its cluster", "tls-server-name"),
+        client_certificate=certificate,
+        client_key=key,
+        token=token,
+    )
+
+
+def _named(document: Document, kind: str, name: str, by: str) -> Document:
+    """What is said of the context, cluster or user of that name, which `by` names."""
+    listed = document.get(f"{kind}s")
+    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    found = [one.get(kind) for one in entries if one.get("name") == name]
+    if not found:
+        _refuse(f"{by} names a {kind} that it does not have")
+    if len(found) > 1:
+        _refuse(f"{by} names a {kind} that it has more than once")
+    said = found[0] or {}
+    return said if isinstance(said, dict) else _refuse(f"the {kind} that {by} names is no mapping")
+
+
+def _check_fields(said: Document, what: str, known: frozenset[str]) -> None:
+    for name, value in said.items():
+        if name in known or not value:
+            continue
+        if name in _REFUSED:
+            _refuse(f"{what} has {name}, and {_REFUSED[name]}")
+        # Its name is not quoted: where a colon is in the wrong place, a credential is a part of it.
+        _refuse(f"{what} has a field that is not known here")
+
+
+def _credentials(user: Document) -> tuple[str, str, str]:
+    """Client certificate, its key, and token; those that there are."""
+    certificate = _pem(user, "its user", "client-certificate-data", "CERTIFICATE")
+    key = _pem(user, "its user", "client-key-data", "PRIVATE KEY")
+    token = _printable(user, "its user", "token")
+    if certificate and not key:
+        _refuse("its user has client-certificate-data, but no client-key-data")
+    if key and not certificate:
+        _refuse("its user has client-key-data, but no client-certificate-data")
+    if not (certificate or token):
+        _refuse("its user has neither a token nor client-certificate-data")
+    return certificate, key, token
+
+
+def _server(cluster: Document) -> str:
+    server = _printable(cluster, "its cluster", "server")
+    try:
+        url = urlsplit(server)
+        host, _ = url.hostname, url.port
+    except ValueError:
+        _refuse("the server of its cluster is no URL")
+    if "@" in url.netloc:
+        _refuse("the server of its cluster has a user name or a password in it")
+    if url.scheme != "https" or not host:
+        _refuse("its cluster has no server that begins with https://")
+    if url.query or url.fragment:
+        _refuse("the server of its cluster has a query or a fragment")
+    return server.rstrip("/")
+
+
+def _pem(said: Document, what: str, name: str, label: str) -> str:
+    """The decoded PEM, or "" if there is none."""
+    encoded = "".join(_text(said, what, name).split())
+    try:
+        text = b64decode(encoded, validate=True).decode("ascii")
+    except ValueError:
+        _refuse(f"the {name} of {what} is no base64 of PEM")
+    if encoded and f"{label}-----" not in text:
+        _refuse(f"the {name} of {what} is no base64 of PEM")
+    if "ENCRYPTED" in text:
+        _refuse(f"the {name} of {what} is encrypted")
+    return text
+
+
+def _printable(said: Document, what: str, name: str) -> str:
+    """Text that may be a part of a request."""
+    text = _text(said, what, name).strip()
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        _refuse(f"the {name} of {what} has characters that it cannot have")
+    return text
+
+
+def _text(said: Mapping[str, Any], what: str, name: str) -> str:
+    value = said.get(name)
+    if value is None or isinstance(value, str):
+        return value or ""
+    _refuse(f"the {name} of {what} is no text")
