@@ -12,11 +12,12 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
-from kube.connection import ClusterConnections
+from kube.cluster_connections import ClusterConnections
 from kube.errors import KindUnknown, NotFound
 from kube.resource import NODES, Object
 from kube.shared_reads import SharedReads
 from objects.group_kind import GroupKind
+from objects.secrets import SecretField
 
 TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
 """Raises KubernetesError, NotFound where the target is no more, and ValidationError."""
@@ -82,22 +83,25 @@ class LiveObjects:
         """
         return await self._readers[incident.check.group_kind].target(self, incident.target, context)
 
-    async def node_of(self, target: Target) -> Node | None:
+    async def node_of(self, target: Target, kubeconfig: SecretField | None = None) -> Node | None:
         """The Node that the target is linked to, from the cluster that it is in.
+
+        `kubeconfig` says where the kubeconfig of that cluster is, as CheckKind.kubeconfig does; it is read
+        where that is not the management cluster.
 
         None: it is linked to none, or the API server of that cluster itself says that it is not there (rule
         26).
 
         Raises:
-            KubernetesError: as the client does; NotConfigured where there is no connection to that cluster.
+            KubernetesError: as the client does; NotConfigured where nothing says how to connect there.
             ValidationError: it cannot be read.
 
         """
         if not target.node_name:
             return None
-        client = self._clusters.of(target.node_cluster).client
+        connection = await self._clusters.of(target.node_cluster, kubeconfig)
         try:
-            return Node.model_validate(await client.get(NODES, target.node_name))
+            return Node.model_validate(await connection.client.get(NODES, target.node_name))
         except KindUnknown:
             raise
         except NotFound:

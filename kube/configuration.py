@@ -38,12 +38,28 @@ async def configure(load: Load) -> Configuration:
 
     Raises NotConfigured: no source, or one that cannot be read.
     """
+    configuration = without_retries()
+    await load(configuration)
+    use_proxy(configuration)
+    return configuration
+
+
+def without_retries() -> Configuration:
+    """Return a Configuration of nothing yet that never retries by itself."""
     configuration = Configuration()
     configuration.retries = None
     configuration.client_go_retries = False
-    await load(configuration)
-    configuration.proxy = configuration.proxy or _proxy_for(configuration.host)
     return configuration
+
+
+def use_proxy(configuration: Configuration) -> None:
+    """Reach the server by the proxy of the environment, if there is one for it."""
+    configuration.proxy = configuration.proxy or _proxy_for(configuration.host)
+
+
+def use_token(configuration: Configuration, token: str) -> None:
+    """Show this token from now on; "" is none."""
+    configuration.api_key = {_SCHEME: f"Bearer {token}"} if token else {}
 
 
 def _default_file() -> str:

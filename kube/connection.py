@@ -9,7 +9,6 @@ from typing import Self
 
 from kube.client import Client
 from kube.discovery import Discovery
-from kube.errors import NotConfigured
 from kube.server_clock import ServerClock
 from kube.transport import Transport
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -37,24 +36,3 @@ class ClusterConnection:
     def server_clock(self) -> ServerClock:
         """What is known of the clock of this API server."""
         return self.transport.server_clock
-
-
-@dataclass(frozen=True)
-class ClusterConnections:
-    """The clusters of one process, by name."""
-
-    management: ClusterConnection
-    workload_clusters: tuple[ClusterConnection, ...] = ()
-    """Where else Nodes are."""
-
-    def of(self, cluster: str) -> ClusterConnection:
-        """The connection to this cluster.
-
-        Raises:
-            NotConfigured: there is none.
-
-        """
-        for connection in (self.management, *self.workload_clusters):
-            if connection.cluster == cluster:
-                return connection
-        raise NotConfigured(f"no connection is configured to the cluster {cluster}")

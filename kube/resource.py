@@ -50,4 +50,5 @@ def group_version_path(api_version: str) -> str:
 NODES = Resource("v1", "Node", "nodes", namespaced=False)
 EVENTS = Resource("v1", "Event", "events", namespaced=True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
+SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
 LEASES = Resource("coordination.k8s.io/v1", "Lease", "leases", namespaced=True)

@@ -5,6 +5,7 @@ repeated here is a request answered 401, once, with credentials read anew: token
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -50,7 +51,14 @@ class _Request:
 class Transport:
     """One API server, seen with one set of credentials."""
 
-    def __init__(self, configuration: Configuration, load: Load, user_agent: str = "paramedic") -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        load: Load,
+        user_agent: str = "paramedic",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """With `tls`, where the library could not make it of what `configuration` says."""
         self._configuration = configuration
         self._load = load
         self._api = ApiClient(configuration)
@@ -58,7 +66,8 @@ class Transport:
         self.server_clock = ServerClock()
         """What the answers say of the server's clock."""
         # The session that the library would make starves watches and notices dead peers after minutes.
-        self._api.rest_client.pool_manager = open_session(self._api.rest_client.ssl_context)
+        self._session = open_session(tls or self._api.rest_client.ssl_context)
+        self._api.rest_client.pool_manager = self._session
 
     @classmethod
     async def connect(
@@ -85,8 +94,13 @@ class Transport:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be asked any more."""
+        return self._session.closed
+
     async def close(self) -> None:
-        """Close every connection; watches end with `Unreachable`."""
+        """Close every connection; watches end with `Unreachable`, and so does what is asked from then on."""
         await self._api.close()  # type: ignore[no-untyped-call]  # the library has no types
 
     async def request(  # noqa: PLR0913  a request has these parts
@@ -143,6 +157,8 @@ class Transport:
             return await self._send_once(asked)
 
     async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
+        if self.is_closed:
+            raise Unreachable(f"{asked} was not sent: the connection is closed.", path=asked.path)
         sent = self.server_clock.monotonic()
         try:
             prepared = await self._api.param_serialize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.live_objects import LiveObjects, Readers
+from activities.live_objects import LiveObjects, Readers, TargetReader
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import Held
 from devcluster.simulation.resources import MACHINES
@@ -17,19 +17,22 @@ from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
-from kube.connection import ClusterConnection, ClusterConnections
+from kube.cluster_connections import ClusterConnections
+from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
-from kube.resource import NAMESPACES, NODES, group_version_path, resource_of
+from kube.resource import NAMESPACES, NODES, SECRETS, group_version_path, resource_of
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
+from objects.secrets import SecretField
 from objects.timestamps import stamp
 from tests import objects
 from tests.health.openshift.samples import CREATED, DELETE, NAMESPACE, NOT_READY, check_object
 from tests.kube.api_server import ApiServer, refused, said
+from tests.kube.kubeconfigs import EAST, SECRET, SECRET_PATH, Pair, encoded, kubeconfig, secret_of
 from workflows.contracts import ActInput
 
 pytestmark = pytest.mark.rule("rule 2")
 
-EAST = "east"
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 NODE = NODES.path(name="node-1")
 ORDER = ActInput(
@@ -60,14 +63,19 @@ class MachineOfEast(MachineTarget):
     node_cluster = EAST
 
 
-async def read_machine_of_east(
-    live: LiveObjects,
-    reference: TargetReference,
-    context: ClusterContext,  # noqa: ARG001  as TargetReader
-) -> MachineOfEast:
-    found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
-    target = MachineOfEast(Machine.model_validate(found))
-    return replace(target, node=await live.node_of(target))
+def reader(kubeconfig: SecretField | None) -> TargetReader:
+    """Reads Nodes through that kubeconfig."""
+
+    async def read(
+        live: LiveObjects,
+        reference: TargetReference,
+        context: ClusterContext,  # noqa: ARG001  as TargetReader
+    ) -> MachineOfEast:
+        found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
+        target = MachineOfEast(Machine.model_validate(found))
+        return replace(target, node=await live.node_of(target, kubeconfig))
+
+    return read
 
 
 def node(uid: str, status: str) -> dict[str, Any]:
@@ -83,25 +91,36 @@ def serve_management(server: ApiServer) -> None:
     server.answer("GET", NAMESPACES.path(name="leases"), said({"metadata": {"name": "leases"}}))
 
 
+def serve_kubeconfig(management: ApiServer, east: ApiServer, pair: Pair) -> None:
+    content = kubeconfig(f"https://127.0.0.1:{east.port}")
+    content["clusters"][0]["cluster"]["certificate-authority-data"] = encoded(pair.certificate)
+    management.answer("GET", SECRET_PATH, said(secret_of(content)))
+
+
 @pytest.fixture
 async def servers(tmp_path: Path) -> AsyncIterator[tuple[ApiServer, ApiServer]]:
-    for name in ("management", EAST):
+    for name in ("management", "east"):
         (tmp_path / name).mkdir()
-    async with ApiServer(tmp_path / "management") as management, ApiServer(tmp_path / EAST) as east:
+    pair = Pair.make(tmp_path / "pair", "east")
+    async with (
+        ApiServer(tmp_path / "management") as management,
+        ApiServer(tmp_path / "east", pair.serving()) as east,
+    ):
         serve_management(management)
+        serve_kubeconfig(management, east, pair)
         yield management, east
 
 
 @pytest.fixture
 async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[ClusterConnections]:
-    here, there = (str(server.kubeconfig) for server in servers)
-    async with await Transport.connect(here) as management, await Transport.connect(there) as east:
-        workload = ClusterConnection.over(east, cluster=EAST)
-        yield ClusterConnections(ClusterConnection.over(management), (workload,))
+    async with await Transport.connect(str(servers[0].kubeconfig)) as transport:
+        management = ClusterConnection.over(transport)
+        async with WorkloadConnections(management.client) as workload_clusters:
+            yield ClusterConnections(management, workload_clusters)
 
 
-async def confirm(connections: ClusterConnections) -> Confirmed:
-    readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(read_machine_of_east)}
+async def confirm(connections: ClusterConnections, kubeconfig: SecretField | None = SECRET) -> Confirmed:
+    readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(reader(kubeconfig))}
     return await Revalidation(LiveObjects(connections, readers), "leases").confirm(ORDER)
 
 
@@ -143,8 +162,17 @@ async def test_nothing_is_confirmed_while_the_other_cluster_does_not_answer(
         await confirm(connections)
 
 
-async def test_nothing_is_confirmed_without_a_connection_to_the_other_cluster(
-    connections: ClusterConnections,
+async def test_nothing_is_confirmed_where_the_secret_with_its_kubeconfig_is_gone(
+    servers: tuple[ApiServer, ApiServer], connections: ClusterConnections
 ) -> None:
-    with pytest.raises(NotConfigured, match="no connection is configured to the cluster east"):
-        await confirm(ClusterConnections(connections.management))
+    gone = SecretField("fleet", "gone", "value")
+    servers[0].answer("GET", SECRETS.path("fleet", "gone"), refused(404, "NotFound", "gone"))
+    with pytest.raises(NotConfigured, match=f"There is no kubeconfig in {gone}"):
+        await confirm(connections, gone)
+
+
+async def test_nothing_is_confirmed_where_no_secret_is_known(connections: ClusterConnections) -> None:
+    with pytest.raises(
+        NotConfigured, match=f"no Secret is known that has a kubeconfig of the cluster {EAST}"
+    ):
+        await confirm(connections, None)

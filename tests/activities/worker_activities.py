@@ -18,9 +18,11 @@ from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from kube.client import Client
-from kube.connection import ClusterConnection, ClusterConnections
+from kube.cluster_connections import ClusterConnections
+from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from tests.activities.world import LEASE_NAMESPACE
 from workflows.contracts import (
     ActInput,
@@ -48,7 +50,8 @@ class WorkerActivities:
         connection = ClusterConnection(transport, self._client, Discovery(transport))
         self._live = LiveRequests(connection)
         self._leases = TargetLeases(self._client, lease_namespace)
-        live = LiveObjects(ClusterConnections(connection), readers())
+        clusters = ClusterConnections(connection, WorkloadConnections(self._client))
+        live = LiveObjects(clusters, readers())
         self._revalidation = Revalidation(live, lease_namespace)
 
     async def act(

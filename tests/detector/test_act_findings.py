@@ -53,12 +53,12 @@ def test_what_an_act_found_is_seen_and_told_once(cluster: SmallCluster) -> None:
         cluster.cluster_state.found(incident(), ETCD)
     assert snapshot_of(cluster).found == ETCD
     assert snapshot_of(cluster).is_heard
-    assert told == [None]
+    assert told == ["node-1", None]
 
     cluster.cluster_state.found(incident(), None)
     assert snapshot_of(cluster).found is None
     assert snapshot_of(cluster).is_heard
-    assert told == [None, None]
+    assert told == ["node-1", None] * 2
 
 
 def recover(cluster: SmallCluster) -> None:

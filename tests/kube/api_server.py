@@ -6,6 +6,7 @@ the server is at (limit=1), which is far ahead unless a test says otherwise; the
 
 import asyncio
 import json
+import ssl
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -26,12 +27,15 @@ class Asked:
     query: dict[str, str]
     headers: dict[str, str]
     body: Any
+    client: str = ""
+    """The common name of the client certificate."""
 
 
 class ApiServer:
     """On loopback, on a free port; `stop` and `start` keep the port."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.asked: list[Asked] = []
         self.token_file = directory / "token"
         self.kubeconfig = directory / "kubeconfig"
@@ -60,7 +64,7 @@ class ApiServer:
             application, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True, ssl_context=self._tls)
         await site.start()
         self._port = self._runner.addresses[0][1]
 
@@ -95,6 +99,7 @@ class ApiServer:
                 dict(request.query),
                 dict(request.headers),
                 json.loads(text) if text else None,
+                _client(request),
             )
         )
         answers = self._answers[request.method, request.path, "watch" in request.query]
@@ -113,6 +118,12 @@ class ApiServer:
             "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self._port}"}}],
             "users": [{"name": "test", "user": {"tokenFile": str(self.token_file)}}],
         }
+
+
+def _client(request: web.Request) -> str:
+    certificate = request.get_extra_info("peercert") or {}
+    names = dict(one for [one] in certificate.get("subject", ()))
+    return str(names.get("commonName", ""))
 
 
 def _asks_for_version(query: Mapping[str, str]) -> bool:
