@@ -16,7 +16,6 @@ LONGEST = 256 * 1024
 """Bytes; one of Cluster API has 6,000."""
 MOST_NODES = 5_000
 """Mappings, lists and scalars; one of Cluster API has 40."""
-
 DEEPEST = 20
 """Nodes in nodes; one of Cluster API has 5."""
 

@@ -37,7 +37,7 @@ class WorkloadConnections:
         self._secrets = SharedReads(management)
         self._grace = grace
         self._opened: dict[str, _Opened] = {}
-        self._replaced: set[asyncio.Task[None]] = set()
+        self._replaced: dict[asyncio.Task[None], Transport] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -45,9 +45,9 @@ class WorkloadConnections:
     async def __aexit__(self, *_: object) -> None:
         for cluster in tuple(self._opened):
             await self.close(cluster)
-        for closing in self._replaced:
+        for closing, transport in tuple(self._replaced.items()):
             closing.cancel()
-        await asyncio.gather(*self._replaced, return_exceptions=True)
+            await transport.close()
 
     async def connect(self, cluster: str, secret: SecretField) -> ClusterConnection:
         """The connection by what the Secret says now; no request is made to that cluster yet.
@@ -67,7 +67,7 @@ class WorkloadConnections:
         made = _Opened(cluster, secret, content, self._read)
         self._opened[cluster] = made
         if opened is not None:
-            self._close_later(opened)
+            self._close_later(opened.connection.transport)
         return made.connection
 
     async def close(self, cluster: str) -> None:
@@ -88,16 +88,14 @@ class WorkloadConnections:
             raise NotConfigured(f"There is no kubeconfig in {secret}: it has no such key, or nothing in it.")
         return _decoded(value, secret)
 
-    def _close_later(self, opened: "_Opened") -> None:
-        closing = asyncio.create_task(self._close(opened))
-        self._replaced.add(closing)
-        closing.add_done_callback(self._replaced.discard)
+    def _close_later(self, replaced: Transport) -> None:
+        closing = asyncio.create_task(self._close(replaced))
+        self._replaced[closing] = replaced
+        closing.add_done_callback(self._replaced.pop)
 
-    async def _close(self, opened: "_Opened") -> None:
-        try:
-            await asyncio.sleep(self._grace.total_seconds())
-        finally:
-            await opened.connection.transport.close()
+    async def _close(self, replaced: Transport) -> None:
+        await asyncio.sleep(self._grace.total_seconds())
+        await replaced.close()
 
 
 class _Opened:
