@@ -38,6 +38,7 @@ from detector.watching.blind_times import BlindTimes
 from detector.watching.clock_watch import ClockWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
+from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
@@ -119,8 +120,13 @@ class Detector:
 
     def _made_sources(self) -> Sources:
         settings, connections = self._settings, self._connections
+        others = connections.workload_clusters
         scope = Scope(
-            settings.lease_namespace, settings.upgrade_signals, settings.check_kinds, self._reflectors
+            settings.lease_namespace,
+            settings.upgrade_signals,
+            settings.check_kinds,
+            self._reflectors,
+            WorkloadAccess(others.connect, others.close, self._blind_times.of),
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
 
@@ -239,7 +245,8 @@ class Detector:
                 await self._lead()
 
     async def _watch(self) -> None:
-        await self._blind_times.read()
+        if any(kind.kubeconfig is not None for kind in self._settings.check_kinds):
+            await self._blind_times.read()
         await self._sources.run()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:

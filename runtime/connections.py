@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from runtime.cluster import read_cluster_identity
 from runtime.exposition import metrics_route
 from runtime.problems import Problems
@@ -30,6 +31,8 @@ class Connections:
 
     management: ClusterConnection
     """To the cluster that checks are in."""
+    workload_clusters: WorkloadConnections
+    """To those that Nodes of targets are in."""
     cluster: str
     """The identity of that cluster."""
     temporal: TemporalLink
@@ -55,4 +58,5 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
             temporal = TemporalLink(settings.identity, problems, temporal_runtime)
             await temporal.try_once()
             problems.report("start", "")
-            yield Connections(management, cluster, temporal, problems, metrics)
+            async with WorkloadConnections(management.client) as workload_clusters:
+                yield Connections(management, workload_clusters, cluster, temporal, problems, metrics)

@@ -24,7 +24,6 @@ from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
-from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections, connected
 from runtime.process_names import WORKER
 from runtime.retrying import retry_forever
@@ -49,26 +48,19 @@ LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 async def run(settings: Settings) -> None:
     """Work until cancelled."""
-    async with (
-        connected(settings, WORKER) as connections,
-        WorkloadConnections(connections.management.client) as workload_clusters,
-        asyncio.TaskGroup() as tasks,
-    ):
+    async with connected(settings, WORKER) as connections, asyncio.TaskGroup() as tasks:
         tasks.create_task(connections.temporal.hold())
         tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
-        clusters = ClusterConnections(connections.management, workload_clusters)
-        await connections.temporal.work(partial(_worker, settings, connections, clusters))
+        await connections.temporal.work(partial(_worker, settings, connections))
 
 
-def _worker(
-    settings: Settings, connections: Connections, clusters: ClusterConnections, temporal: TemporalClient
-) -> Worker:
+def _worker(settings: Settings, connections: Connections, temporal: TemporalClient) -> Worker:
     connection = connections.management
     client = connection.client
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     live = LiveRequests(connection)
-    objects = LiveObjects(clusters, readers())
+    objects = LiveObjects(ClusterConnections(connection, connections.workload_clusters), readers())
     revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
     return Worker(

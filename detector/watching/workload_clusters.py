@@ -35,6 +35,8 @@ class WorkloadAccess(NamedTuple):
     """How other clusters are reached, and what is known of each from before."""
 
     connect: Connect
+    close: Callable[[str], Awaitable[None]]
+    """Close the connection to a cluster."""
     blind_time: Callable[[str], BlindTime]
 
 
@@ -144,10 +146,15 @@ class WorkloadClusters:
         return {one.part: one.nodes.age() for one in self._clusters.values()}
 
     async def _supervise(self, one: WorkloadCluster) -> None:
-        while True:
-            with self._guard.item("workload clusters", one.nodes.cluster):
-                await self._run(one)
-            await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
+        cluster = one.nodes.cluster
+        try:
+            while True:
+                with self._guard.item("workload clusters", cluster):
+                    await self._run(one)
+                await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
+        finally:
+            if cluster not in self._clusters:  # nobody asked for it again meanwhile
+                await self._access.close(cluster)
 
     async def _run(self, one: WorkloadCluster) -> None:
         while True:

@@ -15,6 +15,7 @@ from health.gate.policy import Policy
 from kube.connection import ClusterConnection
 from kube.server_clock import ServerClock
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
@@ -49,7 +50,9 @@ async def test_moment_at_which_something_was_seen_is_told_by_the_api_servers_clo
     transport.server_clock.note({"Date": date}, transport.server_clock.monotonic())
     problems = Problems()
     link = TemporalLink("tests", problems)
-    connections = Connections(ClusterConnection.over(transport), "c", link, problems, CollectorRegistry())
+    management = ClusterConnection.over(transport)
+    others = WorkloadConnections(management.client)
+    connections = Connections(management, others, "c", link, problems, CollectorRegistry())
     Detector(Settings(cluster="c"), connections, Policy)
 
     (observe,) = answers

@@ -100,7 +100,7 @@ class TwoClusters:
         self.cluster_state = ClusterState("test")
         self._blind_times = BlindTimes(management.client, "ours", "leader", Problems())
         self.reached = {EAST: east}
-        access = WorkloadAccess(self._connect, self._blind_times.of)
+        access = WorkloadAccess(self._connect, self._close, self._blind_times.of)
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
         scope = Scope("leases", (), kinds, lambda: OFTEN, access)
         policy = Policy(staleness_limit=LIMIT)
@@ -110,6 +110,9 @@ class TwoClusters:
         if cluster not in self.reached:
             raise NotConfigured(f"There is no {secret}.")
         return self.reached[cluster]
+
+    async def _close(self, cluster: str) -> None:
+        """Leave it to the fixture."""
 
     @asynccontextmanager
     async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:

@@ -16,6 +16,7 @@ from detector.watching.sources import Scope, Sources
 from health.gate.policy import Policy
 from kube.connection import ClusterConnection
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
@@ -42,7 +43,8 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
     monkeypatch.setattr("detector.detector.ClusterState", noted)
     problems = Problems()
     link, registry = TemporalLink("tests", problems), CollectorRegistry()
-    Detector(Settings(cluster="c"), Connections(connection, "c", link, problems, registry), Policy)
+    others = WorkloadConnections(connection.client)
+    Detector(Settings(cluster="c"), Connections(connection, others, "c", link, problems, registry), Policy)
 
     names = [getattr(handler, "__qualname__", "") for handler in made[0].event_handlers.of_changes]
     assert names == [

@@ -14,6 +14,7 @@ from kube.candidates import CandidateTimes
 from kube.connection import ClusterConnection
 from kube.resource import LEASES
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.process_names import LEADER_LEASE
@@ -49,8 +50,14 @@ class Detectors:
             problems = Problems()
             link = TemporalLink(identity, problems)
             await link.try_once()
+            management = ClusterConnection.over(transport)
             made = Connections(
-                ClusterConnection.over(transport), self._world.cluster, link, problems, CollectorRegistry()
+                management,
+                WorkloadConnections(management.client),
+                self._world.cluster,
+                link,
+                problems,
+                CollectorRegistry(),
             )
             seconds = back_off_limit.total_seconds()
             settings = Settings(cluster="test", identity=identity, back_off_limit_seconds=seconds)
