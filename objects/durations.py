@@ -16,6 +16,8 @@ from pydantic import PlainValidator
 from objects.bounds import LONGEST
 
 PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
+_BARE_POINT = re.compile(r"(?<![0-9])\.")
+_SECOND = timedelta(seconds=1)
 
 
 def parse_duration(text: object) -> timedelta:
@@ -48,7 +50,22 @@ def parse_signed_duration(text: object) -> timedelta:
     return parse_duration(text)
 
 
+def parse_go_duration(text: object) -> timedelta:
+    """As `parse_duration`, in every form that Go reads: "0" needs no unit, "+5m" and ".5h" are durations too.
+
+    Raises:
+        ValueError: as `parse_duration`; also where it is negative.
+
+    """
+    if text == "0":
+        return timedelta()
+    if isinstance(text, str):
+        return parse_duration(_BARE_POINT.sub("0.", text.removeprefix("+")))
+    return parse_duration(text)
+
+
 Duration = Annotated[timedelta, PlainValidator(parse_duration)]
+GoDuration = Annotated[timedelta, PlainValidator(parse_go_duration)]
 SignedDuration = Annotated[timedelta, PlainValidator(parse_signed_duration)]
 
 
@@ -59,3 +76,22 @@ def in_words(duration: timedelta) -> str:
     minutes, seconds = divmod(rest, 60)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
     return "".join(f"{value}{unit}" for value, unit in parts if value) or "0s"
+
+
+def as_go(duration: timedelta) -> str:
+    """`duration`, which is not negative, as Go writes it: "10m0s", "1h0m0s", "1.5s", "500ms"."""
+    if timedelta() < duration < _SECOND:
+        return f"{_decimal(duration, timedelta(milliseconds=1))}ms"
+    minutes, rest = divmod(duration, timedelta(minutes=1))
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{_decimal(rest, _SECOND)}s"
+    if hours:
+        return f"{hours}h{minutes}m{seconds}"
+    return f"{minutes}m{seconds}" if minutes else seconds
+
+
+def _decimal(duration: timedelta, unit: timedelta) -> str:
+    """How many units it has, without zeros at the end."""
+    whole, rest = divmod(duration, unit)
+    fraction = f"{rest // timedelta(microseconds=1):0{len(str(unit // timedelta(microseconds=1))) - 1}d}"
+    return f"{whole}.{fraction}".rstrip("0").rstrip(".")

@@ -1,8 +1,9 @@
 """Template: how the spec of a check names a remediation template."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from health.model.references import TemplateReference
 from objects.frozen import FrozenObject
@@ -35,3 +36,11 @@ class Template(FrozenObject):
         return TemplateReference(
             api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
         )
+
+
+def _without_namespace(raw: object) -> object:
+    return {key: raw[key] for key in raw if key != "namespace"} if isinstance(raw, Mapping) else raw
+
+
+LocalTemplate = Annotated[Template, BeforeValidator(_without_namespace)]
+"""One that is where its check is: nobody looks at the namespace, so it cannot be wrong (MHC A.1)."""

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import problem_of
+from health.gate.pause import of_paused, pause_hold
 from health.gate.template_validity import TemplateKinds, request_refusal, unusable
 from health.gate.threshold import Allowance
 from health.kinds.openshift.machine import GROUP, MachineTarget
-from health.kinds.openshift.spec import PausedInvalidCheckError, Spec, allowance, pause_hold
+from health.kinds.openshift.spec import Spec, allowance
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.observation import Hold
 from health.model.references import Action, CheckReference, Step, TemplateReference
@@ -48,10 +49,7 @@ class MachineHealthCheck(FrozenObject):
         try:
             return cls.model_validate(raw)
         except ValidationError as error:
-            problem = problem_of(error.errors()[0])
-            if not _is_paused(raw.get("metadata")):
-                raise problem from error
-            raise PausedInvalidCheckError(problem.field, problem.value, problem.problem) from error
+            raise of_paused(problem_of(error.errors()[0]), raw.get("metadata")) from error
 
     @property
     def reference(self) -> CheckReference:
@@ -167,11 +165,3 @@ class MachineHealthCheck(FrozenObject):
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         """What its threshold says of these numbers."""
         return allowance(self.spec.max_unhealthy, total=total, healthy=healthy)
-
-
-def _is_paused(metadata: object) -> bool:
-    """Whether a check that cannot be read is paused; metadata that cannot be read says nothing of it."""
-    try:
-        return pause_hold(ObjectMetadata.model_validate(metadata).annotations) is not None
-    except ValidationError:
-        return False

@@ -13,11 +13,11 @@ from typing import Any
 from health.gate.admission import Question, common_hold
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.pause import is_paused
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.conditions import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY, numbers
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
 from health.kinds.openshift.machine import KIND as MACHINE
-from health.kinds.openshift.spec import is_paused
 from health.kinds.openshift.target_events import REMEDIATE, RESTRICTED, MachineNote, machine_notes
 from health.model.event import Event, Severity, Subject
 from health.model.stored_status import stored_condition, word

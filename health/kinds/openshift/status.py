@@ -12,6 +12,7 @@ from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
+from health.gate.pause import is_paused
 from health.kinds.openshift.conditions import (
     REMEDIATION_ALLOWED,
     REQUEST_AVAILABLE,
@@ -20,7 +21,7 @@ from health.kinds.openshift.conditions import (
     Condition,
     conditions,
 )
-from health.kinds.openshift.spec import is_paused, remediations_allowed
+from health.kinds.openshift.spec import remediations_allowed
 from health.model.stored_status import entries, stored_condition, word
 from objects.timestamps import stamp
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.kinds.openshift.spec import PAUSED
 from kube.resource import Object, resource_of
 from tests.end_to_end.world import World
 

@@ -8,12 +8,12 @@ import pytest
 
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheckOf, InvalidCheckError
+from health.gate.pause import PausedInvalidCheckError
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import MachineTarget
-from health.kinds.openshift.spec import PausedInvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.verdict import Health

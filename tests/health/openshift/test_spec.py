@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from health.gate.threshold import IntOrPercent
 from health.kinds.openshift.check import MachineHealthCheck
-from health.kinds.openshift.spec import parse_node_startup_timeout
 from health.model.verdict import UnhealthyCondition
+from objects.durations import parse_go_duration
 from tests.health.openshift.samples import NOT_READY, TEMPLATE, check, check_object, refusal
 
 SECONDS_OF_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
@@ -199,4 +199,4 @@ def test_every_duration_of_whole_parts_is_their_sum(parts: list[tuple[int, str]]
     text = "".join(f"{number}{unit}" for number, unit in parts)
     seconds = sum(number * SECONDS_OF_UNITS[unit] for number, unit in parts)
 
-    assert parse_node_startup_timeout(text).total_seconds() == pytest.approx(seconds)
+    assert parse_go_duration(text).total_seconds() == pytest.approx(seconds)

@@ -1,0 +1,85 @@
+"""Remediation requests for Machines of either API: what they contain, and whose they are (rule 39).
+
+Neither operator writes down the check: each makes the Machine the one owner. Ours have the incident as an
+annotation: it names the check, and a request with nothing but its Machine as an owner is one that the
+operator made. A request says from which template it was cloned, under the prefix of its API.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from health.model.references import CheckReference, TargetReference, TemplateReference, check_of
+from health.model.remediation_request import ATTEMPT, INCIDENT, TARGET_UID, Attempt, RemediationRequest
+from objects.group_kind import GroupKind
+
+
+def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """spec.template of a template object; None if it has none."""
+    spec = template.get("spec")
+    contents = spec.get("template") if isinstance(spec, dict) else None
+    return contents if isinstance(contents, dict) else None
+
+
+def request_body(
+    attempt: Attempt,
+    template: TemplateReference,
+    contents: Mapping[str, Any],
+    owner: Mapping[str, str],
+    labels: Mapping[str, str],
+) -> dict[str, Any]:
+    """The request of `attempt`, named as its owner, with these labels beside those of the contents."""
+    of_contents = _mapping(contents.get("metadata"))
+    metadata = {
+        "name": owner["name"],
+        "namespace": attempt.incident.target.namespace,
+        "labels": {**_mapping(of_contents.get("labels")), **labels},
+        "annotations": {**_mapping(of_contents.get("annotations")), **_annotations(attempt, template)},
+        "ownerReferences": [dict(owner)],
+    }
+    return {
+        **contents,
+        "apiVersion": template.api_version,
+        "kind": template.request_kind,
+        "metadata": metadata,
+    }
+
+
+def owner_of(request: RemediationRequest, kind: GroupKind) -> CheckReference | None:
+    """The check of that kind whose incident made it; None if none of its own namespace did."""
+    check = check_of(request.metadata.annotations.get(INCIDENT, ""))
+    if check is None or (check.group_kind, check.namespace) != (kind, request.metadata.namespace):
+        return None
+    return check
+
+
+def is_unsigned_for(
+    request: RemediationRequest, target: TargetReference, api_versions: Collection[str]
+) -> bool:
+    """Whether the operator made it for that Machine: then it belongs to whichever check has the Machine."""
+    owners = request.metadata.owner_references
+    if INCIDENT in request.metadata.annotations or len(owners) != 1:
+        return False
+    owner = owners[0]
+    return owner.api_version in api_versions and (owner.kind, owner.uid) == (target.kind, target.uid)
+
+
+def _annotations(attempt: Attempt, template: TemplateReference) -> dict[str, str]:
+    prefix = attempt.incident.target.group
+    ours = {
+        f"{prefix}/cloned-from-name": template.name,
+        f"{prefix}/cloned-from-groupkind": _group_kind(template),
+        INCIDENT: attempt.incident.workflow_id,
+        TARGET_UID: attempt.incident.target.uid,
+    }
+    return ours | ({ATTEMPT: str(attempt.number)} if attempt.number > 1 else {})
+
+
+def _group_kind(template: TemplateReference) -> str:
+    """`<Kind>.<group>`; the core group has no name."""
+    group, slash, _ = template.api_version.partition("/")
+    return f"{template.kind}.{group}" if slash else template.kind
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    """What is no mapping of labels or annotations is none at all to the operators."""
+    return value if isinstance(value, dict) else {}
