@@ -90,10 +90,12 @@ class TemplateKinds(Protocol):
         """What is known of this kind; None before anything is."""
 
 
-def unusable(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+def unusable(
+    template: TemplateReference, kinds: TemplateKinds, *, may_be_empty: bool = False
+) -> CheckProblem | None:
     """Why a template by itself cannot be used; None if it can, or nobody knows yet."""
     kind = kinds(template.api_version, template.kind)
-    return None if kind is None else _problem(template, kind)
+    return None if kind is None else _problem(template, kind, may_be_empty=may_be_empty)
 
 
 def request_refusal(template: TemplateReference, kinds: TemplateKinds) -> str:
@@ -112,7 +114,7 @@ def invalid(why: str) -> CheckProblem:
     return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
 
 
-def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | None:
+def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: bool) -> CheckProblem | None:
     if kind.refusal:
         return not_found(kind.refusal)
     if kind.is_namespaced and not template.namespace:
@@ -125,7 +127,7 @@ def _problem(template: TemplateReference, kind: TemplateKind) -> CheckProblem | 
     found = kind.templates.get(place)
     if found is None:
         return None if place in kind.unread else not_found(f"{template} not found")
-    return None if found.has_contents else invalid(without_contents(template))
+    return None if found.has_contents or may_be_empty else invalid(without_contents(template))
 
 
 def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:

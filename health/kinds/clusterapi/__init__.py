@@ -1,0 +1,1 @@
+"""MachineHealthCheck of cluster.x-k8s.io."""

@@ -1,0 +1,187 @@
+"""MachineHealthCheck of cluster.x-k8s.io: its answers as a kind of check, whatever version it was read in.
+
+What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from health.gate.cluster_context import CheckProblem, ClusterContext
+from health.gate.health_check import problem_of
+from health.gate.pause import PAUSED, of_paused
+from health.gate.template_validity import TemplateKinds, request_refusal, unusable
+from health.gate.threshold import Allowance
+from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster
+from health.kinds.clusterapi.group import CLUSTER_NAME
+from health.kinds.clusterapi.machine import MachineTarget
+from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
+from health.kinds.clusterapi.threshold import allowance
+from health.kinds.clusterapi.unhealthy import Failure, Rules, Situation, facts, failure, verdict
+from health.model.observation import Hold, HoldReason
+from health.model.references import Action, CheckReference, Step, TemplateReference
+from health.model.verdict import Fact, Verdict
+from objects.frozen import Frozen, FrozenObject
+from objects.metadata import ObjectMetadata
+
+KIND = CHECK.kind
+NOT_CREATED = "RemediationRequestCreationFailed"
+"""What the reference tells of a request; of a template it is unusable()."""
+_MARK = Step(action=Action.MARK)
+
+
+class _V1Beta2(FrozenObject):
+    metadata: ObjectMetadata
+    spec: SpecV1Beta2
+
+
+class _V1Beta1(FrozenObject):
+    metadata: ObjectMetadata
+    spec: SpecV1Beta1
+
+
+class MachineHealthCheck(Frozen):
+    """One MachineHealthCheck; satisfies HealthCheckOf[MachineTarget]."""
+
+    metadata: ObjectMetadata
+    spec: Spec
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Self:
+        """The check that the API server's object says.
+
+        Raises:
+            InvalidCheckError: it does not parse; names the first bad field and its value.
+
+        """
+        version = _V1Beta2 if is_v1beta2(raw.get("spec"), raw.get("apiVersion")) else _V1Beta1
+        try:
+            found = version.model_validate(raw)
+        except ValidationError as error:
+            raise of_paused(problem_of(error.errors()[0]), raw.get("metadata")) from error
+        return cls(metadata=found.metadata, spec=found.spec.spec)
+
+    @property
+    def reference(self) -> CheckReference:
+        """Its name."""
+        named = self.metadata
+        return CheckReference(kind=KIND, group=CHECK.group, namespace=named.namespace, name=named.name)
+
+    @property
+    def generation(self) -> int:
+        """The generation of its spec; annotations, which pause it, do not move it."""
+        return self.metadata.generation
+
+    @property
+    def template(self) -> TemplateReference | None:
+        """The template of its requests, which is where the check is (CAPI B.1)."""
+        if self.spec.template is None:
+            return None
+        return self.spec.template.reference.model_copy(update={"namespace": self.metadata.namespace})
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The one request, if it has a template."""
+        return () if self.template is None else (Step(template=self.template),)
+
+    @property
+    def counts_requests(self) -> bool:
+        """A Machine that is healthy again counts as healthy while its request goes (CAPI B.2.4)."""
+        return False
+
+    def cluster_in(self, context: ClusterContext) -> Cluster | None:
+        """Its Cluster, if that is there."""
+        return Clusters.in_context(context).of(self.metadata.namespace, self.spec.cluster_name)
+
+    def hold_in(self, context: ClusterContext) -> Hold | None:
+        """Its Cluster's pause, or its own; the words are those of the condition Paused (CAPI B.2.7)."""
+        cluster = self.cluster_in(context)
+        words = ["Cluster spec.paused is set to true"] if cluster is not None and cluster.is_paused else []
+        if PAUSED in self.metadata.annotations:
+            words.append(f"{KIND} has the {PAUSED} annotation")
+        return Hold(reason=HoldReason.PAUSED, message=", ".join(words)) if words else None
+
+    def is_fully_paused_in(self, context: ClusterContext) -> bool:
+        """A pause stops everything."""
+        return self.hold_in(context) is not None
+
+    def node_cluster(self, context: ClusterContext) -> str:
+        """The workload cluster, once its control plane is initialized."""
+        return node_cluster(self.cluster_in(context))
+
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        """It knows no storms."""
+        return None
+
+    @property
+    def healthy_delay(self) -> timedelta:
+        """None: requests of a healthy Machine are deleted at once (CAPI B.2.5)."""
+        return timedelta()
+
+    @property
+    def rules(self) -> Rules:
+        """What it calls unhealthy."""
+        return Rules(self.spec.machine_conditions, self.spec.node_conditions, self.spec.node_startup)
+
+    def selects(self, target: MachineTarget) -> bool:
+        """Whether `target`, of its namespace, is one of its targets (CAPI B.2.2)."""
+        if self.spec.selector.is_empty or target.machine.is_left_alone:
+            return False
+        labels = target.metadata.labels
+        return labels.get(CLUSTER_NAME) == self.spec.cluster_name and self.spec.selector.selects(labels)
+
+    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
+        """That there is no such Cluster, or why its template leads to no request."""
+        if self.cluster_in(context) is None:
+            return Clusters.in_context(context).not_found(self.metadata.namespace, self.spec.cluster_name)
+        if self.template is None:
+            return None
+        problem = unusable(self.template, kinds, may_be_empty=True)
+        refusal = request_refusal(self.template, kinds)
+        return problem or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
+
+    def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
+        """Whether it counts as healthy: its Node is there, nothing is wrong, and it stays (CAPI B.2.4)."""
+        if target.node is None or target.machine.is_going:
+            return False
+        return not self.is_unhealthy(target, context)
+
+    def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:  # noqa: ARG002
+        """The request, or the mark for its owner; one without an owner is marked as well (CAPI B.2.2)."""
+        return self.steps or (_MARK,)
+
+    def under_way(self, target: MachineTarget) -> str:
+        """That it is being deleted, or what its owner says of the mark."""
+        name, asked = target.metadata.name, target.owner_remediated
+        if target.machine.is_going:
+            return f"{name} is being deleted"
+        if self.template is not None or asked is None:
+            return ""
+        said = (f"{name} is marked for its owner", asked.reason, asked.message)
+        return ": ".join(part for part in said if part)
+
+    def is_unhealthy(self, target: MachineTarget, context: ClusterContext) -> bool:
+        """Whether anything makes it unhealthy, expired or not."""
+        return bool(facts(self._situation(target, context), self.rules))
+
+    def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
+        """What it says of `target` at `now`."""
+        return verdict(self._situation(target, context), self.rules, now)
+
+    def failure(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Failure | None:
+        """Why the health check of `target` failed, all of it; None where it has not."""
+        return failure(self._situation(target, context), self.rules, now)
+
+    def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
+        """Whether that very fact is still among what makes `target` unhealthy."""
+        return any(fact.same_as(one) for one in facts(self._situation(target, context), self.rules))
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """What its threshold says of these numbers."""
+        return allowance(self.spec.trigger, total=total, healthy=healthy)
+
+    def _situation(self, target: MachineTarget, context: ClusterContext) -> Situation:
+        return Situation.of(target, self.cluster_in(context), context)

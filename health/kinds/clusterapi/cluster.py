@@ -1,0 +1,152 @@
+"""Cluster: what checks go by of the Cluster that they name, slim, and all Clusters as one value.
+
+Two conditions and the pause are kept. What else a Cluster says changes often, and nothing here; nor does its
+resourceVersion, so that two Clusters that say the same are equal.
+
+A workload cluster is called `<namespace>/<name>`; its kubeconfig is where Cluster API keeps it.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import ConfigDict, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+
+from health.gate.cluster_context import CheckProblem, ClusterContext
+from health.kinds.clusterapi.group import GROUP, VERSIONS
+from health.kinds.clusterapi.object_conditions import Condition, served_conditions
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.frozen import FrozenObject
+from objects.group_kind import GroupKind, ServedKind
+from objects.secrets import SecretField
+
+KIND = "Cluster"
+CLUSTERS = ServedKind(group=GROUP, kind=KIND, plural="clusters", versions=VERSIONS, is_namespaced=True)
+CHECK = GroupKind(GROUP, "MachineHealthCheck")
+"""Whose context the Clusters are."""
+CONTROL_PLANE_INITIALIZED = "ControlPlaneInitialized"
+INFRASTRUCTURE_READY = "InfrastructureReady"
+_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class ClusterMetadata:
+    """Identity of a Cluster."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str = dataclasses.field(default="", compare=False)
+
+
+class ClusterSpec(FrozenObject):
+    """The part of its spec that we read."""
+
+    paused: bool | None = None
+
+
+class ClusterStatus(FrozenObject):
+    """The two conditions that gate its checks."""
+
+    control_plane_initialized: Condition | None = None
+    infrastructure_ready: Condition | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_type(cls, raw: Any) -> Any:  # noqa: ANN401  as pydantic says
+        if not isinstance(raw, Mapping) or ("conditions" not in raw and "v1beta2" not in raw):
+            return raw
+        found = {one.type: dataclasses.replace(one, reason="") for one in served_conditions(raw)}
+        return {
+            "control_plane_initialized": found.get(CONTROL_PLANE_INITIALIZED),
+            "infrastructure_ready": found.get(INFRASTRUCTURE_READY),
+        }
+
+
+class Cluster(FrozenObject):
+    """A Cluster as its checks see it."""
+
+    metadata: ClusterMetadata
+    spec: ClusterSpec = ClusterSpec()
+    status: ClusterStatus = ClusterStatus()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether everything in it is."""
+        return self.spec.paused is True
+
+    @property
+    def is_control_plane_initialized(self) -> bool:
+        """Whether there is an API server that Nodes can be read from; once it is so, it stays so."""
+        return _is_true(self.status.control_plane_initialized)
+
+    @property
+    def is_infrastructure_ready(self) -> bool:
+        """Whether Machines can be expected to come up."""
+        return _is_true(self.status.infrastructure_ready)
+
+    @property
+    def ready_times(self) -> tuple[datetime, ...]:
+        """When either became true, as far as they are."""
+        conditions = (self.status.control_plane_initialized, self.status.infrastructure_ready)
+        times = (one.last_transition_time for one in conditions if one is not None and one.is_true)
+        return tuple(time for time in times if time is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clusters:
+    """All Clusters, at one moment."""
+
+    by_name: Mapping[tuple[str, str], Cluster] = dataclasses.field(default_factory=dict)
+    """By namespace and name."""
+    unreadable: int = 0
+    """How many others there are that cannot be read."""
+
+    @classmethod
+    def in_context(cls, context: ClusterContext) -> Self:
+        """Those of a context; none where it has none."""
+        found = context.of_kinds.get(CHECK)
+        return found if isinstance(found, cls) else cls()
+
+    def of(self, namespace: str, name: str) -> Cluster | None:
+        """The Cluster of that name, if it is there and can be read."""
+        return self.by_name.get((namespace, name))
+
+    def not_found(self, namespace: str, name: str) -> CheckProblem:
+        """Why checks that name it do nothing."""
+        others = f"; {self.unreadable} Clusters cannot be read" if self.unreadable else ""
+        return CheckProblem(CLUSTER_NOT_FOUND, f"Cluster {namespace}/{name} not found{others}")
+
+
+CLUSTER_NOT_FOUND = "ClusterNotFound"
+
+
+def judge(clusters: Iterable[Cluster], unreadable: int = 0) -> Clusters:
+    """What Clusters come to, given how many others cannot be read."""
+    by_name = {(one.metadata.namespace, one.metadata.name): one for one in clusters}
+    return Clusters(by_name, unreadable)
+
+
+def workload_cluster(namespace: str, name: str) -> str:
+    """What the cluster of a Cluster is called."""
+    return f"{namespace}/{name}"
+
+
+def kubeconfig_secret(cluster: str) -> SecretField:
+    """Where the kubeconfig of a workload cluster is."""
+    namespace, _, name = cluster.partition("/")
+    return SecretField(namespace, f"{name}-kubeconfig", "value")
+
+
+def node_cluster(cluster: Cluster | None) -> str:
+    """The cluster whose Nodes its checks are judged by; their own one where nobody looks for Nodes yet."""
+    if cluster is None or not cluster.is_control_plane_initialized:
+        return MANAGEMENT_CLUSTER
+    return workload_cluster(cluster.metadata.namespace, cluster.metadata.name)
+
+
+def _is_true(condition: Condition | None) -> bool:
+    return condition is not None and condition.is_true

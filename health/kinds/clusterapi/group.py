@@ -1,0 +1,15 @@
+"""The API group of Cluster API: its versions, and the labels and annotations that we honour.
+
+v1beta2 is read where it is served, else v1beta1 (rule 32). Of annotations only their presence counts.
+"""
+
+GROUP = "cluster.x-k8s.io"
+V1BETA2, V1BETA1 = f"{GROUP}/v1beta2", f"{GROUP}/v1beta1"
+VERSIONS = ("v1beta2", "v1beta1")
+
+CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
+"""The label of everything that belongs to a Cluster."""
+CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
+"""The label of Machines of the control plane."""
+SKIP_REMEDIATION = "cluster.x-k8s.io/skip-remediation"
+REMEDIATE_MACHINE = "cluster.x-k8s.io/remediate-machine"

@@ -1,0 +1,194 @@
+"""A Machine of Cluster API, slim, and with its Node as one target, which satisfies Target.
+
+Its Node is in the workload cluster. Labels and annotations by which people exclude or confirm Nodes are those
+of NodeHealthCheck and mean nothing here.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+
+from health.kinds.clusterapi.cluster import workload_cluster
+from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1BETA2, VERSIONS
+from health.kinds.clusterapi.object_conditions import Condition, served_conditions
+from health.model.node import Node
+from health.model.target import Target
+from objects.bounds import Time
+from objects.frozen import FrozenObject
+from objects.group_kind import ServedKind
+
+KIND = "Machine"
+MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=VERSIONS, is_namespaced=True)
+HEALTH_CHECK_SUCCEEDED = "HealthCheckSucceeded"
+OWNER_REMEDIATED = "OwnerRemediated"
+EXTERNALLY_REMEDIATED = "ExternallyRemediated"
+OURS = frozenset({HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, EXTERNALLY_REMEDIATED})
+"""The conditions of a Machine that checks begin; two of them somebody else goes on with."""
+INFRASTRUCTURE_READY = "InfrastructureReady"
+_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineAnnotations:
+    """The annotations of a Machine that we honour; None: it has not got it."""
+
+    paused: str | None = Field(default=None, alias="cluster.x-k8s.io/paused")
+    skip_remediation: str | None = Field(default=None, alias="cluster.x-k8s.io/skip-remediation")
+    remediate_machine: str | None = Field(default=None, alias="cluster.x-k8s.io/remediate-machine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineOwner:
+    """One owner of a Machine."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineMetadata:
+    """Identity, labels and owners of a Machine."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str = ""
+    creation_timestamp: Time
+    deletion_timestamp: Time | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: MachineAnnotations = MachineAnnotations()
+    owner_references: tuple[MachineOwner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineSpec:
+    """The part of a Machine's spec that we read."""
+
+    cluster_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeReference:
+    """status.nodeRef."""
+
+    name: str = ""
+
+
+def _with_served_conditions(raw: object) -> object:
+    if not isinstance(raw, Mapping):
+        return raw
+    return {**raw, "conditions": tuple(served_conditions(raw, with_message=OURS))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class MachineStatus:
+    """The part of a Machine's status that we read."""
+
+    node_ref: NodeReference | None = None
+    last_updated: Time | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class Machine(FrozenObject):
+    """A Machine as verdicts see it."""
+
+    api_version: Annotated[str, AfterValidator(sys.intern)] = V1BETA2
+    """The version that it was read in."""
+    metadata: MachineMetadata
+    spec: MachineSpec = MachineSpec()
+    status: Annotated[MachineStatus, BeforeValidator(_with_served_conditions)] = MachineStatus()
+
+    @property
+    def node_name(self) -> str:
+        """The Node that it was linked to; "" while there is none."""
+        return self.status.node_ref.name if self.status.node_ref else ""
+
+    @property
+    def cluster_name(self) -> str:
+        """The name of its Cluster."""
+        return self.metadata.labels.get(CLUSTER_NAME) or self.spec.cluster_name
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it is being deleted."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether somebody said that no check is to look at it."""
+        annotations = self.metadata.annotations
+        return annotations.paused is not None or annotations.skip_remediation is not None
+
+    @property
+    def is_to_be_remediated(self) -> bool:
+        """Whether somebody asked for its remediation, whatever its conditions say."""
+        return self.metadata.annotations.remediate_machine is not None
+
+    @property
+    def is_of_control_plane(self) -> bool:
+        """Whether it is a Machine of the control plane."""
+        return CONTROL_PLANE in self.metadata.labels
+
+    @property
+    def controller(self) -> MachineOwner | None:
+        """The owner that is asked to replace it; None if there is none."""
+        return next((owner for owner in self.metadata.owner_references if owner.controller), None)
+
+    def condition(self, type_: str) -> Condition | None:
+        """Its condition of a type."""
+        return next((one for one in self.status.conditions if one.type == type_), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MachineTarget(Target):
+    """One Machine, at one moment.
+
+    It is never of the control plane to us (rule 21): whoever owns such a Machine, a KubeadmControlPlane,
+    remediates one at a time by itself, and knows of etcd. It must find all of them marked to choose.
+    """
+
+    machine: Machine
+    node: Node | None = None
+    """The Node that it is linked to, if that is there and was read."""
+    is_node_unread: bool = False
+    """Whether the Nodes of its cluster were not read (yet), so that nobody knows about its own."""
+
+    @property
+    def metadata(self) -> MachineMetadata:
+        """The Machine's."""
+        return self.machine.metadata
+
+    @property
+    def replaced_by(self) -> str:
+        """Its controller: a MachineSet, a control plane, or what else makes Machines."""
+        controller = self.machine.controller
+        return f"{controller.kind}/{controller.name}" if controller else ""
+
+    @property
+    def node_name(self) -> str:
+        """The Node that it was linked to, there or not; "" while there is none."""
+        return self.machine.node_name
+
+    @property
+    def node_cluster(self) -> str:
+        """The workload cluster."""
+        return workload_cluster(self.metadata.namespace, self.machine.cluster_name)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether its owner is asked to remediate it."""
+        return self.owner_remediated is not None
+
+    @property
+    def owner_remediated(self) -> Condition | None:
+        """What the owner was asked, and says of it; None where nothing is asked."""
+        found = self.machine.condition(OWNER_REMEDIATED)
+        return found if found is not None and found.status == "False" else None

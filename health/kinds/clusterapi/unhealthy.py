@@ -1,0 +1,222 @@
+"""What makes a Machine unhealthy (CAPI B.2.3), and in which words.
+
+1. The annotation `remediate-machine`: expired at once, whatever its Cluster says, and alone.
+2. Nothing, while the Cluster's control plane was not initialized, unless it is a Machine of that, or its
+   infrastructure is not ready. Nothing either where there is no Cluster.
+3. All of these together: conditions of the Machine; a Node that it was linked to and that is gone, or, while
+   there is none, its startup timer, or conditions of the Node.
+
+The startup timer begins with the latest of four: the creation of the Machine, and when the Cluster's control
+plane, its infrastructure and that of the Machine became ready. Zero turns it off. Before the control plane is
+initialized nobody looks for Nodes: then none is gone. Of Nodes that were not read nothing is said at all.
+
+All expire strictly after their time. After a time in which Nodes could not be seen their conditions and the
+startup timer count from its end (rule 33); conditions of Machines are seen all the time.
+
+The messages of all that expired stand in one, those of the Machine first, whose reason wins.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Self
+
+from health.gate.cluster_context import ClusterContext
+from health.kinds.clusterapi.cluster import Cluster
+from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
+from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, fact_of, judged
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.durations import as_go
+
+ANNOTATION, NODE, MISSING, GONE = "remediate-machine", "Node", "missing", "gone"
+OF_MACHINE = "Machine/"
+"""Before the type of a condition of a Machine, which tells it from one of its Node."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a check calls unhealthy."""
+
+    machine_conditions: Sequence[UnhealthyCondition]
+    node_conditions: Sequence[UnhealthyCondition]
+    node_startup: timedelta
+    """Zero: a Machine may wait for its Node for ever."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A Machine, and what around it matters."""
+
+    target: MachineTarget
+    cluster: Cluster | None
+    machine_blind_until: datetime | None = None
+    node_blind_until: datetime | None = None
+
+    @classmethod
+    def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
+        """What it is in a context."""
+        ends = context.blind_until(MANAGEMENT_CLUSTER), context.blind_until(target.node_cluster)
+        return cls(target, cluster, *ends)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the gates of the Cluster are open."""
+        if self.cluster is None or not self.cluster.is_infrastructure_ready:
+            return False
+        return self.cluster.is_control_plane_initialized or self.target.machine.is_of_control_plane
+
+    @property
+    def has_lost_its_node(self) -> bool:
+        """Whether it was linked to a Node that is not there (any more)."""
+        is_seen = self._are_nodes_looked_at and not self.target.is_node_unread
+        return is_seen and bool(self.target.node_name) and self.target.node is None
+
+    @property
+    def waits_for_its_node(self) -> bool:
+        """Whether there is no Node, and none that is gone."""
+        is_unread = self._are_nodes_looked_at and self.target.is_node_unread
+        return self.target.node is None and not is_unread and not self.has_lost_its_node
+
+    @property
+    def _are_nodes_looked_at(self) -> bool:
+        """Whether there is an API server to read them from."""
+        return self.cluster is not None and self.cluster.is_control_plane_initialized
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a health check failed, as conditions of either form say it."""
+
+    reason: str
+    message: str
+    deprecated_reason: str
+    deprecated_message: str
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One thing that a rule calls unhealthy."""
+
+    match: Match
+    reason: str
+    message: str
+    deprecated_reason: str = ""
+    """Where it is another one."""
+    is_at_once: bool = False
+
+    def is_expired(self, now: datetime) -> bool:
+        return self.is_at_once or now > self.match.deadline
+
+
+def verdict(situation: Situation, rules: Rules, now: datetime) -> Verdict:
+    """The verdict of `rules` at `now`; what needs no timer counts before what does."""
+    found = _findings(situation, rules)
+    at_once = next((one for one in found if one.is_at_once), None)
+    if at_once is not None:
+        fact = at_once.match.fact
+        return Verdict(Health.EXPIRED, at_once.message, fact, fact.since)
+    return judged([one.match for one in found], now)
+
+
+def facts(situation: Situation, rules: Rules) -> tuple[Fact, ...]:
+    """All that makes it unhealthy now, expired or not."""
+    return tuple(one.match.fact for one in _findings(situation, rules))
+
+
+def failure(situation: Situation, rules: Rules, now: datetime) -> Failure | None:
+    """Why its health check failed; None while nothing has expired."""
+    if situation.target.machine.is_to_be_remediated:
+        return _TO_BE_REMEDIATED
+    expired = [one for one in _findings(situation, rules) if one.is_expired(now)]
+    if not expired:
+        return None
+    first, messages = expired[0], [one.message for one in expired]
+    return Failure(
+        first.reason,
+        "\n".join(("Health check failed:", *(f"  * {message}" for message in messages))),
+        first.deprecated_reason or first.reason,
+        "" if first.deprecated_reason == _NODE_NOT_FOUND else "; ".join(messages),
+    )
+
+
+_NODE_NOT_FOUND = "NodeNotFound"
+_TO_BE_REMEDIATED = Failure(
+    "HasRemediateAnnotation",
+    "Health check failed: marked for remediation via cluster.x-k8s.io/remediate-machine annotation",
+    "HasRemediateMachineAnnotation",
+    "Marked for remediation via remediate-machine annotation",
+)
+
+
+def _findings(situation: Situation, rules: Rules) -> tuple[_Finding, ...]:
+    target = situation.target
+    if target.machine.is_to_be_remediated:
+        match = Match(_moving(ANNOTATION, "set", target), timedelta())
+        words = "its remediation is asked for by an annotation"
+        return (_Finding(match, _TO_BE_REMEDIATED.reason, words, is_at_once=True),)
+    if not situation.is_judged:
+        return ()
+    return (*_of_machine(situation, rules), *_of_node(situation, rules))
+
+
+def _of_machine(situation: Situation, rules: Rules) -> Iterator[_Finding]:
+    for rule in rules.machine_conditions:
+        found = situation.target.machine.condition(rule.type)
+        if found is None or found.status != rule.status:
+            continue
+        since = found.last_transition_time or situation.target.metadata.creation_timestamp
+        fact = Fact(condition=f"{OF_MACHINE}{rule.type}", status=rule.status, since=since)
+        match = Match(fact, rule.duration, situation.machine_blind_until)
+        yield _Finding(match, "UnhealthyMachine", _reporting(rule, "Machine", found.reason))
+
+
+def _of_node(situation: Situation, rules: Rules) -> Iterator[_Finding]:
+    if situation.has_lost_its_node:
+        yield _lost_node(situation.target)
+    elif situation.waits_for_its_node and rules.node_startup:
+        yield _startup(situation, rules.node_startup)
+    else:
+        yield from _of_node_conditions(situation, rules)
+
+
+def _lost_node(target: MachineTarget) -> _Finding:
+    match = Match(_moving(NODE, GONE, target), timedelta())
+    message = f"Node {target.node_name} has been deleted"
+    return _Finding(match, "NodeDeleted", message, _NODE_NOT_FOUND, is_at_once=True)
+
+
+def _startup(situation: Situation, timeout: timedelta) -> _Finding:
+    fact = Fact(condition=NODE, status=MISSING, since=_startup_base(situation), is_moving=True)
+    match = Match(fact, timeout, situation.node_blind_until)
+    return _Finding(match, "NodeStartupTimeout", f"Node failed to report startup in {as_go(timeout)}")
+
+
+def _of_node_conditions(situation: Situation, rules: Rules) -> Iterator[_Finding]:
+    node = situation.target.node
+    for rule in rules.node_conditions:
+        for found in node.status.conditions if node is not None else ():
+            if node is not None and (found.type, found.status) == (rule.type, rule.status):
+                match = Match(fact_of(found, node), rule.duration, situation.node_blind_until)
+                yield _Finding(match, "UnhealthyNode", _reporting(rule, "Node", found.reason))
+
+
+def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:
+    return (
+        f"Condition {rule.type} on {kind} is reporting status {rule.status} with reason {reason} "
+        f"for more than {as_go(rule.duration)}"
+    )
+
+
+def _startup_base(situation: Situation) -> datetime:
+    machine, cluster = situation.target.machine, situation.cluster
+    ready = machine.condition(INFRASTRUCTURE_READY)
+    times = [machine.metadata.creation_timestamp, *(cluster.ready_times if cluster is not None else ())]
+    if ready is not None and ready.is_true and ready.last_transition_time is not None:
+        times.append(ready.last_transition_time)
+    return max(times)
+
+
+def _moving(condition: str, status: str, target: MachineTarget) -> Fact:
+    """A fact of which no object says since when; the time is that of the Machine's last change of phase."""
+    since = target.machine.status.last_updated or target.metadata.creation_timestamp
+    return Fact(condition=condition, status=status, since=since, is_moving=True)
