@@ -22,11 +22,12 @@ LONGEST_PROBLEM = 500
 class InvalidCheckError(Exception):
     """A health check cannot be read; it names field and value, and affects that check alone.
 
-    A `value` of None is not shown: the field is missing, or the problem says it all.
+    A `value` of None is not shown: the field is missing, or the problem says it all. `api_version` is what it
+    was read in, where that says how its status is written.
     """
 
-    def __init__(self, field: str, value: object, problem: str) -> None:
-        self.field, self.value, self.problem = field, value, problem
+    def __init__(self, field: str, value: object, problem: str, api_version: str = "") -> None:
+        self.field, self.value, self.problem, self.api_version = field, value, problem, api_version
         found = "" if value is None else f" (found {value!r})"
         super().__init__(f"{field}: {problem}{found}" if field else problem)
 

@@ -32,7 +32,7 @@ def of_paused(problem: InvalidCheckError, metadata: object) -> InvalidCheckError
     """The problem, told from others where the check, whose raw metadata is given, is paused."""
     if not _is_paused(metadata):
         return problem
-    return PausedInvalidCheckError(problem.field, problem.value, problem.problem)
+    return PausedInvalidCheckError(problem.field, problem.value, problem.problem, problem.api_version)
 
 
 def is_paused(snapshot: CheckSnapshot) -> bool:

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import problem_of
 from health.gate.pause import PAUSED, of_paused
-from health.gate.template_validity import TemplateKinds, request_refusal, unusable
+from health.gate.request_problem import template_problem
+from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster
-from health.kinds.clusterapi.group import CLUSTER_NAME
+from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
 from health.kinds.clusterapi.threshold import allowance
@@ -27,8 +28,6 @@ from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 
 KIND = CHECK.kind
-NOT_CREATED = "RemediationRequestCreationFailed"
-"""What the reference tells of a request; of a template it is unusable()."""
 _MARK = Step(action=Action.MARK)
 
 
@@ -45,6 +44,8 @@ class _V1Beta1(FrozenObject):
 class MachineHealthCheck(Frozen):
     """One MachineHealthCheck; satisfies HealthCheckOf[MachineTarget]."""
 
+    api_version: str
+    """The version that it was read in, which its status is written in."""
     metadata: ObjectMetadata
     spec: Spec
 
@@ -56,12 +57,15 @@ class MachineHealthCheck(Frozen):
             InvalidCheckError: it does not parse; names the first bad field and its value.
 
         """
-        version = _V1Beta2 if is_v1beta2(raw.get("spec"), raw.get("apiVersion")) else _V1Beta1
+        api_version = str(raw.get("apiVersion", V1BETA2))
+        version = _V1Beta2 if is_v1beta2(raw.get("spec"), api_version) else _V1Beta1
         try:
             found = version.model_validate(raw)
         except ValidationError as error:
-            raise of_paused(problem_of(error.errors()[0]), raw.get("metadata")) from error
-        return cls(metadata=found.metadata, spec=found.spec.spec)
+            problem = problem_of(error.errors()[0])
+            problem.api_version = api_version
+            raise of_paused(problem, raw.get("metadata")) from error
+        return cls(api_version=api_version, metadata=found.metadata, spec=found.spec.spec)
 
     @property
     def reference(self) -> CheckReference:
@@ -137,11 +141,7 @@ class MachineHealthCheck(Frozen):
         """That there is no such Cluster, or why its template leads to no request."""
         if self.cluster_in(context) is None:
             return Clusters.in_context(context).not_found(self.metadata.namespace, self.spec.cluster_name)
-        if self.template is None:
-            return None
-        problem = unusable(self.template, kinds, may_be_empty=True)
-        refusal = request_refusal(self.template, kinds)
-        return problem or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
+        return template_problem(self.template, kinds, may_be_empty=True)
 
     def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
         """Whether it counts as healthy: its Node is there, nothing is wrong, and it stays (CAPI B.2.4)."""

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import problem_of
 from health.gate.pause import of_paused, pause_hold
-from health.gate.template_validity import TemplateKinds, request_refusal, unusable
+from health.gate.request_problem import template_problem
+from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.openshift.machine import GROUP, MachineTarget
 from health.kinds.openshift.spec import Spec, allowance
@@ -27,8 +28,6 @@ from objects.metadata import ObjectMetadata
 KIND = "MachineHealthCheck"
 STRATEGY = "machine.openshift.io/remediation-strategy"
 EXTERNAL_BAREMETAL = "external-baremetal"
-NOT_CREATED = "RemediationRequestCreationFailed"
-"""What the operator tells of a request, with External before it; of a template it is unusable()."""
 _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
 
@@ -118,10 +117,7 @@ class MachineHealthCheck(FrozenObject):
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
         """Why its template leads to no request; other checks are in nobody's way here."""
-        if self.template is None:
-            return None
-        refusal = request_refusal(self.template, kinds)
-        return unusable(self.template, kinds) or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
+        return template_problem(self.template, kinds)
 
     def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
         """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (MHC A.2.4)."""

@@ -20,9 +20,10 @@ from typing import Any
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem
 from health.gate.health_check import InvalidCheckError
+from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error
 from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.check_kind import UNREADABLE, FailingCondition
-from health.kinds.openshift.check import NOT_CREATED, MachineHealthCheck
+from health.kinds.openshift.check import MachineHealthCheck
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
@@ -81,22 +82,12 @@ def _template_available(problem: CheckProblem | None) -> Condition:
 
 
 def _request_available(snapshot: CheckSnapshot, known: Mapping[str, Any]) -> Condition:
-    error = _request_error(snapshot)
+    error = request_error(snapshot)
     if error:
         return _false(REQUEST_AVAILABLE, "Error", f"External{NOT_CREATED}", error)
-    may_be_untold = any(not target.is_heard and not target.requests for target in snapshot.expired)
-    if may_be_untold and known.get("status") == "False":
+    if may_be_untold(snapshot) and known.get("status") == "False":
         return {key: known[key] for key in ("type", *SAID) if known.get(key)}
     return _true(REQUEST_AVAILABLE)
-
-
-def _request_error(snapshot: CheckSnapshot) -> str:
-    """Why no request can be created, or one was not; of several the first by the name of the Machine."""
-    problem = snapshot.context.problem
-    if problem is not None and problem.reason == NOT_CREATED:
-        return problem.message
-    errors = (target.request_error for _, target in sorted(snapshot.targets.items()))
-    return next((error for error in errors if error), "")
 
 
 def _true(type_: str) -> Condition:

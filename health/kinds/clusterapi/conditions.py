@@ -1,0 +1,127 @@
+"""The conditions of a MachineHealthCheck that are ours (CAPI B.1, rules 31 and 45), as they ought to be now.
+
+- `RemediationAllowed`: what the threshold says, with the numbers that decided. Where nothing can be said of
+  its Machines it is False as well, for the reason: a spec that cannot be read, no Cluster, a workload cluster
+  that cannot be seen.
+- `Paused`: whether it is, in the reference's words; while it is nothing else is touched.
+- `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
+- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created.
+
+The reference has the last two in the deprecated form alone, and loses them. Here they are in both, since
+nobody is to be told of a problem in a list alone that a schema may drop.
+"""
+
+from dataclasses import dataclass
+
+from health.gate.check_snapshot import CheckSnapshot
+from health.gate.health_check import InvalidCheckError
+from health.gate.pause import PAUSED as PAUSE_ANNOTATION
+from health.gate.pause import is_paused
+from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.gate.threshold import Allowance
+from health.kinds.check_kind import UNREADABLE, FailingCondition
+from health.kinds.clusterapi.check import KIND, MachineHealthCheck
+from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
+from health.kinds.clusterapi.status_conditions import Changes, StatusCondition, Stored
+from health.kinds.clusterapi.threshold import Trigger, UnhealthyRange
+from health.model.stored_status import stored_condition, word
+
+REMEDIATION_ALLOWED, PAUSED = "RemediationAllowed", "Paused"
+TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
+REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
+TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
+
+FAILING = (
+    FailingCondition(
+        REMEDIATION_ALLOWED, "False", UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC
+    ),
+    FailingCondition(REMEDIATION_ALLOWED, "False", "ClusterMissing", "has no Cluster", CLUSTER_NOT_FOUND),
+    FailingCondition(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
+    FailingCondition(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
+)
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why nothing can be said of the Machines of a check."""
+
+    reason: str
+    message: str
+    severity: str = "Error"
+
+
+def obstacle(snapshot: CheckSnapshot) -> Obstacle | None:
+    """What is in the way of one that is not paused; None if nothing is."""
+    if isinstance(snapshot.check, InvalidCheckError):
+        return Obstacle(INVALID_SPEC, str(snapshot.check))
+    problem, unreachable = snapshot.context.problem, snapshot.context.unreachable
+    if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
+        return Obstacle(problem.reason, problem.message)
+    if unreachable is not None:
+        return Obstacle(unreachable.reason, unreachable.message, "Warning")
+    return None
+
+
+def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
+    """What is to become of a list of its conditions."""
+    if is_paused(snapshot):
+        return Changes((_paused(snapshot),))
+    not_paused = StatusCondition(PAUSED, "False", "NotPaused", severity="Info", has_deprecated_twin=False)
+    known = obstacle(snapshot)
+    if known is not None:
+        of_numbers = _false(REMEDIATION_ALLOWED, known.reason, known.message, known.severity)
+        return Changes((of_numbers, not_paused))
+    if not isinstance(snapshot.check, MachineHealthCheck) or snapshot.allowance is None:
+        return Changes((not_paused,))
+    allowed = _remediation_allowed(snapshot.allowance, snapshot.check.spec.trigger)
+    if snapshot.check.template is None:
+        return Changes((allowed, not_paused), frozenset({TEMPLATE_AVAILABLE, REQUEST_AVAILABLE}))
+    of_request = _request_available(snapshot, stored)
+    return Changes((allowed, not_paused, _template_available(snapshot), *of_request))
+
+
+def held_message(decided: Allowance, trigger: Trigger) -> str:
+    """That nothing is allowed, with what decided, in the reference's words."""
+    is_range = isinstance(trigger, UnhealthyRange)
+    compared = "does not fall within the range" if is_range else "exceeds maxUnhealthy"
+    field = "unhealthyRange" if is_range else "maxUnhealthy"
+    return (
+        f"Remediation is not allowed, the number of not started or unhealthy machines {compared} "
+        f"(total: {decided.total}, unhealthy: {decided.total - decided.healthy}, {field}: {trigger})"
+    )
+
+
+def _paused(snapshot: CheckSnapshot) -> StatusCondition:
+    hold = snapshot.context.pause
+    message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
+    return StatusCondition(PAUSED, "True", PAUSED, message, has_deprecated_twin=False)
+
+
+def _remediation_allowed(decided: Allowance, trigger: Trigger) -> StatusCondition:
+    if decided.allowed:
+        return _true(REMEDIATION_ALLOWED)
+    return _false(REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY, held_message(decided, trigger), "Warning")
+
+
+def _template_available(snapshot: CheckSnapshot) -> StatusCondition:
+    problem = snapshot.context.problem
+    if problem is None or problem.reason == NOT_CREATED:
+        return _true(TEMPLATE_AVAILABLE)
+    return _false(TEMPLATE_AVAILABLE, f"External{problem.reason}", problem.message, "Error")
+
+
+def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusCondition, ...]:
+    error = request_error(snapshot)
+    if error:
+        return (_false(REQUEST_AVAILABLE, f"External{NOT_CREATED}", error, "Error"),)
+    is_known_as_false = word(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
+    # A restart turns nothing True.
+    return () if may_be_untold(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
+
+
+def _true(type_: str) -> StatusCondition:
+    return StatusCondition(type_, "True", type_)
+
+
+def _false(type_: str, reason: str, message: str, severity: str) -> StatusCondition:
+    return StatusCondition(type_, "False", reason, message, severity)

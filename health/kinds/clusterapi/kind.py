@@ -1,0 +1,56 @@
+"""MachineHealthCheck of Cluster API as one of the kinds of health check.
+
+Its Secrets are read one by one, by their names: no process may list them.
+"""
+
+from health.kinds.check_kind import CheckKind, Process, Right
+from health.kinds.clusterapi.check import KIND, MachineHealthCheck
+from health.kinds.clusterapi.cluster import kubeconfig_secret
+from health.kinds.clusterapi.conditions import FAILING
+from health.kinds.clusterapi.events import events
+from health.kinds.clusterapi.group import GROUP, VERSIONS
+from health.kinds.clusterapi.machine import MACHINES
+from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
+from health.kinds.clusterapi.status import status_patch
+from health.kinds.clusterapi.target_events import request_lost
+
+_BY = "deploy/cluster-api/machine-health-checks.yaml"
+_SECRETS = "deploy/cluster-api/workload-clusters.yaml"
+RIGHTS = (
+    Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch", "get", "patch"), granted_by=_BY),
+    Right(Process.DETECTOR, GROUP, "machinehealthchecks/status", ("patch",), granted_by=_BY),
+    Right(Process.DETECTOR, GROUP, "machines", ("list", "watch", "get"), granted_by=_BY),
+    Right(Process.DETECTOR, GROUP, "machines/status", ("patch",), granted_by=_BY),
+    Right(Process.DETECTOR, GROUP, "clusters", ("list", "watch"), granted_by=_BY),
+    Right(Process.DETECTOR, "", "secrets", ("get",), granted_by=_SECRETS),
+    Right(Process.DETECTOR, "", "events", ("create",), granted_by=_BY),
+    Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list"), granted_by=_BY),
+    Right(Process.WORKER, GROUP, "machines", ("get",), granted_by=_BY),
+    Right(Process.WORKER, GROUP, "machines/status", ("patch",), granted_by=_BY),
+    Right(Process.WORKER, GROUP, "clusters", ("get",), granted_by=_BY),
+    Right(Process.WORKER, "", "secrets", ("get",), granted_by=_SECRETS),
+    Right(Process.WORKER, "", "events", ("create",), granted_by=_BY),
+)
+
+CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
+    group=GROUP,
+    kind=KIND,
+    plural="machinehealthchecks",
+    versions=VERSIONS,
+    is_namespaced=True,
+    targets=MACHINES,
+    parse=MachineHealthCheck.parse,
+    status_patch=status_patch,
+    events=events,
+    request_lost=request_lost,
+    component="machinehealthcheck-controller",
+    stored_requests=lambda _: frozenset(),
+    stored_storm=lambda *_: None,
+    failing_conditions=FAILING,
+    rights=RIGHTS,
+    operator="Cluster API",
+    reference_lease="controller-leader-election-capi",
+    owner_of=owner_of,
+    is_unsigned_for=is_unsigned_for,
+    kubeconfig=kubeconfig_secret,
+)

@@ -1,0 +1,131 @@
+"""Conditions of a status in the form of its version, with their twins in that of the other (CAPI B.1).
+
+v1beta2 has them as metav1 has: each with a reason and a message. v1beta1 has them with a severity where they
+are not True, and says nothing else of what is True. Beside its own list each version keeps one for readers of
+the other: `deprecated.v1beta1` in v1beta2, `v1beta2` in v1beta1. A schema may know nothing of that twin, so
+that it is lost: whether anything is written is decided by the list of the version alone.
+
+A patch replaces a list as a whole. So it holds what others wrote just as they wrote it, where it was, and is
+sent with the resourceVersion that the list was read with. A lastTransitionTime moves when the status does.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from health.kinds.clusterapi.group import V1BETA1
+from health.model.stored_status import word
+from objects.timestamps import stamp
+
+_LONGEST, _LONGEST_OF_V1BETA1 = 32768, 10240
+"""Characters of a message that either form takes."""
+
+Stored: TypeAlias = Mapping[str, Any]
+"""What is stored with a list of `conditions`; others may have written anything."""
+
+
+@dataclass(frozen=True)
+class StatusCondition:
+    """One of ours, as it ought to be."""
+
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+    severity: str = "Warning"
+    deprecated_reason: str | None = None
+    """Of the form of v1beta1, where it is another one."""
+    deprecated_message: str | None = None
+    has_deprecated_twin: bool = True
+    """Whether v1beta2 keeps a twin of it; some conditions never were in v1beta1."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is to become of one list."""
+
+    wanted: tuple[StatusCondition, ...] = ()
+    gone: frozenset[str] = frozenset()
+    """Types that are to go."""
+
+
+Decide: TypeAlias = Callable[[Stored], Changes]
+"""What is to become of a list, by what is in it: each form is judged by itself."""
+
+
+def conditions_patch(
+    status: Mapping[str, Any], api_version: str, decide: Decide, now: datetime
+) -> dict[str, Any]:
+    """The part of a merge patch that makes the conditions of `status` true; empty if they are."""
+    is_old = api_version == V1BETA1
+    updated = _updated(status, decide(status), now, is_old=is_old)
+    if updated == _listed(status):
+        return {}
+    return {"conditions": updated, **_twin(status, decide, now, is_old=is_old)}
+
+
+def _twin(status: Mapping[str, Any], decide: Decide, now: datetime, *, is_old: bool) -> dict[str, Any]:
+    path = ("v1beta2",) if is_old else ("deprecated", "v1beta1")
+    stored = _at(status, path)
+    changes = decide(stored)
+    if not is_old:
+        kept = tuple(one for one in changes.wanted if one.has_deprecated_twin)
+        changes = Changes(kept, changes.gone)
+    updated = _updated(stored, changes, now, is_old=not is_old)
+    if updated == _listed(stored):
+        return {}
+    patch: dict[str, Any] = {"conditions": updated}
+    for field in reversed(path):
+        patch = {field: patch}
+    return patch
+
+
+def _at(status: Mapping[str, Any], path: Iterable[str]) -> Mapping[str, Any]:
+    found: Any = status
+    for field in path:
+        found = found.get(field) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _listed(stored: Stored) -> list[Any]:
+    found = stored.get("conditions")
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _updated(stored: Stored, changes: Changes, now: datetime, *, is_old: bool) -> list[Any]:
+    wanted = {one.type: one for one in changes.wanted}
+    kept = [one for one in _listed(stored) if _type_of(one) not in changes.gone]
+    updated = [_true_of(wanted.pop(_type_of(one), None), one, now, is_old=is_old) for one in kept]
+    return [*updated, *(_written(one, stamp(now), is_old=is_old) for one in wanted.values())]
+
+
+def _true_of(wanted: StatusCondition | None, stored: Any, now: datetime, *, is_old: bool) -> Any:  # noqa: ANN401
+    """The stored condition where it says what it should, else one that does."""
+    if wanted is None:
+        return stored
+    changed = word(stored, "status") != wanted.status
+    since = stamp(now) if changed else word(stored, "lastTransitionTime") or stamp(now)
+    written = _written(wanted, since, is_old=is_old)
+    is_same = all((stored.get(key) or "") == written.get(key, "") for key in _SAID)
+    return stored if is_same else written
+
+
+_SAID = ("status", "severity", "reason", "message")
+
+
+def _written(one: StatusCondition, since: str, *, is_old: bool) -> dict[str, str]:
+    written = {"type": one.type, "status": one.status, "lastTransitionTime": since}
+    if not is_old:
+        return written | {"reason": one.reason, "message": one.message[:_LONGEST]}
+    if one.status == "True":
+        return written
+    reason = one.reason if one.deprecated_reason is None else one.deprecated_reason
+    message = one.message if one.deprecated_message is None else one.deprecated_message
+    told = {"message": message[:_LONGEST_OF_V1BETA1]} if message else {}
+    return written | {"severity": one.severity, "reason": reason} | told
+
+
+def _type_of(stored: object) -> str:
+    """The type of a stored condition; "" of what is none."""
+    return word(stored, "type") if isinstance(stored, Mapping) else ""
