@@ -1,9 +1,11 @@
 """What the worker does for each kind of check. A new kind is a folder of its own and a name here."""
 
+from activities.clusterapi.kind import CLUSTER_API_ACTIVITIES
 from activities.kind_activities import KindActivities
 from activities.live_objects import Readers
 from activities.nodehealthcheck.kind import NODE_ACTIVITIES
 from activities.openshift.kind import MACHINE_ACTIVITIES
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from objects.group_kind import GroupKind
@@ -11,6 +13,7 @@ from objects.group_kind import GroupKind
 KIND_ACTIVITIES: dict[GroupKind, KindActivities] = {
     NODE_HEALTH_CHECK.group_kind: NODE_ACTIVITIES,
     MACHINE_HEALTH_CHECK.group_kind: MACHINE_ACTIVITIES,
+    CLUSTER_API_MACHINE_HEALTH_CHECK.group_kind: CLUSTER_API_ACTIVITIES,
 }
 
 

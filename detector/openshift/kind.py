@@ -5,11 +5,16 @@ from detector.state.cluster_state import ClusterState
 from detector.state.machine_join import MachineJoin
 from detector.watched_kind import KindMetrics, WatchedKind, WatchedTargets
 from health.kinds.openshift.machine import KIND, Machine, MachineTarget
+from health.model.node import Node
+
+
+def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:  # noqa: ARG001  they always are
+    return MachineTarget(machine, node)
 
 
 def machine_join(cluster_state: ClusterState) -> MachineJoin:
     """Makes targets of Machines, whose Nodes are in their own cluster."""
-    return MachineJoin(cluster_state, KIND, lambda machine, node, _: MachineTarget(machine, node))
+    return MachineJoin(cluster_state, KIND, _target)
 
 
 WATCHED_MACHINE_HEALTH_CHECK = WatchedKind(

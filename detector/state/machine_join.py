@@ -5,7 +5,6 @@ has read the Nodes of that, it is not known whether it is there.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from detector.state.cluster_state import ClusterState
@@ -27,6 +26,13 @@ class Machine(Protocol):
         """The cluster in which that Node is."""
 
 
+class MakeTarget(Protocol):
+    """Makes a target of what is joined."""
+
+    def __call__(self, machine: Any, node: Node | None, *, is_read: bool) -> Target:  # noqa: ANN401  of the type that the kind reads
+        """Of a Machine, its Node, and whether the Nodes of its cluster were read."""
+
+
 class MachineJoin:
     """The Machines of one API in the management cluster."""
 
@@ -34,9 +40,8 @@ class MachineJoin:
         self,
         cluster_state: ClusterState,
         kind_name: str,
-        target: Callable[[Any, Node | None, bool], Target],
+        target: MakeTarget,
     ) -> None:
-        """`target` makes one of a Machine, its Node, and whether the Nodes of its cluster were read."""
         self._cluster_state = cluster_state
         self._kind_name = kind_name
         self._target = target
@@ -93,7 +98,7 @@ class MachineJoin:
         target = None
         if machine is not None:
             node = self._nodes.get(_node_of(machine))
-            target = self._target(machine, node, machine.node_cluster in self._read)
+            target = self._target(machine, node, is_read=machine.node_cluster in self._read)
         self._cluster_state.target_changed(TargetName(self._kind_name, key.namespace, key.name), target)
 
 

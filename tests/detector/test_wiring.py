@@ -53,6 +53,7 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
         "MarkedTargets.changed",
         "Dispatch.changed",
         "StatusReporters.changed",
+        "TargetReporter.changed",
     ]
 
 

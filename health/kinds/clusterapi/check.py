@@ -20,7 +20,15 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
 from health.kinds.clusterapi.threshold import allowance
-from health.kinds.clusterapi.unhealthy import Failure, Rules, Situation, facts, failure, verdict
+from health.kinds.clusterapi.unhealthy import (
+    Failure,
+    Rules,
+    Situation,
+    facts,
+    failure,
+    next_deadline,
+    verdict,
+)
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Verdict
@@ -174,6 +182,10 @@ class MachineHealthCheck(Frozen):
     def failure(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Failure | None:
         """Why the health check of `target` failed, all of it; None where it has not."""
         return failure(self._situation(target, context), self.rules, now)
+
+    def next_deadline(self, target: MachineTarget, now: datetime, context: ClusterContext) -> datetime | None:
+        """When more of what makes `target` unhealthy expires."""
+        return next_deadline(self._situation(target, context), self.rules, now)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
         """Whether that very fact is still among what makes `target` unhealthy."""

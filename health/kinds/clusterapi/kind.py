@@ -3,6 +3,11 @@
 Its Secrets are read one by one, by their names: no process may list them.
 """
 
+from collections.abc import Mapping
+from typing import Any, cast
+
+from health.gate.cluster_context import ClusterContext
+from health.gate.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind, Process, Right
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import kubeconfig_secret
@@ -10,9 +15,11 @@ from health.kinds.clusterapi.conditions import FAILING
 from health.kinds.clusterapi.events import events
 from health.kinds.clusterapi.group import GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES
+from health.kinds.clusterapi.metadata import metadata_patch
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.status import status_patch
 from health.kinds.clusterapi.target_events import request_lost
+from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 
 _BY = "deploy/cluster-api/machine-health-checks.yaml"
 _SECRETS = "deploy/cluster-api/workload-clusters.yaml"
@@ -31,6 +38,15 @@ RIGHTS = (
     Right(Process.WORKER, "", "secrets", ("get",), granted_by=_SECRETS),
     Right(Process.WORKER, "", "events", ("create",), granted_by=_BY),
 )
+
+
+def _metadata_patch(
+    check: HealthCheck, metadata: Mapping[str, Any], context: ClusterContext
+) -> dict[str, Any]:
+    known = cast("MachineHealthCheck", check)
+    cluster = known.cluster_in(context)
+    return metadata_patch(metadata, known.api_version, cluster) if cluster is not None else {}
+
 
 CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     group=GROUP,
@@ -52,5 +68,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     reference_lease="controller-leader-election-capi",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
+    target_reports=TARGET_REPORTS,
+    metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,
 )

@@ -139,6 +139,12 @@ def failure(situation: Situation, rules: Rules, now: datetime) -> Failure | None
     )
 
 
+def next_deadline(situation: Situation, rules: Rules, now: datetime) -> datetime | None:
+    """When more of it expires, by the passing of time alone."""
+    waiting = [one for one in _findings(situation, rules) if not one.is_expired(now)]
+    return min((one.match.deadline for one in waiting), default=None)
+
+
 _NODE_NOT_FOUND = "NodeNotFound"
 _TO_BE_REMEDIATED = Failure(
     "HasRemediateAnnotation",

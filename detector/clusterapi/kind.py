@@ -1,0 +1,26 @@
+"""What the detector does for MachineHealthChecks of Cluster API: Machines here, their Nodes elsewhere.
+
+The Clusters are the context of their checks: they pause them, and gate what they call unhealthy.
+"""
+
+from detector.state.cluster_state import ClusterState
+from detector.state.machine_join import MachineJoin
+from detector.watched_kind import WatchedContext, WatchedKind, WatchedTargets
+from health.kinds.clusterapi.cluster import CLUSTERS, Cluster, judge
+from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
+from health.model.kind_names import kind_name
+from health.model.node import Node
+
+
+def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:
+    return MachineTarget(machine, node, is_node_unread=not is_read)
+
+
+def _join(cluster_state: ClusterState) -> MachineJoin:
+    return MachineJoin(cluster_state, kind_name(MACHINES.group_kind), _target)
+
+
+WATCHED_CLUSTER_API_MACHINE_HEALTH_CHECK = WatchedKind(
+    targets=WatchedTargets(Machine, _join),
+    cluster_context=WatchedContext(CLUSTERS, Cluster, judge),
+)

@@ -1,0 +1,50 @@
+"""What checks of Cluster API say of Machines, as the detector writes it (CAPI B.2.5, rules 29, 30, 45)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from health.gate.target_report import TargetFindings, TargetReports
+from health.kinds.clusterapi.check import MachineHealthCheck
+from health.kinds.clusterapi.group import V1BETA1
+from health.kinds.clusterapi.machine import MachineTarget
+from health.kinds.clusterapi.machine_conditions import Said, external, said_of, status_patch
+from health.kinds.clusterapi.object_conditions import Condition
+
+
+def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> Said:
+    of_request = external(known.problem, known.request_error)
+    return said_of(check, target, known.now, known.context, of_request)
+
+
+def _next_change(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> datetime | None:
+    return check.next_deadline(target, known.now, known.context)
+
+
+def _is_stored(said: Said, target: MachineTarget) -> bool:
+    machine = target.machine
+    is_old = machine.api_version == V1BETA1
+    seen = {"conditions": [_as_written(one, is_old=is_old) for one in machine.status.conditions]}
+    # Nothing but the time of what would be written depends on this moment.
+    return not status_patch(seen, machine.api_version, said, target.metadata.creation_timestamp)
+
+
+def _as_written(one: Condition, *, is_old: bool) -> dict[str, str]:
+    """The severity, which nobody goes by, is not kept: it is as we write it."""
+    severity = {"severity": "Warning"} if is_old and one.status != "True" else {}
+    return {
+        "type": one.type,
+        "status": one.status,
+        "reason": one.reason,
+        "message": one.message,
+        **severity,
+    }
+
+
+def _patch(said: Said, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    status = found.get("status")
+    patch = status_patch(dict(status or {}), found["apiVersion"], said, now)
+    return {"status": patch} if patch else {}
+
+
+TARGET_REPORTS = TargetReports(_wanted, _next_change, _is_stored, _patch)
