@@ -32,6 +32,11 @@ async def install(kubeconfig: Path) -> None:
     """
     files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), *OF_KINDS]
     files.sort(key=lambda file: file.name != "namespaces.yaml")  # what is in a namespace comes after it
+    await apply(kubeconfig, files)
+
+
+async def apply(kubeconfig: Path, files: Sequence[Path]) -> None:
+    """Apply these manifests; return when all CRDs of the cluster are served. Raises as `install`."""
     arguments = [argument for file in files for argument in ("-f", str(file))]
     await _kubectl(kubeconfig, ["apply", "--server-side", "--force-conflicts", *arguments])
     await _kubectl(kubeconfig, ["wait", "--for=condition=Established", "crd", "--all"])

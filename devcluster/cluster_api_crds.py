@@ -1,0 +1,79 @@
+"""The stand-in CRDs of Cluster API, which a cluster serves in both versions or in v1beta1 alone.
+
+They may be applied anew while others run, as an upgrade of Cluster API does, or its way back: what the API
+server serves is switched, and so is the version in which it stores what is written from then on.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import yaml
+
+from devcluster import manifests
+from devcluster.polling import until
+from kube.discovery import Discovery
+from kube.errors import KindUnknown
+from kube.resource import Object
+from kube.transport import Transport
+
+FOLDER = Path(__file__).parent / "crds" / "cluster-api"
+PATIENCE = timedelta(seconds=60)
+
+
+class NewestVersion(StrEnum):
+    """The newest version of Cluster API's kinds that is served."""
+
+    V1BETA2 = "v1beta2"
+    """The one that is stored; v1beta1 is served, too."""
+    V1BETA1 = "v1beta1"
+    """Served alone, as by Cluster API before v1.11."""
+
+
+def definitions(newest: NewestVersion = NewestVersion.V1BETA2) -> Iterator[Object]:
+    """Read the CRDs, so that `newest` is stored, and served with what is older."""
+    for file in sorted(FOLDER.glob("*.yaml")):
+        definition: Object = yaml.safe_load(file.read_text())
+        for version in definition["spec"]["versions"]:
+            version["served"] = version["name"] <= newest
+            version["storage"] = version["name"] == newest
+        yield definition
+
+
+async def apply(kubeconfig: Path, newest: NewestVersion = NewestVersion.V1BETA2) -> None:
+    """Install the CRDs, or switch versions where they are; return when just those versions are served.
+
+    Raises NotReadyError, with kubectl's own words where the cluster refuses.
+    """
+    wanted = list(definitions(newest))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({"apiVersion": "v1", "kind": "List", "items": wanted}, file)
+        file.flush()
+        await manifests.apply(kubeconfig, [Path(file.name)])
+    async with await Transport.connect(str(kubeconfig)) as transport:
+
+        async def are_switched() -> bool:
+            return all([await _is_switched(transport, definition) for definition in wanted])
+
+        sentence = f"Cluster API is not served in {newest} as its newest version"
+        await until(are_switched, within=PATIENCE, otherwise=sentence)
+
+
+async def _is_switched(transport: Transport, definition: Object) -> bool:
+    spec = definition["spec"]
+    for version in spec["versions"]:
+        api_version = f"{spec['group']}/{version['name']}"
+        if version["served"] != await _is_served(transport, api_version, spec["names"]["kind"]):
+            return False
+    return True
+
+
+async def _is_served(transport: Transport, api_version: str, kind: str) -> bool:
+    try:
+        await Discovery(transport).resource(api_version, kind)
+    except KindUnknown:
+        return False
+    return True
