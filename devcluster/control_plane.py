@@ -142,7 +142,7 @@ async def start_api_server(supervisor: Supervisor, layout: Layout, servers: Serv
 
 
 async def _start(supervisor: Supervisor, layout: Layout, name: str, command: tuple[str, ...]) -> None:
-    await supervisor.start(Program(name, command, layout.log(name), COLLECT_RARELY))
+    await supervisor.start(Program(layout.prefix + name, command, layout.log(name), COLLECT_RARELY))
 
 
 async def _etcd_is_ready(supervisor: Supervisor, layout: Layout) -> None:

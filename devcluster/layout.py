@@ -77,6 +77,8 @@ class Layout:
 
     directory: Path
     ports: Mapping[str, int]
+    prefix: str = ""
+    """Begins the name of each of its programs, under a supervisor that runs those of others, too."""
 
     @property
     def logs(self) -> Path:
@@ -122,11 +124,11 @@ class Layout:
         return self.logs / f"{name}.log"
 
 
-def lay_out(directory: Path) -> Layout:
-    """Make `directory` ready for use; what is there stays."""
+def lay_out(directory: Path, prefix: str = "") -> Layout:
+    """Make `directory` ready for use; what is there stays. For `prefix` see Layout."""
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
-    layout = Layout(directory, allocate(directory / "ports.json", PORTS))
+    layout = Layout(directory, allocate(directory / "ports.json", PORTS), prefix)
     layout.logs.mkdir(exist_ok=True)
     layout.credentials.create()
     layout.credentials.write_kubeconfigs(f"https://{layout.address('kube-apiserver')}")

@@ -94,4 +94,4 @@ def _process(
 
 def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: Mapping[str, str]) -> Program:
     command = (sys.executable, "-m", f"devcluster.simulation.{name}", *arguments)
-    return Program(name, command, layout.log(name), environment)
+    return Program(layout.prefix + name, command, layout.log(name), environment)

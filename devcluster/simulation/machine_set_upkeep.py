@@ -43,7 +43,7 @@ class MachineSetUpkeep:
         machine_set = OpenShiftMachineSet.model_validate(answer)
         found = await self._client.list(MACHINES, key.namespace)
         machines = [OpenShiftMachine.model_validate(machine) for machine in found]
-        step = next_step(machine_set, machines, self._ready_nodes())
+        step = next_step(machine_set, machines, ready_nodes(self._nodes))
         await self._do(step, machine_set)
         return not isinstance(step, Nothing)
 
@@ -52,7 +52,7 @@ class MachineSetUpkeep:
         match step:
             case Create(count=count):
                 for _ in range(count):
-                    machine = machine_upkeep.new_machine(machine_set, _suffix())
+                    machine = machine_upkeep.new_machine(machine_set, suffix())
                     await self._client.create(MACHINES, machine, at.namespace)
             case Delete(machines=machines):
                 for surplus in machines:
@@ -64,13 +64,16 @@ class MachineSetUpkeep:
             case Nothing():
                 return
 
-    def _ready_nodes(self) -> frozenset[str]:
-        return frozenset(node.metadata.name for node in self._nodes.store.values() if _is_ready(node))
+
+def ready_nodes(nodes: Reflector[Node]) -> frozenset[str]:
+    """Return the names of the Nodes that are ready."""
+    return frozenset(node.metadata.name for node in nodes.store.values() if _is_ready(node))
 
 
 def _is_ready(node: Node) -> bool:
     return any((c.type, c.status) == ("Ready", "True") for c in node.status.conditions)
 
 
-def _suffix() -> str:
+def suffix() -> str:
+    """Return the end of the name of a new Machine."""
     return "".join(random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311  a name, no secret

@@ -1,4 +1,4 @@
-"""CRDs of Cluster API take, refuse and show what Cluster API does, in the versions that are served (CAPI B.1)."""
+"""The CRDs of Cluster API take, refuse and show what its own do, in the versions that are served."""
 
 import json
 from collections.abc import AsyncIterator

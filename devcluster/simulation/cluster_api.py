@@ -1,0 +1,149 @@
+"""`python -m devcluster.simulation.cluster_api`: Cluster API, on simulated hardware, for a workload cluster.
+
+Keeps as many Machines as each MachineSet wants, gives each a simulated node in the workload cluster, and
+deletes and replaces those that health checks mark for their owner. Finds the management cluster as kubectl
+does. It speaks the newest version that is served, and goes on in another one when that changes. What there is
+to do is read from the API servers alone, so it may be killed at any time. SIGTERM and SIGINT end the process.
+"""
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster.errors import DevclusterError
+from devcluster.simulation.cluster_api_machine import ClusterApi, ClusterApiMachine
+from devcluster.simulation.cluster_api_machine_set_upkeep import ClusterApiMachineSetUpkeep
+from devcluster.simulation.cluster_api_machine_upkeep import ClusterApiMachineUpkeep
+from devcluster.simulation.control_socket import count, seconds
+from devcluster.simulation.machine_room import MachineWatch
+from devcluster.simulation.machine_set import PROVISIONING
+from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
+from devcluster.simulation.power_switch import PowerSwitch
+from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.simulation.work_queue import WorkQueue, retry_forever
+from health.model.node import Node
+from kube.client import Client
+from kube.discovery import Discovery
+from kube.errors import KindUnknown, KubernetesError
+from kube.reflector import Change, Reflector
+from kube.resource import NODES
+from kube.transport import Transport
+
+FIELD_MANAGER = "demo-cluster-api"
+BETWEEN_LOOKS = timedelta(seconds=1)
+"""At which versions are served."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """How Machines of a workload cluster get hardware."""
+
+    control: Path
+    """The control socket of the kubelets of the workload cluster."""
+    provisioning: timedelta
+    """How long a Machine waits for its hardware."""
+    max_in_flight: int | None = None
+    """How many marked Machines of a set may be replaced at once; None: all of them."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run until told to end; exits with one sentence if that is impossible."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    provider = Provider(options.control, options.provisioning, options.max_in_flight)
+    try:
+        asyncio.run(run_until_told_to_end(_run(options.workload_kubeconfig, provider)))
+    except (DevclusterError, KubernetesError) as error:
+        sys.exit(f"cluster_api: {error}")
+
+
+async def keep_machines(management: Transport, workload: Transport, provider: Provider) -> None:
+    """Look after all Machines and MachineSets until cancelled, in the newest version that is served."""
+    while True:
+        api = await _newest(management)
+        work = asyncio.create_task(_keep(api, management, workload, provider))
+        change = asyncio.create_task(_until_other_than(api, management))
+        try:
+            ended, _ = await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+        finally:
+            work.cancel()
+            change.cancel()
+            await asyncio.gather(work, change, return_exceptions=True)
+
+
+async def _keep(api: ClusterApi, management: Transport, workload: Transport, provider: Provider) -> None:
+    client = Client(management, FIELD_MANAGER)
+    in_workload = Client(workload, FIELD_MANAGER)
+    async with asyncio.TaskGroup() as tasks:
+        switch = PowerSwitch(provider.control)
+        upkeep = ClusterApiMachineUpkeep(api, client, in_workload, switch, provider.provisioning)
+        machines = WorkQueue(api.machines.kind, upkeep.look_after, tasks)
+
+        def node_changed(change: Change[Node]) -> None:
+            watch.node_changed(change)
+
+        nodes = Reflector(workload, NODES, Node, notify=node_changed)
+        of_set = ClusterApiMachineSetUpkeep(api, client, nodes, provider.max_in_flight)
+        sets = WorkQueue(api.machine_sets.kind, of_set.look_after, tasks)
+        watch = MachineWatch(machines.add, sets.add)
+        all_machines: Reflector[OpenShiftMachine] = Reflector(
+            management, api.machines, ClusterApiMachine, notify=watch.machine_changed
+        )
+        all_sets = Reflector(
+            management, api.machine_sets, OpenShiftMachineSet, notify=watch.machine_set_changed
+        )
+        for reflector in (nodes, all_machines, all_sets):
+            tasks.create_task(reflector.run())
+
+
+async def _newest(management: Transport) -> ClusterApi:
+    async def look() -> ClusterApi:
+        try:
+            await Discovery(management).resource("cluster.x-k8s.io/v1beta2", "Machine")
+        except KindUnknown:
+            return ClusterApi("v1beta1")
+        return ClusterApi("v1beta2")
+
+    return await retry_forever("versions of Cluster API", look, KubernetesError)
+
+
+async def _until_other_than(api: ClusterApi, management: Transport) -> None:
+    while await _newest(management) == api:  # noqa: ASYNC110  it changes in the API server
+        await asyncio.sleep(BETWEEN_LOOKS.total_seconds())
+
+
+async def _run(workload_kubeconfig: Path, provider: Provider) -> None:
+    async with (
+        await Transport.connect(user_agent=FIELD_MANAGER) as management,
+        await Transport.connect(str(workload_kubeconfig), user_agent=FIELD_MANAGER) as workload,
+    ):
+        await keep_machines(management, workload, provider)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cluster_api", description="Cluster API on simulated hardware.")
+    parser.add_argument("--control", type=Path, required=True, help="control socket of the kubelets")
+    parser.add_argument(
+        "--workload-kubeconfig", type=Path, required=True, help="of the cluster in which the nodes are"
+    )
+    parser.add_argument(
+        "--provisioning",
+        type=seconds,
+        default=PROVISIONING,
+        help="seconds that a Machine waits for its hardware (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-in-flight", type=count, help="how many Machines of a set may be replaced at once (all)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Looks after one MachineSet of Cluster API: first those that are marked, then how many there are.
+
+As machine_set_upkeep.py: each step begins with a fresh list of the Machines.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from devcluster.simulation import machine_set_decision, machine_upkeep, marked_machines
+from devcluster.simulation.cluster_api_conditions import deletion, with_condition, without_condition
+from devcluster.simulation.cluster_api_machine import (
+    CLUSTER_NAME,
+    FINALIZER,
+    OWNER_REMEDIATED,
+    REMEDIATION_DEFERRED,
+    SET_NAME,
+    ClusterApi,
+    ClusterApiMachine,
+    MachineCondition,
+)
+from devcluster.simulation.machine_set_decision import Create, Delete, Report
+from devcluster.simulation.machine_set_upkeep import ready_nodes, suffix
+from devcluster.simulation.marked_machines import Defer, Replace, Unmark
+from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
+from health.model.node import Node
+from kube.client import Client
+from kube.errors import NotFound
+from kube.record import Key
+from kube.reflector import Reflector
+from kube.resource import Object, Resource
+
+Conditions = list[Object]
+
+
+def new_machine(machines: Resource, stored: Object, ending: str) -> Object:
+    """Build a Machine of a set, as the set is stored."""
+    owner, spec = stored["metadata"], stored["spec"]
+    template = spec["template"]
+    reference = {
+        "apiVersion": stored["apiVersion"],
+        "kind": stored["kind"],
+        "name": owner["name"],
+        "uid": owner["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    of_template = template.get("metadata", {})
+    ours = {CLUSTER_NAME: spec["clusterName"], SET_NAME: owner["name"]}
+    metadata = {
+        "name": f"{owner['name']}-{ending}",
+        "namespace": owner["namespace"],
+        "labels": of_template.get("labels", {}) | ours,
+        "annotations": of_template.get("annotations", {}),
+        "finalizers": [FINALIZER],
+        "ownerReferences": [reference],
+    }
+    return {
+        "apiVersion": machines.api_version,
+        "kind": machines.kind,
+        "metadata": metadata,
+        "spec": template.get("spec", {}) | {"clusterName": spec["clusterName"]},
+    }
+
+
+@dataclass(frozen=True)
+class ClusterApiMachineSetUpkeep:
+    """What the controller of Cluster API does for a MachineSet."""
+
+    api: ClusterApi
+    management: Client
+    nodes: Reflector[Node]
+    """Of the workload cluster."""
+    max_in_flight: int | None = None
+    """How many remediations may be in progress; as of the MachineDeployment that a set may be part of."""
+
+    async def look_after(self, key: Key) -> None:
+        """Return when no more is to be done, or the set is gone; raises KubernetesError."""
+        await self.nodes.wait_synced()
+        try:
+            while await self._one_step(key):
+                pass
+        except NotFound:
+            return
+
+    async def _one_step(self, key: Key) -> bool:
+        """Return whether there may be another step."""
+        stored = await self.management.get(self.api.machine_sets, key.name, key.namespace)
+        machine_set = OpenShiftMachineSet.model_validate(stored)
+        found = await self.management.list(self.api.machines, key.namespace)
+        machines = [ClusterApiMachine.model_validate(machine) for machine in found]
+        owned = [m for m in machines if m.controller and m.controller.uid == machine_set.metadata.uid]
+        marked = marked_machines.next_step(owned, self.max_in_flight)
+        if not isinstance(marked, marked_machines.Nothing):
+            await self._remediate(marked)
+            return True
+        step = machine_set_decision.next_step(machine_set, owned, ready_nodes(self.nodes))
+        await self._do(step, machine_set, stored)
+        return not isinstance(step, machine_set_decision.Nothing)
+
+    async def _remediate(self, step: Unmark | Defer | Replace) -> None:
+        match step:
+            case Unmark(machine=machine):
+                await self._say(machine, None)
+            case Defer(machine=machine, message=message):
+                said = MachineCondition(
+                    type=OWNER_REMEDIATED, status="False", reason=REMEDIATION_DEFERRED, message=message
+                )
+                await self._say(machine, said)
+            case Replace(machine=machine):
+                await self._say(machine, deletion(self.api.version))
+                await self._delete(machine)
+
+    async def _do(
+        self, step: machine_set_decision.Step, machine_set: OpenShiftMachineSet, stored: Object
+    ) -> None:
+        at = machine_set.metadata
+        match step:
+            case Create(count=count):
+                for _ in range(count):
+                    machine = new_machine(self.api.machines, stored, suffix())
+                    await self.management.create(self.api.machines, machine, at.namespace)
+            case Delete(machines=machines):
+                for surplus in machines:
+                    await self._delete(surplus)
+            case Report(status=status):
+                patch = machine_upkeep.machine_set_status(machine_set, status)
+                await self.management.merge_patch(
+                    self.api.machine_sets, at.name, patch, at.namespace, "status"
+                )
+            case machine_set_decision.Nothing():
+                return
+
+    async def _say(self, machine: ClusterApiMachine, said: MachineCondition | None) -> None:
+        """Say something in OwnerRemediated, or no more; Conflict if others wrote meanwhile."""
+        at = machine.metadata
+        stored = await self.management.get(self.api.machines, at.name, at.namespace)
+        shown: Conditions = stored.get("status", {}).get("conditions", [])
+        if said is None:
+            conditions = without_condition(shown, OWNER_REMEDIATED)
+        else:
+            conditions = with_condition(shown, said, self.api.version, datetime.now(UTC))
+        metadata = {"uid": at.uid, "resourceVersion": at.resource_version}
+        patch = {"metadata": metadata, "status": {"conditions": conditions}}
+        await self.management.merge_patch(self.api.machines, at.name, patch, at.namespace, "status")
+
+    async def _delete(self, machine: OpenShiftMachine) -> None:
+        at = machine.metadata
+        await self.management.delete(self.api.machines, at.name, at.namespace, uid=at.uid)

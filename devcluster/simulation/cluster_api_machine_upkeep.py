@@ -1,0 +1,115 @@
+"""Looks after one Machine of Cluster API: hardware, a Node in the workload cluster, and its end.
+
+As machine_upkeep.py: each step begins with a fresh read, and may be done twice.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from devcluster.simulation.cluster_api_conditions import with_condition
+from devcluster.simulation.cluster_api_machine import (
+    FINALIZER,
+    ClusterApi,
+    ClusterApiMachine,
+    MachineCondition,
+    next_step,
+)
+from devcluster.simulation.machine import (
+    AddFinalizer,
+    DeleteNode,
+    LetGo,
+    LinkNode,
+    Nothing,
+    Report,
+    Step,
+    SwitchOff,
+    SwitchOn,
+    Wait,
+)
+from devcluster.simulation.machine_upkeep import with_provider_id
+from devcluster.simulation.openshift_machine import DELETING, PROVISIONED
+from devcluster.simulation.power_switch import PowerSwitch
+from health.model.node import Node
+from kube.client import Client
+from kube.errors import NotFound
+from kube.record import Key
+from kube.resource import NODES, Object
+
+INFRASTRUCTURE_READY = MachineCondition(
+    type="InfrastructureReady", status="True", reason="Ready", message="The simulated hardware runs."
+)
+
+
+@dataclass(frozen=True)
+class ClusterApiMachineUpkeep:
+    """What the controllers of Cluster API do for a Machine, on simulated hardware."""
+
+    api: ClusterApi
+    management: Client
+    workload: Client
+    switch: PowerSwitch
+    provisioning: timedelta
+    """How long the provider takes from the creation of a Machine."""
+
+    async def look_after(self, key: Key) -> timedelta | None:
+        """Answer after how long to look again; raises KubernetesError and SimulationError."""
+        try:
+            while True:
+                stored = await self.management.get(self.api.machines, key.name, key.namespace)
+                machine = ClusterApiMachine.model_validate(stored)
+                node = await self._find_node(machine.node_name)
+                step = next_step(machine, node, datetime.now(UTC), self.provisioning)
+                if isinstance(step, Nothing | Wait):
+                    return step.duration if isinstance(step, Wait) else None
+                await self._do(step, machine, stored)
+        except NotFound:  # it is gone, or its Node is: that is a change too, which leads here again
+            return None
+
+    async def _do(self, step: Step, machine: ClusterApiMachine, stored: Object) -> None:
+        match step:
+            case AddFinalizer():
+                await self._set_finalizers(machine, [*machine.metadata.finalizers, FINALIZER])
+            case SwitchOn():
+                await self.switch.add(machine.node_name)
+                await self._patch(machine, with_provider_id(machine))
+            case Report():
+                await self._report(step, machine, stored)
+            case SwitchOff():
+                await self.switch.remove(machine.node_name)
+                await self._report(Report(DELETING), machine, stored)
+            case DeleteNode(uid=uid):
+                with suppress(NotFound):
+                    await self.workload.delete(NODES, machine.node_name, uid=uid)
+            case LetGo():
+                await self._set_finalizers(
+                    machine, [f for f in machine.metadata.finalizers if f != FINALIZER]
+                )
+            case LinkNode() | Nothing() | Wait():
+                return
+
+    async def _report(self, report: Report, machine: ClusterApiMachine, stored: Object) -> None:
+        status: Object = {"phase": report.phase}
+        if report.node is not None:
+            status["nodeRef"] = {"name": report.node.name}
+        if report.phase == PROVISIONED:
+            shown, now = stored.get("status", {}).get("conditions", []), datetime.now(UTC)
+            status["conditions"] = with_condition(shown, INFRASTRUCTURE_READY, self.api.version, now)
+        await self._patch(machine, {**_of_version(machine), "status": status}, "status")
+
+    async def _set_finalizers(self, machine: ClusterApiMachine, finalizers: list[str]) -> None:
+        await self._patch(machine, _of_version(machine, finalizers=finalizers))
+
+    async def _patch(self, machine: ClusterApiMachine, body: Object, subresource: str = "") -> None:
+        at = machine.metadata
+        await self.management.merge_patch(self.api.machines, at.name, body, at.namespace, subresource)
+
+    async def _find_node(self, name: str) -> Node | None:
+        try:
+            return Node.model_validate(await self.workload.get(NODES, name))
+        except NotFound:
+            return None
+
+
+def _of_version(machine: ClusterApiMachine, **changes: object) -> Object:
+    return {"metadata": {"resourceVersion": machine.metadata.resource_version, **changes}}

@@ -1,0 +1,92 @@
+"""What the owner of Machines does about those that are marked for it. Pure: asked again after every step.
+
+A Machine is marked where HealthCheckSucceeded and OwnerRemediated are both False. A mark of one that has
+recovered is taken away, unless its deletion has begun. Who goes first: those that a person asked for, then
+the newest, then by name. With a limit, those that find no room wait, and say why.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from devcluster.simulation.cluster_api_machine import (
+    HEALTH_CHECK_SUCCEEDED,
+    MACHINE_DELETING,
+    OWNER_REMEDIATED,
+    REMEDIATION_DEFERRED,
+    ClusterApiMachine,
+)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No Machine is marked, or all that are have been told."""
+
+
+@dataclass(frozen=True)
+class Unmark:
+    """Take the mark of a Machine away that is healthy again."""
+
+    machine: ClusterApiMachine
+
+
+@dataclass(frozen=True)
+class Defer:
+    """Say that a Machine has to wait."""
+
+    machine: ClusterApiMachine
+    message: str
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Say that a Machine is deleted, and delete it; another one is made when it is gone."""
+
+    machine: ClusterApiMachine
+
+
+Step = Nothing | Unmark | Defer | Replace
+
+
+def next_step(machines: Iterable[ClusterApiMachine], max_in_flight: int | None = None) -> Step:
+    """Decide from all Machines of one owner; None is no limit."""
+    owned = list(machines)
+    staying = [machine for machine in owned if not machine.is_being_deleted]
+    for machine in staying:
+        if _health(machine) == "True" and _mark(machine) == "False":
+            return Unmark(machine)
+    marked = [machine for machine in staying if _health(machine) == _mark(machine) == "False"]
+    if not marked:
+        return Nothing()
+    if max_in_flight is None or sum(map(_is_in_flight, owned)) < max_in_flight:
+        return Replace(_first(marked))
+    return _next_deferred(marked, max_in_flight)
+
+
+def _next_deferred(marked: Iterable[ClusterApiMachine], max_in_flight: int) -> Step:
+    message = (
+        "Waiting because there are already too many remediations in progress "
+        f"(spec.strategy.remediation.maxInFlight is {max_in_flight})"
+    )
+    for machine in marked:
+        said = machine.condition(OWNER_REMEDIATED)
+        if (said.reason, said.message) != (REMEDIATION_DEFERRED, message):
+            return Defer(machine, message)
+    return Nothing()
+
+
+def _first(marked: Iterable[ClusterApiMachine]) -> ClusterApiMachine:
+    by_name = sorted(marked, key=lambda machine: machine.metadata.name)
+    newest = sorted(by_name, key=lambda machine: machine.metadata.creation_timestamp, reverse=True)
+    return min(newest, key=lambda machine: not machine.is_asked_for_by_a_person)
+
+
+def _health(machine: ClusterApiMachine) -> str:
+    return machine.condition(HEALTH_CHECK_SUCCEEDED).status
+
+
+def _mark(machine: ClusterApiMachine) -> str:
+    return machine.condition(OWNER_REMEDIATED).status
+
+
+def _is_in_flight(machine: ClusterApiMachine) -> bool:
+    return machine.is_being_deleted and machine.condition(OWNER_REMEDIATED).reason == MACHINE_DELETING

@@ -1,0 +1,64 @@
+"""A workload cluster of Cluster API: another control plane, which its management cluster knows by a Secret.
+
+Cluster API keeps the kubeconfig of a workload cluster in the management cluster, as one text with its
+credentials in it and no path of a file; whoever reads that Secret may do anything there.
+"""
+
+import base64
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from devcluster.control_plane import ControlPlane
+from kube.client import Client
+from kube.errors import AlreadyExists
+from kube.resource import Object, Resource
+
+SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
+CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
+"""The label of all that is of a workload cluster."""
+
+
+def secret_name(cluster: str) -> str:
+    """Name of the Secret with the kubeconfig of `cluster`."""
+    return f"{cluster}-kubeconfig"
+
+
+def inline_kubeconfig(kubeconfig: Path) -> str:
+    """Read a kubeconfig of ours, and put in what it has in files; JSON, which every reader of YAML reads."""
+    content: dict[str, Any] = json.loads(kubeconfig.read_text())
+    for entry in content["clusters"]:
+        authority = Path(entry["cluster"].pop("certificate-authority")).read_bytes()
+        entry["cluster"]["certificate-authority-data"] = base64.b64encode(authority).decode()
+    return json.dumps(content, indent=2) + "\n"
+
+
+def kubeconfig_secret(cluster: str, namespace: str, kubeconfig: str) -> Object:
+    """Build the Secret that Cluster API keeps of a workload cluster."""
+    return {
+        "apiVersion": SECRETS.api_version,
+        "kind": SECRETS.kind,
+        "metadata": {
+            "name": secret_name(cluster),
+            "namespace": namespace,
+            "labels": {CLUSTER_NAME: cluster},
+        },
+        "type": "cluster.x-k8s.io/secret",
+        "data": {"value": base64.b64encode(kubeconfig.encode()).decode()},
+    }
+
+
+async def publish_kubeconfig(
+    management: Client, workload: ControlPlane, cluster: str, namespace: str = "default"
+) -> None:
+    """Let `management` know how its admin reaches `workload`, as the Cluster `cluster` of `namespace`.
+
+    What was published before is replaced. Raises KubernetesError.
+    """
+    secret = kubeconfig_secret(cluster, namespace, inline_kubeconfig(workload.kubeconfig))
+    with suppress(AlreadyExists):
+        await management.create(SECRETS, secret, namespace)
+        return
+    patch = {"data": secret["data"], "metadata": {"labels": secret["metadata"]["labels"]}}
+    await management.merge_patch(SECRETS, secret_name(cluster), patch, namespace)

@@ -1,0 +1,117 @@
+"""What the owner of Machines of Cluster API does about those that are marked for it."""
+
+from datetime import timedelta
+
+import pytest
+
+from devcluster.simulation.cluster_api_conditions import deletion, with_condition
+from devcluster.simulation.cluster_api_machine import (
+    ClusterApiMachine,
+    MachineCondition,
+    Version,
+    next_step,
+)
+from devcluster.simulation.machine import DeleteNode, Report, SwitchOff
+from devcluster.simulation.machine import Nothing as NothingOfMachine
+from devcluster.simulation.marked_machines import Defer, Nothing, Replace, Step, Unmark
+from devcluster.simulation.marked_machines import next_step as next_of_marked
+from devcluster.simulation.openshift_machine import NodeReference
+from tests.devcluster.simulation.cluster_api_machines import CREATED, SINCE, condition, machine, node_of
+
+FAILED, HEALTHY = condition("HealthCheckSucceeded", "False"), condition("HealthCheckSucceeded", "True")
+ASKED = condition("OwnerRemediated", "False", "WaitingForRemediation")
+DELETING = condition("OwnerRemediated", "False", "MachineDeleting")
+FULL = (
+    "Waiting because there are already too many remediations in progress "
+    "(spec.strategy.remediation.maxInFlight is 1)"
+)
+DEFERRED = condition("OwnerRemediated", "False", "RemediationDeferred", FULL)
+
+QUIET = machine("quiet", conditions=(HEALTHY,))
+MARKED = machine("marked", conditions=(FAILED, ASKED))
+OLDER = machine("older", conditions=(FAILED, ASKED), age=timedelta(hours=1))
+WANTED = machine("wanted", conditions=(FAILED, ASKED), age=timedelta(days=1), is_asked_for=True)
+TOLD = machine("told", conditions=(FAILED, DEFERRED))
+GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
+
+
+@pytest.mark.parametrize(
+    ("machines", "limit", "step"),
+    [
+        pytest.param([], None, Nothing(), id="none"),
+        pytest.param([QUIET], None, Nothing(), id="healthy"),
+        pytest.param([machine("a", conditions=(FAILED,))], None, Nothing(), id="unhealthy and not marked"),
+        pytest.param([machine("a", conditions=(ASKED,))], None, Nothing(), id="marked and never checked"),
+        pytest.param([MARKED], None, Replace(MARKED), id="marked"),
+        pytest.param([OLDER, MARKED], None, Replace(MARKED), id="the newest first"),
+        pytest.param([OLDER, MARKED, WANTED], None, Replace(WANTED), id="before it who a person asked for"),
+        pytest.param([GOING], None, Nothing(), id="goes already"),
+        pytest.param([GOING, MARKED], None, Replace(MARKED), id="another one goes already"),
+        pytest.param([GOING, MARKED], 2, Replace(MARKED), id="there is room"),
+        pytest.param([GOING, MARKED], 1, Defer(MARKED, FULL), id="there is no room"),
+        pytest.param([GOING, TOLD], 1, Nothing(), id="knows that there is no room"),
+        pytest.param([TOLD], 1, Replace(TOLD), id="there is room again"),
+        pytest.param(
+            [machine("a", conditions=(HEALTHY, ASKED))],
+            None,
+            Unmark(machine("a", conditions=(HEALTHY, ASKED))),
+            id="recovered before its turn",
+        ),
+        pytest.param(
+            [machine("a", conditions=(HEALTHY, DELETING), is_deleted=True)], None, Nothing(), id="too late"
+        ),
+    ],
+)
+def test_next_step_for_marked_machines(
+    machines: list[ClusterApiMachine], limit: int | None, step: Step
+) -> None:
+    assert next_of_marked(machines, limit) == step
+
+
+def test_machine_is_linked_to_its_node_by_name_alone() -> None:
+    provided = machine(phase="Provisioned")
+    linked = machine(node=provided.node_name)
+    reference = NodeReference(name=provided.node_name)
+    soon = timedelta(seconds=1)
+    assert next_step(provided, None, CREATED, soon) == NothingOfMachine()
+    assert next_step(provided, node_of(provided), CREATED, soon) == Report("Running", reference)
+    assert next_step(linked, node_of(linked), CREATED, soon) == NothingOfMachine()
+
+
+def test_deleted_machine_loses_its_hardware_and_then_its_node() -> None:
+    running = machine(is_deleted=True)
+    going = machine(is_deleted=True, phase="Deleting")
+    assert next_step(running, node_of(running), CREATED, timedelta()) == SwitchOff()
+    assert next_step(going, node_of(going), CREATED, timedelta()) == DeleteNode("uid-of-the-node")
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "written"),
+    [
+        pytest.param(
+            "v1beta2",
+            deletion("v1beta2"),
+            {"status": "False", "reason": "MachineDeleting", "lastTransitionTime": SINCE},
+            id="v1beta2 deletion",
+        ),
+        pytest.param(
+            "v1beta1",
+            deletion("v1beta1"),
+            {"status": "True", "reason": "MachineDeleting", "lastTransitionTime": "2026-01-02T03:00:00Z"},
+            id="v1beta1 deletion",
+        ),
+        pytest.param(
+            "v1beta1",
+            MachineCondition(type="OwnerRemediated", status="False", reason="RemediationDeferred"),
+            {"status": "False", "reason": "RemediationDeferred", "severity": "Warning"},
+            id="v1beta1 deferral",
+        ),
+    ],
+)
+def test_condition_of_the_owner_has_the_form_of_the_version_and_leaves_others_alone(
+    version: Version, said: MachineCondition, written: dict[str, str]
+) -> None:
+    *others, last = with_condition([ASKED, FAILED], said, version, CREATED)
+    assert others == [FAILED]
+    assert last.items() >= ({"type": "OwnerRemediated"} | written).items()
+    assert ("severity" in last) == ("severity" in written)
