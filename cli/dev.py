@@ -22,12 +22,29 @@ Without = Annotated[str, typer.Option(help="Leave out: detector, worker, or both
 WithMachines = Annotated[
     bool, typer.Option("--machines", help="Give each Machine of OpenShift a simulated node.")
 ]
+
+
+def _version(text: str) -> str:
+    from devcluster.cluster_api_crds import NewestVersion  # noqa: PLC0415  as in `dev`
+
+    return one_of(NewestVersion)(text)
+
+
+ClusterApiVersion = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster-api",
+        parser=_version,
+        metavar="[v1beta2|v1beta1]",
+        help="Run a workload cluster, too: Machines of Cluster API, to this version, get nodes there.",
+    ),
+]
 Provisioning = Annotated[
     int,
     typer.Option(
         parser=at_least(1, DAY_SECONDS),
         metavar="SECONDS",
-        help="With --machines: how long a Machine waits for it.",
+        help="With --machines or --cluster-api: how long a Machine waits for its node.",
     ),
 ]
 BackOffLimit = Annotated[
@@ -46,19 +63,24 @@ def dev(  # noqa: PLR0913  each is an option
     simulate_nodes: Nodes = 0,
     without: Without = "",
     machines: WithMachines = False,
+    cluster_api: ClusterApiVersion = None,
     provisioning: Provisioning = PROVISIONING_SECONDS,
     back_off_limit: BackOffLimit = None,
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
     # Here, because operation needs nothing of development, neither its packages nor its time.
+    from devcluster.cluster_api_crds import NewestVersion  # noqa: PLC0415  see above
     from devcluster.dev import DevSettings, run  # noqa: PLC0415  see above
+    from devcluster.dev_cluster_api import ClusterApiSettings  # noqa: PLC0415  see above
     from devcluster.errors import DevclusterError, SettingsError  # noqa: PLC0415  see above
 
     left_out = frozenset(name.strip() for name in without.split(",") if name.strip())
-    delay = timedelta(seconds=provisioning) if machines else None
+    delay = timedelta(seconds=provisioning)
     limit = None if back_off_limit is None else timedelta(seconds=back_off_limit)
     try:
-        asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, delay, limit)))
+        in_workload = ClusterApiSettings(NewestVersion(cluster_api), delay) if cluster_api else None
+        of_machines = delay if machines else None
+        asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, of_machines, limit, in_workload)))
     except SettingsError as error:
         raise fail(UsageError(str(error))) from error
     except DevclusterError as error:

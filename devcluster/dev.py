@@ -11,9 +11,10 @@ from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 
-from devcluster import assets, control_plane, manifests, processes, readiness, temporal
+from devcluster import assets, control_plane, dev_cluster_api, manifests, processes, readiness, temporal
 from devcluster import simulated_nodes as nodes
 from devcluster.control_plane import ControlPlane
+from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import SettingsError
 from devcluster.files import write_json
 from devcluster.layout import Layout, exclusive, lay_out, prepare, require_room_for_socket
@@ -38,6 +39,8 @@ class Description:
     temporal: TemporalServer
     cluster: str
     """The identity of the cluster, as it is in workflow ids."""
+    workload: ControlPlane | None = None
+    """Of the workload cluster of Cluster API, if there is one."""
 
     def write(self, pids: Mapping[str, int]) -> None:
         """Replace the file, with the processes as they are now."""
@@ -52,6 +55,8 @@ class Description:
             "audit_log": str(self.control_plane.audit_log),
             "ready_urls": {name: ready_url(self.layout, name) for name in names},
         }
+        if self.workload is not None:
+            content["workload_kubeconfig"] = str(self.workload.kubeconfig)
         write_json(self.layout.description, content)
 
 
@@ -69,6 +74,8 @@ class DevSettings:
     """How long a Machine of OpenShift waits for its simulated node; None: nothing looks after Machines."""
     back_off_limit: timedelta | None = None
     """The longest wait between two remediations of one target; None: as the detector does by itself."""
+    cluster_api: ClusterApiSettings | None = None
+    """Whether there is a workload cluster of Cluster API, too."""
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
@@ -93,6 +100,8 @@ async def run(settings: DevSettings) -> None:
     prepare(settings.directory)
     if settings.simulates:
         require_room_for_socket(settings.directory)
+    if settings.cluster_api:
+        require_room_for_socket(dev_cluster_api.folder(settings.directory))
     servers = assets.find()  # here, where a signal still ends us at once: it may build for minutes
     with exclusive(settings.directory):
         layout = lay_out(settings.directory)
@@ -119,9 +128,10 @@ class _Dev:
             server = await temporal.start(self._supervisor, self._layout)
             cluster = await self._start_control_plane()
             identity = await _prepare(cluster, server)
+            workload = await self._start_workload_cluster(cluster)
             await self._start_processes(cluster, server)
             self._supervisor.require_hope()
-            self._description = Description(self._layout, cluster, server, identity)
+            self._description = Description(self._layout, cluster, server, identity, workload)
             self._describe()
             say(f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it")
             await asyncio.Event().wait()
@@ -134,6 +144,16 @@ class _Dev:
         settings = self._settings
         grace = processes.grace(settings.simulate_nodes) if settings.simulates else None
         return await control_plane.start(self._supervisor, self._layout, self._servers, node_grace=grace)
+
+    async def _start_workload_cluster(self, management: ControlPlane) -> ControlPlane | None:
+        settings = self._settings.cluster_api
+        if settings is None:
+            return None
+        workload = await dev_cluster_api.start_workload_cluster(
+            self._supervisor, self._layout, self._servers, management, settings.newest
+        )
+        await dev_cluster_api.start_simulation(self._supervisor, workload, management, settings.provisioning)
+        return workload.control_plane
 
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
         names = [name for name in OURS if name not in self._settings.without]

@@ -57,6 +57,21 @@ def machine_set(layout: Layout, control_plane: ControlPlane, provisioning: timed
     return _module("machine_set", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 
+def cluster_api(
+    layout: Layout, management: ControlPlane, workload: ControlPlane, provisioning: timedelta
+) -> Program:
+    """As `machine_set`, of Cluster API; `layout` is that of the workload cluster."""
+    arguments = (
+        "--control",
+        str(layout.kubelets_socket),
+        "--workload-kubeconfig",
+        str(workload.kubeconfig),
+        "--provisioning",
+        str(provisioning.total_seconds()),
+    )
+    return _module("cluster_api", arguments, layout, {"KUBECONFIG": str(management.kubeconfig)})
+
+
 def renewal(count: int) -> timedelta:
     """Between two Lease renewals of one kubelet: a second for a few, and no more than 100 per second in all.
 

@@ -1,0 +1,123 @@
+"""What `paramedic dev --cluster-api` adds: a workload cluster of its own, and who looks after its Machines.
+
+Its control plane lives in DIR/workload and has no Machines; the Cluster, its MachineSets, Machines and health
+checks are in the management cluster, as is the Secret by which the workload cluster is reached.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from devcluster import assets, cluster_api_crds, control_plane, processes, workload_cluster
+from devcluster import simulated_nodes as nodes
+from devcluster.cluster_api_crds import NewestVersion
+from devcluster.control_plane import ControlPlane
+from devcluster.errors import SettingsError
+from devcluster.layout import Layout, lay_out
+from devcluster.simulation.cluster_api_conditions import with_condition
+from devcluster.simulation.cluster_api_machine import ClusterApi, MachineCondition
+from devcluster.supervisor import Supervisor
+from kube.client import Client
+from kube.errors import AlreadyExists
+from kube.resource import Object
+from kube.transport import Transport
+
+CLUSTER, NAMESPACE = "workload", "default"
+"""What the workload cluster is called in the management cluster."""
+
+FOLDER = "workload"
+CONDITIONS = (
+    MachineCondition(
+        type="InfrastructureReady", status="True", reason="Ready", message="Kubelets are simulated."
+    ),
+    MachineCondition(
+        type="ControlPlaneInitialized",
+        status="True",
+        reason="Initialized",
+        message="The API server of the workload cluster answers.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ClusterApiSettings:
+    """What a person decides. Raises SettingsError for what makes no sense."""
+
+    newest: NewestVersion
+    """What the management cluster serves; who runs on its directory again may choose another version."""
+    provisioning: timedelta
+    """How long a Machine waits for its simulated node."""
+
+    def __post_init__(self) -> None:
+        if self.provisioning <= timedelta():
+            raise SettingsError(f"Machines need time for their provisioning, not {self.provisioning}")
+
+
+def folder(directory: Path) -> Path:
+    """Where the workload cluster keeps what a `paramedic dev` keeps in `directory`."""
+    return directory / FOLDER
+
+
+@dataclass(frozen=True)
+class WorkloadCluster:
+    """A workload cluster that runs."""
+
+    layout: Layout
+    control_plane: ControlPlane
+
+
+async def start_workload_cluster(
+    supervisor: Supervisor,
+    layout: Layout,
+    servers: assets.Servers,
+    management: ControlPlane,
+    newest: NewestVersion,
+) -> WorkloadCluster:
+    """Start the control plane, and let the management cluster know of it.
+
+    Raises NotReadyError, HopelessError and KubernetesError.
+    """
+    await cluster_api_crds.apply(management.kubeconfig, newest)
+    own = lay_out(folder(layout.directory), prefix=f"{FOLDER}-")
+    started = await control_plane.start(supervisor, own, servers, node_grace=processes.grace(0))
+    async with await Transport.connect(str(management.kubeconfig)) as transport:
+        client = Client(transport)
+        await ensure_cluster(client, ClusterApi(newest.value))
+        await workload_cluster.publish_kubeconfig(client, started, CLUSTER, NAMESPACE)
+    return WorkloadCluster(own, started)
+
+
+async def start_simulation(
+    supervisor: Supervisor, workload: WorkloadCluster, management: ControlPlane, provisioning: timedelta
+) -> None:
+    """Start who looks after Machines, and kubelets that join for each of them; return when both run.
+
+    Raises NotReadyError and HopelessError.
+    """
+    layout, cluster = workload.layout, workload.control_plane
+    programs = [
+        processes.kubelets(layout, cluster, 0),
+        processes.cluster_api(layout, management, cluster, provisioning),
+    ]
+    for program in programs:
+        await supervisor.start(program)
+    names: Sequence[str] = [program.name for program in programs]
+    await nodes.until_there(supervisor, layout, cluster.kubeconfig, 0, names)
+
+
+async def ensure_cluster(client: Client, api: ClusterApi, name: str = CLUSTER) -> None:
+    """Create the Cluster, initialized; one that is there is left as it is. Raises KubernetesError."""
+    at = api.clusters
+    cluster: Object = {"apiVersion": at.api_version, "kind": at.kind, "metadata": {"name": name}, "spec": {}}
+    with suppress(AlreadyExists):
+        await client.create(at, cluster, NAMESPACE)
+    stored = await client.get(at, name, NAMESPACE)
+    if "conditions" in stored.get("status", {}):
+        return
+    conditions: list[Object] = []
+    for condition in CONDITIONS:
+        conditions = with_condition(conditions, condition, api.version, datetime.now(UTC))
+    status = {"phase": "Provisioned", "conditions": conditions}
+    await client.merge_patch(at, name, {"status": status}, NAMESPACE, "status")
