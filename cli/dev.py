@@ -96,7 +96,10 @@ def _scenario(text: str) -> str:
 def demo(
     *,
     scenario: Annotated[
-        str, typer.Option(parser=_scenario, metavar="[node|machine]", help="What fails, and what is done.")
+        str,
+        typer.Option(
+            parser=_scenario, metavar="[node|machine|cluster-api]", help="What fails, and what is done."
+        ),
     ] = "node",
     stay: Annotated[bool, typer.Option("--stay", help="Keep everything up until Ctrl-C.")] = False,
     directory: Annotated[

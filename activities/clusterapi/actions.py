@@ -63,7 +63,7 @@ class MarkMachine:
         return StepResult(ActResult.disrupted(acquired))
 
     async def _patch(self, asked: ActInput, confirmed: Confirmed) -> Object:
-        """The conditions of the Machine as it was confirmed, with ours; raises Conflict if it changed since."""
+        """The conditions of the Machine as it was confirmed, and ours; raises Conflict if it changed."""
         target, client = machine_of(confirmed), self.dependencies.connection.client
         resource = await self.dependencies.connection.discovery.first_served(MACHINES)
         found = await client.get(resource, target.metadata.name, target.metadata.namespace)

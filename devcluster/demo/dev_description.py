@@ -16,6 +16,7 @@ class DevDescription(BaseModel):
     temporal_ui: str
     cluster: str
     pids: dict[str, int]
+    workload_kubeconfig: Path | None = None
 
 
 def read(file: Path, since: float = 0) -> DevDescription | None:

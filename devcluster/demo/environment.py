@@ -1,18 +1,20 @@
 """What a story has at hand: clients of both servers, the kubelets' control socket, and who runs."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
 
+from devcluster.demo.cluster_api_view import ClusterApiView
 from devcluster.demo.cluster_view import ClusterView, MachineView
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.settings import DemoSettings
+from devcluster.dev_cluster_api import folder
 from devcluster.programs import kubectl
 from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
 from kube.client import Client
@@ -27,7 +29,9 @@ class Environment:
     dev: DevDescription
     """As it was when the story began."""
     cluster: ClusterView
+    """Where the nodes are."""
     machines: MachineView
+    cluster_api: ClusterApiView
     temporal: TemporalClient
     kubelets: Path
     """The control socket."""
@@ -57,6 +61,10 @@ class Environment:
         """Return a command line for this cluster, for a person to copy."""
         return f"{kubectl()} --kubeconfig {self.dev.kubeconfig} {arguments}"
 
+    def kubectl_of_workload(self, arguments: str) -> str:
+        """As `kubectl`, for the workload cluster."""
+        return f"{kubectl()} --kubeconfig {self.dev.workload_kubeconfig} {arguments}"
+
     def _pid(self) -> int | None:
         now = self.process.describe()
         return now.pids.get("worker") if now else None
@@ -67,12 +75,18 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
     """Connect to a devcluster, as soon as it is ready."""
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
-    async with await Transport.connect(str(dev.kubeconfig)) as transport:
-        client = Client(transport, "paramedic-demo")
-        cluster = ClusterView(client)
-        machines = MachineView(client, cluster)
-        control = settings.directory / CONTROL_SOCKET
-        yield Environment(process, dev, cluster, machines, temporal, control, settings.stay)
+    workload = dev.workload_kubeconfig
+    control = (folder(settings.directory) if workload else settings.directory) / CONTROL_SOCKET
+    async with AsyncExitStack() as stack:
+
+        async def connected(kubeconfig: Path) -> Client:
+            transport = await stack.enter_async_context(await Transport.connect(str(kubeconfig)))
+            return Client(transport, "paramedic-demo")
+
+        client = await connected(dev.kubeconfig)
+        cluster = ClusterView(await connected(workload) if workload else client)
+        machines, of_cluster_api = MachineView(client, cluster), ClusterApiView(client, cluster)
+        yield Environment(process, dev, cluster, machines, of_cluster_api, temporal, control, settings.stay)
 
 
 async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:

@@ -20,6 +20,16 @@ class MachineSeen:
     uid: str
     node: NodeSeen
     """What it runs as."""
+    group: str = "machine.openshift.io"
+    """Of its kind."""
+
+
+@dataclass(frozen=True)
+class MarkSeen:
+    """What a Machine is marked with for its owner."""
+
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True)

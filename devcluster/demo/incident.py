@@ -49,14 +49,13 @@ async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:
 
 def workflow_id(cluster: str, target: NodeSeen | MachineSeen) -> str:
     """Return the id under which the detector starts the incident of that Node or Machine."""
-    check, kind, namespace = NODE_HEALTH_CHECKS.kind, NODES.kind, ""
+    check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=CHECK)
+    what = TargetReference(kind=NODES.kind, name=target.name, uid=target.uid)
     if isinstance(target, MachineSeen):
-        check, kind, namespace = CHECKS.kind, MACHINES.kind, NAMESPACE
-    return IncidentReference(
-        cluster=cluster,
-        check=CheckReference(kind=check, namespace=namespace, name=CHECK),
-        target=TargetReference(kind=kind, namespace=namespace, name=target.name, uid=target.uid),
-    ).workflow_id
+        place = {"group": target.group, "namespace": NAMESPACE}
+        check = CheckReference(kind=CHECKS.kind, name=CHECK, **place)
+        what = TargetReference(kind=MACHINES.kind, name=target.name, uid=target.uid, **place)
+    return IncidentReference(cluster=cluster, check=check, target=what).workflow_id
 
 
 def page(dev: DevDescription, run: Run) -> str:

@@ -12,6 +12,8 @@ class Scenario(StrEnum):
     """A node of a NodeHealthCheck fails, and the worker is killed meanwhile."""
     MACHINE = "machine"
     """A Machine of a MachineHealthCheck is replaced, and the node of another one is power-cycled."""
+    CLUSTER_API = "cluster-api"
+    """A Machine of Cluster API, whose node is in a workload cluster, is marked, and its owner replaces it."""
 
 
 @dataclass(frozen=True)

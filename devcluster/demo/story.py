@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from devcluster import layout
-from devcluster.demo import fixtures, machine_scenario, narration, node_scenario
+from devcluster.cluster_api_crds import NewestVersion
+from devcluster.demo import cluster_api_scenario, fixtures, machine_scenario, narration, node_scenario
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
 from devcluster.demo.environment import Environment, environment
 from devcluster.demo.errors import DemoFailedError
@@ -37,6 +38,10 @@ SCENARIOS: Mapping[Scenario, ScenarioSteps] = {
     Scenario.NODE: ScenarioSteps(("--simulate-nodes", str(fixtures.NODES)), node_scenario.play),
     Scenario.MACHINE: ScenarioSteps(
         ("--machines", "--provisioning", str(fixtures.PROVISIONING_SECONDS)), machine_scenario.play
+    ),
+    Scenario.CLUSTER_API: ScenarioSteps(
+        ("--cluster-api", NewestVersion.V1BETA2, "--provisioning", str(fixtures.PROVISIONING_SECONDS)),
+        cluster_api_scenario.play,
     ),
 }
 

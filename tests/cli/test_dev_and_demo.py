@@ -65,7 +65,9 @@ async def test_times_that_make_no_sense_are_refused(
 async def test_scenario_that_nobody_wrote_is_refused_with_those_that_there_are(paramedic: Command) -> None:
     ran = await paramedic("demo", "--scenario", "foo")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("paramedic: invalid value for '--scenario': 'foo' is not one of node, machine ")
+    assert ran.err.startswith(
+        "paramedic: invalid value for '--scenario': 'foo' is not one of node, machine, cluster-api "
+    )
 
 
 @pytest.fixture

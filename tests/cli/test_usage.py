@@ -23,6 +23,7 @@ REFUSALS = {
     "dev --dir x --machines --provisioning 0": (
         "invalid value for '--provisioning': '0' is not a whole number from 1 to 86400"
     ),
+    "dev --dir x --cluster-api v1": "invalid value for '--cluster-api': 'v1' is not one of v1beta2, v1beta1",
     "doctor -o yaml": "invalid value for '-o' / '--output': 'yaml' is not one of text, json",
 }
 

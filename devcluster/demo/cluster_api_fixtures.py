@@ -1,0 +1,43 @@
+"""The objects of the scenario `cluster-api`: a MachineSet of the workload cluster, and a check of v1beta2."""
+
+from devcluster.demo.fixtures import CHECK, CONDITION_SECONDS, MACHINES, NAMESPACE
+from devcluster.dev_cluster_api import CLUSTER
+from devcluster.simulation.cluster_api_machine import SET_NAME, ClusterApi
+from kube.resource import Object
+
+API = ClusterApi("v1beta2")
+SELECTOR = {"matchLabels": {SET_NAME: CHECK}}
+
+
+def machine_set() -> Object:
+    """Build what keeps the Machines, and deletes and replaces those that are marked for it."""
+    return {
+        "apiVersion": API.machine_sets.api_version,
+        "kind": API.machine_sets.kind,
+        "metadata": {"name": CHECK, "namespace": NAMESPACE},
+        "spec": {
+            "clusterName": CLUSTER,
+            "replicas": MACHINES,
+            "selector": SELECTOR,
+            "template": {"metadata": {"labels": SELECTOR["matchLabels"]}, "spec": {}},
+        },
+    }
+
+
+def machine_health_check() -> Object:
+    """Build the check: Machines whose nodes are not Ready for a few seconds, one of the three at a time."""
+    conditions = [
+        {"type": "Ready", "status": status, "timeoutSeconds": CONDITION_SECONDS}
+        for status in ("Unknown", "False")
+    ]
+    return {
+        "apiVersion": API.machine_health_checks.api_version,
+        "kind": API.machine_health_checks.kind,
+        "metadata": {"name": CHECK, "namespace": NAMESPACE},
+        "spec": {
+            "clusterName": CLUSTER,
+            "selector": SELECTOR,
+            "checks": {"unhealthyNodeConditions": conditions},
+            "remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "40%"}},
+        },
+    }
