@@ -10,12 +10,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import Object, Resource
 
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
+EXAMPLE = Path(__file__).parent.parent / "deploy" / "cluster-api" / "kubeconfig-secrets.yaml"
+_API = "rbac.authorization.k8s.io/v1"
+_RBAC = {
+    "Role": Resource(_API, "Role", "roles", namespaced=True),
+    "RoleBinding": Resource(_API, "RoleBinding", "rolebindings", namespaced=True),
+}
 CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 """The label of all that is of a workload cluster."""
 
@@ -49,13 +57,30 @@ def kubeconfig_secret(cluster: str, namespace: str, kubeconfig: str) -> Object:
     }
 
 
+def grants(cluster: str, namespace: str) -> list[Object]:
+    """What lets our processes read that Secret, as the example in `deploy/` has it."""
+    found: list[Object] = list(yaml.safe_load_all(EXAMPLE.read_text()))
+    for grant in found:
+        named = f"paramedic-{secret_name(cluster)}"
+        grant["metadata"] |= {"name": named, "namespace": namespace}
+        if "roleRef" in grant:
+            grant["roleRef"]["name"] = named
+        for rule in grant.get("rules", ()):
+            rule["resourceNames"] = [secret_name(cluster)]
+    return found
+
+
 async def publish_kubeconfig(
     management: Client, workload: ControlPlane, cluster: str, namespace: str = "default"
 ) -> None:
     """Let `management` know how its admin reaches `workload`, as the Cluster `cluster` of `namespace`.
 
-    What was published before is replaced. Raises KubernetesError.
+    What was published before is replaced. Our processes may read it. Raises KubernetesError.
     """
+    for grant in grants(cluster, namespace):
+        resource = _RBAC[grant["kind"]]
+        with suppress(AlreadyExists):
+            await management.create(resource, grant, namespace)
     secret = kubeconfig_secret(cluster, namespace, inline_kubeconfig(workload.kubeconfig))
     with suppress(AlreadyExists):
         await management.create(SECRETS, secret, namespace)

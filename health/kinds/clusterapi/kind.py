@@ -1,6 +1,6 @@
 """MachineHealthCheck of Cluster API as one of the kinds of health check.
 
-Its Secrets are read one by one, by their names: no process may list them.
+The Secrets of workload clusters are read one by one, each by a right that names it (docs/cluster-api.md).
 """
 
 from collections.abc import Mapping
@@ -22,20 +22,17 @@ from health.kinds.clusterapi.target_events import request_lost
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 
 _BY = "deploy/cluster-api/machine-health-checks.yaml"
-_SECRETS = "deploy/cluster-api/workload-clusters.yaml"
 RIGHTS = (
     Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch", "get", "patch"), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "machinehealthchecks/status", ("patch",), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "machines", ("list", "watch", "get"), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "machines/status", ("patch",), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "clusters", ("list", "watch"), granted_by=_BY),
-    Right(Process.DETECTOR, "", "secrets", ("get",), granted_by=_SECRETS),
     Right(Process.DETECTOR, "", "events", ("create",), granted_by=_BY),
     Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list"), granted_by=_BY),
     Right(Process.WORKER, GROUP, "machines", ("get",), granted_by=_BY),
     Right(Process.WORKER, GROUP, "machines/status", ("patch",), granted_by=_BY),
     Right(Process.WORKER, GROUP, "clusters", ("get",), granted_by=_BY),
-    Right(Process.WORKER, "", "secrets", ("get",), granted_by=_SECRETS),
     Right(Process.WORKER, "", "events", ("create",), granted_by=_BY),
 )
 

@@ -117,6 +117,11 @@ class Machine(FrozenObject):
         return self.metadata.labels.get(CLUSTER_NAME) or self.spec.cluster_name
 
     @property
+    def node_cluster(self) -> str:
+        """The workload cluster, which that Node is in."""
+        return workload_cluster(self.metadata.namespace, self.cluster_name)
+
+    @property
     def is_going(self) -> bool:
         """Whether it is being deleted."""
         return self.metadata.deletion_timestamp is not None
@@ -180,7 +185,7 @@ class MachineTarget(Target):
     @property
     def node_cluster(self) -> str:
         """The workload cluster."""
-        return workload_cluster(self.metadata.namespace, self.machine.cluster_name)
+        return self.machine.node_cluster
 
     @property
     def is_marked(self) -> bool:
