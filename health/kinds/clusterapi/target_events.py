@@ -1,7 +1,8 @@
 """Events of a MachineHealthCheck about one Machine, once for each time that it fails (CAPI B.1).
 
-`MachineMarkedUnhealthy` tells of one whose time is over, in the reference's words; that tells it anew on each
-of its passes. One that waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
+`MachineMarkedUnhealthy` tells of one whose time is over and that nothing holds, so that it gets its mark or
+request now, in the reference's words; that tells it anew on each of its passes. One that waits for back-off,
+or that somebody else has, is told as `RemediationRestricted`.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ def machine_notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[MachineNote]:
     """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
-    if _is_expired(after) and not (before is not None and _is_same_failure(before, after)):
+    if _is_remediated(after) and not (before is not None and _is_same_failure(before, after)):
         named = f"{check.namespace}/{after.name}"
         message = f"Machine {named} has been marked as unhealthy by {check.namespace}/{check.name}"
         yield MachineNote(MARKED_UNHEALTHY, message)
@@ -44,13 +45,14 @@ def machine_notes(
         yield MachineNote(RESTRICTED, restricted(check.namespace, after.name, hold), seed)
 
 
-def _is_expired(target: TargetSnapshot) -> bool:
-    return target.verdict.health is Health.EXPIRED
+def _is_remediated(target: TargetSnapshot) -> bool:
+    is_held = any(hold is not None for hold in (target.hold, target.back_off, target.found))
+    return target.verdict.health is Health.EXPIRED and not is_held
 
 
 def _is_same_failure(before: TargetSnapshot, after: TargetSnapshot) -> bool:
-    """Whether it failed before; another fact that makes it so is no other failure."""
-    return _is_expired(before) and before.uid == after.uid
+    """Whether that was told before; another fact that makes it unhealthy is no other failure."""
+    return _is_remediated(before) and before.uid == after.uid
 
 
 def _restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
