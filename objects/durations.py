@@ -17,7 +17,7 @@ from objects.bounds import LONGEST
 
 PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 _BARE_POINT = re.compile(r"(?<![0-9])\.")
-_SECOND = timedelta(seconds=1)
+_SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 
 
 def parse_duration(text: object) -> timedelta:
@@ -80,8 +80,10 @@ def in_words(duration: timedelta) -> str:
 
 def as_go(duration: timedelta) -> str:
     """`duration`, which is not negative, as Go writes it: "10m0s", "1h0m0s", "1.5s", "500ms"."""
+    if timedelta() < duration < _MILLISECOND:
+        return f"{duration // timedelta.resolution}µs"
     if timedelta() < duration < _SECOND:
-        return f"{_decimal(duration, timedelta(milliseconds=1))}ms"
+        return f"{_decimal(duration, _MILLISECOND)}ms"
     minutes, rest = divmod(duration, timedelta(minutes=1))
     hours, minutes = divmod(minutes, 60)
     seconds = f"{_decimal(rest, _SECOND)}s"
@@ -93,5 +95,5 @@ def as_go(duration: timedelta) -> str:
 def _decimal(duration: timedelta, unit: timedelta) -> str:
     """How many units it has, without zeros at the end."""
     whole, rest = divmod(duration, unit)
-    fraction = f"{rest // timedelta(microseconds=1):0{len(str(unit // timedelta(microseconds=1))) - 1}d}"
-    return f"{whole}.{fraction}".rstrip("0").rstrip(".")
+    digits = len(str(unit // timedelta.resolution)) - 1
+    return f"{whole}.{rest // timedelta.resolution:0{digits}d}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Pause: the annotation that pauses a MachineHealthCheck of either API (rule 7, MHC A.2.8, CAPI B.2.7).
+"""Pause: the annotation that pauses a check of Machines of either API (rule 7, MHC A.2.8, CAPI B.2.7).
 
 While a check carries it, whatever its value, nothing at all is written for it but that it is paused, where
 its API has a condition for that. A check that cannot be read may be paused as well, and then nobody is told

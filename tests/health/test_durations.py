@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objects.durations import PATTERN, in_words, parse_duration, parse_signed_duration
+from objects.durations import (
+    PATTERN,
+    as_go,
+    in_words,
+    parse_duration,
+    parse_go_duration,
+    parse_signed_duration,
+)
 
 ROUNDING = timedelta(microseconds=1)
 UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
@@ -135,3 +142,27 @@ def test_duration_is_the_sum_of_its_parts(parts: list[tuple[int, int, str]]) -> 
 @given(st.integers(0, 10**9))
 def test_words_of_whole_seconds_are_a_duration_again(seconds: int) -> None:
     assert parse_duration(in_words(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (timedelta(), "0s"),
+        (timedelta(microseconds=7), "7µs"),
+        (timedelta(milliseconds=1.5), "1.5ms"),
+        (timedelta(milliseconds=500), "500ms"),
+        (timedelta(seconds=1.25), "1.25s"),
+        (timedelta(seconds=10), "10s"),
+        (timedelta(minutes=10), "10m0s"),
+        (timedelta(minutes=1, seconds=0.05), "1m0.05s"),
+        (timedelta(hours=1), "1h0m0s"),
+        (timedelta(days=2, minutes=3, seconds=40), "48h3m40s"),
+    ],
+)
+def test_duration_is_written_as_go_writes_it(duration: timedelta, text: str) -> None:
+    assert as_go(duration) == text
+
+
+@given(st.timedeltas(timedelta(), timedelta(days=365_00)))
+def test_what_is_written_as_go_does_is_read_again(duration: timedelta) -> None:
+    assert abs(parse_go_duration(as_go(duration)) - duration) <= ROUNDING

@@ -27,7 +27,7 @@ ROOMS = (
     "worker",
     "workflows",
 )
-KINDS = {"clusterapi", "nodehealthcheck", "openshift"}
+KINDS = {"nodehealthcheck", "openshift", "clusterapi"}
 REGISTRIES = {
     "activities/registry.py",
     "detector/registry.py",
@@ -43,7 +43,7 @@ ABOUT_KINDS = {
     "devcluster/simulation",
 }
 """Files, and folders with all that is in them."""
-NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift|cluster.?api|cluster\.x-k8s")
+NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift")
 OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),

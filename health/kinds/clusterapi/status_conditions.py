@@ -1,9 +1,10 @@
 """Conditions of a status in the form of its version, with their twins in that of the other (CAPI B.1).
 
 v1beta2 has them as metav1 has: each with a reason and a message. v1beta1 has them with a severity where they
-are not True, and says nothing else of what is True. Beside its own list each version keeps one for readers of
-the other: `deprecated.v1beta1` in v1beta2, `v1beta2` in v1beta1. A schema may know nothing of that twin, so
-that it is lost: whether anything is written is decided by the list of the version alone.
+are not True, and of what is True says no more than a message, if there is one. Beside its own list each
+version keeps one for readers of the other: `deprecated.v1beta1` in v1beta2, `v1beta2` in v1beta1. A schema
+may know nothing of that twin, so that it is lost: whether anything is written is decided by the list of the
+version alone.
 
 A patch replaces a list as a whole. So it holds what others wrote just as they wrote it, where it was, and is
 sent with the resourceVersion that the list was read with. A lastTransitionTime moves when the status does.
@@ -118,12 +119,12 @@ def _written(one: StatusCondition, since: str, *, is_old: bool) -> dict[str, str
     written = {"type": one.type, "status": one.status, "lastTransitionTime": since}
     if not is_old:
         return written | {"reason": one.reason, "message": one.message[:_LONGEST]}
-    if one.status == "True":
-        return written
     reason = one.reason if one.deprecated_reason is None else one.deprecated_reason
     message = one.message if one.deprecated_message is None else one.deprecated_message
     told = {"message": message[:_LONGEST_OF_V1BETA1]} if message else {}
-    return written | {"severity": one.severity, "reason": reason} | told
+    if one.status != "True":
+        return written | {"severity": one.severity, "reason": reason} | told
+    return written | ({"reason": reason} | told if told else {})
 
 
 def _type_of(stored: object) -> str:

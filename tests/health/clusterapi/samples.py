@@ -63,10 +63,8 @@ def check(
 ) -> MachineHealthCheck:
     """One that calls a Node unhealthy that is not ready for five minutes."""
     remediation = {**({"triggerIf": trigger} if trigger else {}), **spec.pop("remediation", {})}
-    fields = {"checks": {"unhealthyNodeConditions": [NOT_READY]}, **spec}
-    return MachineHealthCheck.parse(
-        check_object(annotations, **fields, **({"remediation": remediation} if remediation else {}))
-    )
+    fields = {"checks": {"unhealthyNodeConditions": [NOT_READY]}, "remediation": remediation or None, **spec}
+    return MachineHealthCheck.parse(check_object(annotations, V1BETA2, **fields))
 
 
 def old_check(annotations: dict[str, str] | None = None, **spec: Any) -> MachineHealthCheck:

@@ -78,7 +78,7 @@ def test_annotated_machine_is_unhealthy_at_once_whatever_its_cluster_says(contex
         pytest.param({"ready": "Unknown"}, CONTROL_PLANE, Health.HEALTHY, id="no infrastructure for it"),
     ],
 )
-def test_gates_of_the_cluster(gate: dict[str, str], labels: dict[str, str] | None, expected: Health) -> None:
+def test_gates_of_the_cluster(gate: dict[str, Any], labels: dict[str, str] | None, expected: Health) -> None:
     context = in_cluster(cluster(**gate))
     failing = target(NOT_READY, of=machine(NOT_BOOTED, labels=labels))
     assert health(failing, at=NOW + TEN, context=context) is expected
