@@ -17,7 +17,7 @@ from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.template_validity import version_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from health.model.references import Action, CheckReference, IncidentReference
+from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.target import Target, TargetName
 from health.model.verdict import Health
@@ -84,15 +84,14 @@ class ObservationBuilder:
         return self._of_target(check.check)
 
     def _replaced_by(self, check: HealthCheck) -> str:
-        """The owner that replaces the target when the check has it deleted; "" where there is none.
+        """The owner that replaces the target after what the check does to it; "" where nobody does.
 
         What is left to a remediator is not replaced: back-off of others does not go by it.
         """
         target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
         if target is None or target.metadata.uid != self.incident.target.uid:
             return ""
-        is_deleted = any(step.action is Action.DELETE for step in check.steps_for(target))
-        return target.replaced_by if is_deleted else ""
+        return target.replaced_by if check.replaces(target) else ""
 
     def _of_target(self, check: HealthCheck) -> Observation:
         target = self.incident.target

@@ -84,6 +84,9 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:
         """What a remediation of `target` does, in order."""
 
+    def replaces(self, target: Watched_contra) -> bool:
+        """Whether what it does to `target` ends with another one in its place."""
+
     def under_way(self, target: Watched_contra) -> str:
         """What was done to `target` already, and only its end is to be awaited; "" if nothing was."""
 

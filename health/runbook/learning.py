@@ -14,6 +14,10 @@ from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory import Memory
 
 
+_SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
+"""States in which the target itself is looked at."""
+
+
 def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """The memory after an observation; the order of these counts."""
     memory = _recognizing_the_deletion(memory, seen, now)
@@ -39,7 +43,7 @@ def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) 
 
 def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """A mark that was taken off while the target is unhealthy counts as an attempt (rule 14)."""
-    if seen.is_marked == memory.is_marked or seen.state is TargetState.UNKNOWN:
+    if seen.is_marked == memory.is_marked or seen.state not in _SEEN:
         return memory
     disruption = Disruption() if memory.disruption.marked_at else memory.disruption
     watched = memory.model_copy(update={"is_marked": seen.is_marked, "disruption": disruption})

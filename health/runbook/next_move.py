@@ -131,7 +131,10 @@ def _is_end_of_node_expected(seen: Observation) -> bool:
 
 def _outcome(state: TargetState, memory: Memory) -> Outcome:
     if state is TargetState.GONE:
-        return Outcome.REMEDIATED if memory.disruption.has_deleted else Outcome.GONE
+        # Whoever was asked by our mark to remediate it may have replaced it.
+        did = memory.disruption
+        is_ours = did.has_deleted or did.marked_at is not None or (memory.has_acted and memory.is_marked)
+        return Outcome.REMEDIATED if is_ours else Outcome.GONE
     if state is TargetState.RELEASED:
         return Outcome.RELEASED
     return Outcome.REMEDIATED if memory.has_acted and not memory.left_alone else Outcome.RECOVERED

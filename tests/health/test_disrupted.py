@@ -53,6 +53,20 @@ def test_incident_that_deleted_its_machine_ends_remediated_when_it_is_gone() -> 
     assert next_move(GONE, GIVEN_BACK, NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
+@pytest.mark.rule("CAPI B.2.6/replaced")
+@pytest.mark.parametrize(
+    "memory",
+    [
+        pytest.param(Memory(has_acted=True, is_marked=True), id="the mark was seen"),
+        pytest.param(
+            Memory(has_acted=True, disruption=Disruption(action=Action.MARK, at=NOW)), id="it was not seen yet"
+        ),
+    ],
+)
+def test_incident_that_marked_its_machine_ends_remediated_when_its_owner_has_deleted_it(memory: Memory) -> None:
+    assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
+
+
 def test_machine_that_somebody_else_deleted_ends_its_incident_as_gone() -> None:
     assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, because("it is so"))
 

@@ -27,7 +27,7 @@ ROOMS = (
     "worker",
     "workflows",
 )
-KINDS = {"nodehealthcheck", "openshift", "clusterapi"}
+KINDS = {"clusterapi", "nodehealthcheck", "openshift"}
 REGISTRIES = {
     "activities/registry.py",
     "detector/registry.py",
@@ -39,18 +39,18 @@ ABOUT_KINDS = {
     "bench/machine_fleet.py",
     "bench/machines.py",
     "bench/outage.py",
-    "devcluster/demo",
-    "devcluster/simulation",
+    "cli/dev.py",
+    "devcluster",
 }
 """Files, and folders with all that is in them."""
-NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift")
+NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift|clusterapi|cluster\.x-k8s")
 OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
     ("activities/etcd.py", "_is_openshift"),
-    ("cli/dev.py", "Give each Machine of OpenShift a simulated node."),
     ("cli/doctor/rights.py", "config.openshift.io"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
+    ("health/gate/pause.py", "cluster.x-k8s.io/paused"),
     ("health/gate/upgrade.py", "config.openshift.io"),
     ("health/gate/upgrade.py", "config.openshift.io/v1"),
     ("health/model/node.py", "machine.openshift.io/machine"),
@@ -65,6 +65,7 @@ KIND_IN_PROSE = re.compile(r"(?:node|machine)healthcheck(?!s?[\s#]+operator|\.me
 EXAMPLES = {
     "activities/known_requests.py",
     "cli/doctor/of_checks.py",
+    "health/gate/pause.py",
     "objects/durations.py",
     "objects/group_kind.py",
 }

@@ -161,6 +161,10 @@ class MachineHealthCheck(Frozen):
         """The request, or the mark for its owner; one without an owner is marked as well (CAPI B.2.2)."""
         return self.steps or (_MARK,)
 
+    def replaces(self, target: MachineTarget) -> bool:  # noqa: ARG002
+        """Whether it is left to its owner, which deletes it."""
+        return self.template is None
+
     def under_way(self, target: MachineTarget) -> str:
         """That it is being deleted, or what its owner says of the mark."""
         name, asked = target.metadata.name, target.owner_remediated

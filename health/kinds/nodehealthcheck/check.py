@@ -130,6 +130,10 @@ class NodeHealthCheck(FrozenObject):
         """Its steps."""
         return self.steps
 
+    def replaces(self, node: Node) -> bool:  # noqa: ARG002
+        """Never: a Node comes back."""
+        return False
+
     def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all
         """Nothing but requests."""
         return ""

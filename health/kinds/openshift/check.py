@@ -137,6 +137,10 @@ class MachineHealthCheck(FrozenObject):
         strategy = self.metadata.annotations.get(STRATEGY)
         return strategy == EXTERNAL_BAREMETAL and not target.machine.has_failed
 
+    def replaces(self, target: MachineTarget) -> bool:
+        """Whether it is deleted; one that is left to a remediator stays."""
+        return self.steps_for(target) == (_DELETE,)
+
     def under_way(self, target: MachineTarget) -> str:
         """That it is being deleted, or is marked already, where that is what would be done to it."""
         steps = self.steps_for(target)

@@ -108,6 +108,9 @@ class MachineHealthCheck:
     def steps_for(self, target: Machine) -> tuple[Step, ...]:  # noqa: ARG002
         return self.steps
 
+    def replaces(self, target: Machine) -> bool:  # noqa: ARG002
+        return False
+
     def under_way(self, target: Machine) -> str:  # noqa: ARG002
         return ""
 
