@@ -1,12 +1,17 @@
 """The stand-in CRDs of Cluster API, which a cluster serves in both versions or in v1beta1 alone.
 
+`python -m devcluster.cluster_api_crds --kubeconfig FILE v1beta1` applies them.
+
 They may be applied anew while others run, as an upgrade of Cluster API does, or its way back: what the API
 server serves is switched, and so is the version in which it stores what is written from then on.
 """
 
+import argparse
+import asyncio
 import json
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -14,9 +19,10 @@ from pathlib import Path
 import yaml
 
 from devcluster import manifests
+from devcluster.errors import DevclusterError
 from devcluster.polling import until
 from kube.discovery import Discovery
-from kube.errors import KindUnknown
+from kube.errors import KindUnknown, KubernetesError
 from kube.resource import Object
 from kube.transport import Transport
 
@@ -77,3 +83,19 @@ async def _is_served(transport: Transport, api_version: str, kind: str) -> bool:
     except KindUnknown:
         return False
     return True
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Apply them; exits with one sentence if that is impossible."""
+    parser = argparse.ArgumentParser(prog="cluster_api_crds", description="Stand-in CRDs of Cluster API.")
+    parser.add_argument("--kubeconfig", type=Path, required=True, help="of the management cluster")
+    parser.add_argument("newest", choices=[*NewestVersion], type=NewestVersion, help="what is served")
+    options = parser.parse_args(arguments)
+    try:
+        asyncio.run(apply(options.kubeconfig, options.newest))
+    except (DevclusterError, KubernetesError) as error:
+        sys.exit(f"cluster_api_crds: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,8 @@ def test_mark_is_told_with_its_reason_and_its_message_on_one_line() -> None:
     told = cluster_api_narration.machine_is_marked(MACHINE.name).after(MarkSeen("UnhealthyNode", MESSAGE))
     assert told == (
         "It is: Machine demo-x7k2p is marked for its owner, "
-        "HealthCheckSucceeded=False and OwnerRemediated=False, UnhealthyNode: Health check failed: * Condition Ready on Node is reporting status Unknown"
+        "HealthCheckSucceeded=False and OwnerRemediated=False, "
+        "UnhealthyNode: Health check failed: * Condition Ready on Node is reporting status Unknown"
     )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from devcluster.simulation.cluster_api_machine import (
 from devcluster.simulation.kubelets import Intervals, simulate
 from devcluster.simulation.machine_room import MachineRoom
 from kube.client import Client
+from kube.errors import NotFound
 from kube.resource import NAMESPACES, NODES, Object
 from kube.transport import Transport
 
@@ -121,6 +122,9 @@ class World:
     async def remove(self, api: ClusterApi) -> None:
         """Leave nothing behind, while somebody looks after Machines."""
         await self.client.delete(api.machine_sets, "workers", NAMESPACE)
+        for name in await self.machines(api):  # garbage collection hears of a new CRD after half a minute
+            with suppress(NotFound):
+                await self.client.delete(api.machines, name, NAMESPACE)
 
         async def nothing_is_left() -> bool:
             return not await self.machines(api)
