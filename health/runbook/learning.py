@@ -13,7 +13,6 @@ from health.runbook.disruption import Disruption
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory import Memory
 
-
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
 """States in which the target itself is looked at."""
 

@@ -59,11 +59,14 @@ def test_incident_that_deleted_its_machine_ends_remediated_when_it_is_gone() -> 
     [
         pytest.param(Memory(has_acted=True, is_marked=True), id="the mark was seen"),
         pytest.param(
-            Memory(has_acted=True, disruption=Disruption(action=Action.MARK, at=NOW)), id="it was not seen yet"
+            Memory(has_acted=True, disruption=Disruption(action=Action.MARK, at=NOW)),
+            id="it was not seen yet",
         ),
     ],
 )
-def test_incident_that_marked_its_machine_ends_remediated_when_its_owner_has_deleted_it(memory: Memory) -> None:
+def test_incident_that_marked_its_machine_ends_remediated_when_its_owner_has_deleted_it(
+    memory: Memory,
+) -> None:
     assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
