@@ -65,7 +65,6 @@ KIND_IN_PROSE = re.compile(r"(?:node|machine)healthcheck(?!s?[\s#]+operator|\.me
 EXAMPLES = {
     "activities/known_requests.py",
     "cli/doctor/of_checks.py",
-    "health/gate/pause.py",
     "objects/durations.py",
     "objects/group_kind.py",
 }
