@@ -13,7 +13,8 @@ from tests.forked import run
 from tests.runtime.test_process import BOTH, ended
 
 NODES, MACHINES = "nodehealthchecks.remediation.medik8s.io", "machinehealthchecks.machine.openshift.io"
-REFUSAL = f"PARAMEDIC_CHECK_KINDS: there is no kind 'x', there are {NODES}, {MACHINES} (found 'x')\n"
+OF_CLUSTER_API = "machinehealthchecks.cluster.x-k8s.io"
+REFUSAL = f"PARAMEDIC_CHECK_KINDS: there is no kind 'x', there are {NODES}, {MACHINES}, {OF_CLUSTER_API} (found 'x')\n"
 SCRIPT = (
     "from runtime.process import run_process\n"
     "async def main(settings):\n"
