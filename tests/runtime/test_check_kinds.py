@@ -14,7 +14,8 @@ from tests.runtime.test_process import BOTH, ended
 
 NODES, MACHINES = "nodehealthchecks.remediation.medik8s.io", "machinehealthchecks.machine.openshift.io"
 OF_CLUSTER_API = "machinehealthchecks.cluster.x-k8s.io"
-REFUSAL = f"PARAMEDIC_CHECK_KINDS: there is no kind 'x', there are {NODES}, {MACHINES}, {OF_CLUSTER_API} (found 'x')\n"
+_KINDS = f"{NODES}, {MACHINES}, {OF_CLUSTER_API}"
+REFUSAL = f"PARAMEDIC_CHECK_KINDS: there is no kind 'x', there are {_KINDS} (found 'x')\n"
 SCRIPT = (
     "from runtime.process import run_process\n"
     "async def main(settings):\n"
