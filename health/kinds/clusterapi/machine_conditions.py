@@ -81,10 +81,14 @@ def said_of(
     target: MachineTarget,
     now: datetime,
     context: ClusterContext,
-    external: StatusCondition,
+    external: StatusCondition | None,
 ) -> Said:
-    """What `check` says of `target`; `external` is what there is to say of its request, if it has one."""
-    if check.is_fully_paused_in(context) or context.unreachable_hold(check.node_cluster(context)):
+    """What `check` says of `target`; `external` is what there is to say of its request, None: nothing."""
+    if (
+        check.cluster_in(context) is None
+        or check.is_fully_paused_in(context)
+        or context.unreachable_hold(check.node_cluster(context))
+    ):
         return NOTHING
     failed = check.failure(target, now, context)
     if failed is None:
