@@ -2,9 +2,10 @@
 
 Which targets have something else to say is found out as the cluster state changes, as deadlines pass, and,
 where a check could not be judged by, every ten seconds; nothing is asked of the API server for that. What is
-written is judged once more then, by the target as it is. Of two checks that select one target the one that
-calls it unhealthy is heard. Targets that are unhealthy come first, and all of this is off the path of
-remediations: what fails is tried again, and holds nobody up.
+written is judged once more then, at each read that a write rests on: what was to be said before somebody else
+wrote may not be so any more. Of two checks that select one target the one that calls it unhealthy is heard.
+Targets that are unhealthy come first, and all of this is off the path of remediations: what fails is tried
+again, after pauses that grow, and holds nobody up.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.target_report import TargetFindings, TargetReport, TargetReports
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
-from health.model.target import TargetName
+from health.model.target import Target, TargetName
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object
@@ -52,13 +53,26 @@ class _Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Due:
-    """A report that is not stored yet."""
+class _Wanted:
+    """A report, stored or not."""
 
     reports: TargetReports
     report: TargetReport
-    uid: str
+    target: Target
     kind: ServedKind
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the target, as it was seen, says so."""
+        return self.reports.is_stored(self.report, self.target)
+
+
+@dataclass(frozen=True)
+class _Pause:
+    """How long a target is left alone after the last writes, which all failed."""
+
+    length: timedelta
+    ends: datetime
 
 
 class TargetReporter:
@@ -80,8 +94,7 @@ class TargetReporter:
         self._deadlines: dict[TargetName, datetime] = {}
         self._unseen: set[CheckReference] = set()
         """Checks that could not be judged by when they were asked last."""
-        self._failures: dict[TargetName, timedelta] = {}
-        """How long each was left alone after the last writes, which all failed."""
+        self._pauses: dict[TargetName, _Pause] = {}
         self._urgent: dict[TargetName, None] = {}
         self._ordinary: dict[TargetName, None] = {}
         self._filled = asyncio.Event()
@@ -103,7 +116,7 @@ class TargetReporter:
 
     def _forget(self) -> None:
         self._unseen.clear()
-        for known in (self._told, self._deadlines, self._failures, self._urgent, self._ordinary):
+        for known in (self._told, self._deadlines, self._pauses, self._urgent, self._ordinary):
             known.clear()
 
     def changed(self, check: CheckReference, target: str | None) -> None:
@@ -127,29 +140,45 @@ class TargetReporter:
         )
 
     def _consider_all(self, check: CheckReference) -> None:
-        known, told = self._cluster_state.checks.get(check), self._now_told(check)
-        if known is None or told is None:
-            self._told.pop(check, None)
-            return
-        self._told[check] = told
-        for name in tuple(known.selected):
-            self._consider(place_of(check).named(name))
+        with self._cluster_state.guard.item("target reports", check):
+            known, told = self._cluster_state.checks.get(check), self._now_told(check)
+            if known is None or told is None:
+                self._told.pop(check, None)
+                return
+            self._told[check] = told
+            for name in tuple(known.selected):
+                self._consider(place_of(check).named(name))
 
     def _consider(self, name: TargetName) -> None:
         """Have a report written unless it is stored."""
         with self._cluster_state.guard.item("target reports", name):
-            due = self._due(name)
             self._urgent.pop(name, None)
             self._ordinary.pop(name, None)
-            if due is not None:
+            due = self._due(name)
+            if due is None:
+                self._pauses.pop(name, None)
+            elif not self._is_left_alone(name):
                 (self._urgent if due.report.is_unhealthy else self._ordinary)[name] = None
                 self._filled.set()
 
-    def _due(self, name: TargetName) -> _Due | None:
+    def _is_left_alone(self, name: TargetName) -> bool:
+        """Whether its write has just failed; it is considered again when the pause ends."""
+        pause = self._pauses.get(name)
+        if pause is None or pause.ends <= self._now():
+            return False
+        self._note_deadline(name, pause.ends)
+        return True
+
+    def _due(self, name: TargetName) -> _Wanted | None:
         """What is to be written of a target now; None: nothing."""
+        wanted = self._wanted(name)
+        return None if wanted is None or wanted.is_stored else wanted
+
+    def _wanted(self, name: TargetName) -> _Wanted | None:
+        """What is to be said of a target now; None: nobody can say."""
         self._deadlines.pop(name, None)
         target = self._cluster_state.targets.at(name.place).get(name.name)
-        due: _Due | None = None
+        found: _Wanted | None = None
         for reference, check_state in self._judging(name):
             reports = check_state.kind.target_reports
             if target is None or reports is None or isinstance(check_state.check, InvalidCheckError):
@@ -159,10 +188,10 @@ class TargetReporter:
                 return None
             findings = self._findings(reference, name)
             self._note_deadline(name, reports.next_change(check_state.check, target, findings))
-            wanted = reports.wanted(check_state.check, target, findings)
-            report = wanted if due is None else due.report.beside(wanted)
-            due = _Due(reports, report, target.metadata.uid, check_state.kind.targets)
-        return None if due is None or due.reports.is_stored(due.report, target) else due
+            said = reports.wanted(check_state.check, target, findings)
+            report = said if found is None else found.report.beside(said)
+            found = _Wanted(reports, report, target, check_state.kind.targets)
+        return found
 
     def _judging(self, name: TargetName) -> Iterator[tuple[CheckReference, CheckState]]:
         for reference, check_state in self._cluster_state.checks.items():
@@ -172,12 +201,15 @@ class TargetReporter:
     def _findings(self, check: CheckReference, name: TargetName) -> TargetFindings:
         cluster_state = self._cluster_state
         target = cluster_state.targets.at(name.place)[name.name]
-        found = cluster_state.act_findings.of(check, name.name, target.metadata.uid)
+        uid = target.metadata.uid
+        found = cluster_state.act_findings.of(check, name.name, uid)
+        is_heard = cluster_state.act_findings.is_heard(check, name.name, uid)
         return TargetFindings(
             self._now(),
             cluster_state.cluster_context,
             self._told[check].context.problem if check in self._told else None,
             found.request_error if found is not None else "",
+            is_request_untold=not is_heard and not cluster_state.requests.of(check, name.name),
         )
 
     def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
@@ -230,23 +262,33 @@ class TargetReporter:
             return
         try:
             resource = await self._connection.discovery.first_served(due.kind)
-            individual = Individual(resource, name.namespace, name.name, due.uid)
+            individual = Individual(resource, name.namespace, name.name, due.target.metadata.uid)
             await patch_as_read(
-                self._connection.client, individual, partial(self._status_patch, due), subresource="status"
+                self._connection.client, individual, partial(self._status_patch, name), subresource="status"
             )
-        except NotFound:
-            self._connection.discovery.forget(due.kind.api_version)
         except KubernetesError as error:
+            if isinstance(error, NotFound):  # gone, or what is remembered of its kind is old
+                self._forget_versions(due.kind)
             self._failed(name, error)
         else:
-            self._failures.pop(name, None)
+            self._pauses.pop(name, None)
+
+    def _forget_versions(self, kind: ServedKind) -> None:
+        for api_version in kind.api_versions:
+            self._connection.discovery.forget(api_version)
 
     def _failed(self, name: TargetName, error: KubernetesError) -> None:
-        level = logging.DEBUG if isinstance(error, Conflict) else logging.WARNING
+        level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
         _log.log(level, "report on a target not written", extra={"target": name, "reason": error.message})
-        wait = min(2 * self._failures.get(name, FIRST_RETRY / 2), LONGEST_RETRY)
-        self._failures[name] = wait
-        self._note_deadline(name, self._now() + retry_after(error) + wait)
+        known = self._pauses.get(name)
+        length = FIRST_RETRY if known is None else min(2 * known.length, LONGEST_RETRY)
+        ends = self._now() + max(retry_after(error), length)
+        self._pauses[name] = _Pause(length, ends)
+        self._note_deadline(name, ends)
 
-    def _status_patch(self, due: _Due, found: Object) -> dict[str, Any]:
-        return due.reports.patch(due.report, found, self._now())
+    def _status_patch(self, name: TargetName, found: Object) -> dict[str, Any]:
+        """What is to be written into a target as it is: what is to be said of it at this moment."""
+        wanted = self._wanted(name)
+        if wanted is None or wanted.target.metadata.uid != found["metadata"]["uid"]:
+            return {}
+        return wanted.reports.patch(wanted.report, found, self._now())

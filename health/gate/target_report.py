@@ -22,6 +22,8 @@ class TargetFindings:
     """Why the check as a whole does not work."""
     request_error: str = ""
     """Why no request for it could be created the last time."""
+    is_request_untold: bool = False
+    """Whether one may have been refused, and nobody told it since this detector leads."""
 
 
 class TargetReport(Protocol):

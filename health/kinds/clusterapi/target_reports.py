@@ -4,17 +4,26 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from health.gate.request_problem import NOT_CREATED
 from health.gate.target_report import TargetFindings, TargetReports
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1
-from health.kinds.clusterapi.machine import MachineTarget
-from health.kinds.clusterapi.machine_conditions import Said, external, said_of, status_patch
+from health.kinds.clusterapi.machine import EXTERNALLY_REMEDIATED, MachineTarget
+from health.kinds.clusterapi.machine_conditions import WAITING, Said, external, said_of, status_patch
 from health.kinds.clusterapi.object_conditions import Condition
+from health.kinds.clusterapi.status_conditions import StatusCondition
 
 
 def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> Said:
-    of_request = external(known.problem, known.request_error)
-    return said_of(check, target, known.now, known.context, of_request)
+    return said_of(check, target, known.now, known.context, _of_request(target, known))
+
+
+def _of_request(target: MachineTarget, known: TargetFindings) -> StatusCondition | None:
+    """What there is to say of its request; nothing new of a refused one before that was heard of again."""
+    found = external(known.problem, known.request_error)
+    stored = target.machine.condition(EXTERNALLY_REMEDIATED)
+    is_known_as_refused = stored is not None and stored.reason == NOT_CREATED
+    return None if known.is_request_untold and found.reason == WAITING and is_known_as_refused else found
 
 
 def _next_change(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> datetime | None:
