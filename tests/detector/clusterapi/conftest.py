@@ -1,0 +1,19 @@
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from detector.reporting import target_reporter
+from tests.detector.clusterapi.reporting import Reporting, reporting
+from tests.kube.api_server import ApiServer
+
+
+@pytest.fixture
+async def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Reporting]:
+    """A reporter in a hurry, which writes one after the other; no check and no Machine of `edge` yet."""
+    monkeypatch.setattr(target_reporter, "WRITERS", 1)
+    monkeypatch.setattr(target_reporter, "LOOK_AGAIN", timedelta(seconds=0.1))
+    monkeypatch.setattr(target_reporter, "FIRST_RETRY", timedelta(seconds=0.05))
+    async with ApiServer(tmp_path) as server, reporting(server) as made:
+        yield made

@@ -1,0 +1,131 @@
+"""SmallClusterApi: a real ClusterState with Machines of Cluster API, filled as the reflectors fill it."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from detector.registry import WATCHED_KINDS
+from detector.state.check_state import CheckRecord
+from detector.state.cluster_state import ClusterState
+from detector.watched_kind import TargetJoin
+from health.gate.cluster_context import ClusterContext
+from health.gate.template_validity import TemplateKind, TemplateKinds
+from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
+from health.kinds.clusterapi.group import CLUSTER_NAME
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.clusterapi.machine import Machine, MachineTarget
+from health.model.node import Node
+from health.model.references import CheckReference
+from health.model.target import node_name
+from kube.record import Key
+from kube.resource import Object
+from objects.timestamps import stamp
+from tests.health.clusterapi.samples import (
+    CREATED,
+    LABELS,
+    NAMESPACE,
+    NOT_READY,
+    check_object,
+    cluster,
+)
+from tests.objects import NOW, condition, node_object
+
+EDGE, WEST = f"{NAMESPACE}/edge", f"{NAMESPACE}/west"
+OF_WEST = LABELS | {CLUSTER_NAME: "west"}
+
+
+def named(name: str = "workers") -> CheckReference:
+    """A check of the namespace."""
+    return CheckReference(kind=CHECK.kind, group=CHECK.group, namespace=NAMESPACE, name=name)
+
+
+def machine_object(
+    name: str, *, uid: str = "", node: str = "", status: dict[str, Any] | None = None, **metadata: Any
+) -> Object:
+    """A Machine as the API server holds it, linked to the Node of its name unless another one is said."""
+    return {
+        "apiVersion": "cluster.x-k8s.io/v1beta2",
+        "kind": "Machine",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "uid": uid or f"uid-{name}",
+            "resourceVersion": "0",
+            "creationTimestamp": stamp(CREATED),
+            "labels": LABELS,
+            **metadata,
+        },
+        "spec": {"clusterName": "edge"},
+        "status": {"nodeRef": {"name": node or name}, **(status or {})},
+    }
+
+
+class SmallClusterApi:
+    """Two Clusters, whose Nodes were read, and checks that call a Node unhealthy after five minutes.
+
+    Checks and Machines are those of `edge` unless they say otherwise; `west` goes on whatever that is in.
+    """
+
+    def __init__(self) -> None:
+        self.template_kinds: TemplateKinds = lambda *_: None
+        self.cluster_state = ClusterState("main-0a1b", template_kinds=self._template_kind)
+        self.now = NOW
+        targets = WATCHED_KINDS[CHECK].targets
+        assert targets is not None
+        self.join: TargetJoin = targets.join(self.cluster_state)
+        self._generation = 0
+        for one in (EDGE, WEST):
+            self.join.cluster_read(one)
+        self.cluster(cluster())
+
+    def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
+        return self.template_kinds(api_version, kind)
+
+    @property
+    def context(self) -> ClusterContext:
+        return self.cluster_state.cluster_context
+
+    def cluster(self, one: Cluster | None) -> None:
+        """What `edge` is now; None: there is none."""
+        west = cluster()
+        west = west.model_copy(update={"metadata": replace(west.metadata, name="west")})
+        found = {CHECK: judge([west, *([one] if one is not None else [])])}
+        self.cluster_state.take_context(replace(self.context, of_kinds=found))
+
+    def unreachable(self, why: str) -> None:
+        """Why its Nodes cannot be seen; "": they can."""
+        found = {EDGE: why} if why else {}
+        self.cluster_state.take_context(replace(self.context, unreachable=found))
+
+    def check(self, name: str = "workers", annotations: dict[str, str] | None = None, **spec: Any) -> None:
+        fields = {"checks": {"unhealthyNodeConditions": [NOT_READY]}, **spec}
+        body = check_object(annotations, **fields)
+        self._generation += 1
+        body["metadata"] |= {"name": name, "uid": f"uid-{name}", "generation": self._generation}
+        record = CheckRecord.model_validate(body)
+        self.cluster_state.check_changed(CLUSTER_API_MACHINE_HEALTH_CHECK, named(name), record)
+
+    def delete_check(self, name: str = "workers") -> None:
+        self.cluster_state.check_changed(CLUSTER_API_MACHINE_HEALTH_CHECK, named(name), None)
+
+    def machine(self, raw: Object) -> None:
+        """As the watch of Machines tells it."""
+        self.join.target_changed(Key(NAMESPACE, raw["metadata"]["name"]), Machine.model_validate(raw))
+
+    def delete_machine(self, name: str) -> None:
+        self.join.target_changed(Key(NAMESPACE, name), None)
+
+    def node(
+        self, name: str, ready: str = "True", since: datetime = CREATED, *, in_cluster: str = EDGE
+    ) -> None:
+        found = Node.model_validate(node_object(condition("Ready", ready, since), name=name))
+        self.join.node_changed(node_name(name, in_cluster), found)
+
+    def delete_node(self, name: str, *, in_cluster: str = EDGE) -> None:
+        self.join.node_changed(node_name(name, in_cluster), None)
+
+    def target(self, name: str) -> MachineTarget:
+        """What is seen of a Machine."""
+        found = self.cluster_state.targets.of(named())[name]
+        assert isinstance(found, MachineTarget)
+        return found

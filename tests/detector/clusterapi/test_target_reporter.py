@@ -1,0 +1,350 @@
+"""What is said of Machines is written when it changes, to the one that it is about, and nothing is lost."""
+
+import time
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from health.gate.template_validity import TemplateKind
+from health.kinds.clusterapi.cluster import CLUSTERS
+from health.model.observation import Hold, HoldReason
+from health.model.references import IncidentReference, TargetReference
+from kube.resource import Object
+from tests.detector.clusterapi.reporting import EXTERNAL, OWNER, SUCCEEDED, Reporting
+from tests.detector.clusterapi.small_cluster_api import machine_object, named
+from tests.health.clusterapi.samples import MINUTE, NAMESPACE, PAUSED, TEMPLATE, cluster, merged
+from tests.kube.api_server import refused
+from tests.kube.eventually import eventually
+from tests.objects import NOW
+
+WITH_TEMPLATE: dict[str, Any] = {"remediation": {"templateRef": TEMPLATE}}
+BROKEN = refused(500, "InternalError")
+FOREIGN = [
+    {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z", "extra": {"a": [1]}},
+    {"type": "example.com/Custom", "status": "Unknown"},
+]
+
+
+@pytest.mark.rule("rule 30", "CAPI B.2.5/healthy", "CAPI B.1/condition/HealthCheckSucceeded")
+async def test_healthy_machines_are_told_once_and_again_when_that_changes(reports: Reporting) -> None:
+    reports.small.check()
+    for name in ("a", "b"):
+        reports.add(name)
+    async with reports.leading():
+        await reports.says("a", "True")
+        await reports.says("b", "True")
+        reports.small.cluster_state.tell_all()
+        reports.small.node("a", "True", NOW)  # a heartbeat, as far as the rules go
+        await reports.all_written()
+        assert sorted(reports.written()) == ["a", "b"]
+
+        reports.small.delete_node("a")
+        await reports.says("a", "False")
+        found = reports.api.condition("a", SUCCEEDED)
+        assert found is not None
+        assert found["reason"] == "NodeDeleted"
+        reports.small.node("a")
+        await reports.says("a", "True")
+        assert reports.api.written().count("b") == 1
+
+
+async def test_who_begins_to_lead_writes_nothing_that_is_stored(reports: Reporting) -> None:
+    reports.small.check()
+    reports.add("a")
+    async with reports.leading():
+        await reports.says("a", "True")
+    reports.small.node("a", "False")
+    async with reports.leading():
+        await reports.says("a", "False")
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.api.written().count("a") == 2
+
+
+@pytest.mark.rule("CAPI B.2.4/blocked")
+async def test_machine_that_failed_is_told_first_also_where_nothing_may_be_done(
+    reports: Reporting,
+) -> None:
+    reports.small.check(remediation={"triggerIf": {"unhealthyLessThanOrEqualTo": 0}})
+    for number in range(5):
+        reports.add(f"healthy-{number}")
+    reports.add("failed", "False")
+    async with reports.leading():
+        await eventually(lambda: len(reports.api.written()) == 6)
+        assert reports.api.written()[0] == "failed"
+        assert reports.said("failed") == "False"
+        assert reports.said("failed", OWNER) is None
+
+
+@pytest.mark.rule("CAPI B.2.3/Node condition")
+async def test_deadline_that_passes_while_nothing_else_happens_is_told(reports: Reporting) -> None:
+    reports.small.check()
+    reports.offset = timedelta(seconds=0.6)
+    reports.small.node("a", "False", NOW - 5 * MINUTE + timedelta(seconds=1))
+    reports.api.put("a", machine_object("a"))
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.api.written().count("a") == 0
+        await reports.says("a", "False")
+        assert reports.now() > NOW + timedelta(seconds=1)
+
+
+@pytest.mark.rule("CAPI B.2.7/nothing")
+async def test_nothing_is_told_for_a_check_that_is_paused_until_it_is_not(reports: Reporting) -> None:
+    reports.small.check(annotations=PAUSED)
+    reports.add("a", "False")
+    async with reports.leading():
+        await reports.all_written()
+        reports.small.check()
+        await reports.says("a", "False")
+
+        reports.small.cluster(cluster(paused=True))
+        reports.small.node("a")
+        await reports.all_written()
+        assert reports.said("a") == "False"
+        reports.small.cluster(cluster())
+        await reports.says("a", "True")
+
+
+@pytest.mark.rule("rule 33/unreachable")
+async def test_nothing_is_told_while_the_nodes_cannot_be_seen(reports: Reporting) -> None:
+    reports.small.check()
+    reports.small.unreachable("it does not answer")
+    reports.add("a", "False")
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.written() == []
+        reports.small.unreachable("")
+        await reports.says("a", "False")
+
+
+@pytest.mark.rule("rule 3")
+async def test_check_that_could_not_be_judged_by_is_looked_at_again(reports: Reporting) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+    reports.unseen.add(named())
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.written() == []
+        reports.unseen.clear()  # nobody is told of that
+        await reports.says("a", "False")
+
+
+@pytest.mark.rule("CAPI B.1/refused")
+async def test_nothing_is_told_for_a_check_that_cannot_be_read(reports: Reporting) -> None:
+    reports.small.check(remediation={"triggerIf": {"unhealthyInRange": "[5-3]"}})
+    reports.add("a", "False")
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.written() == []
+        reports.small.check()
+        await reports.says("a", "False")
+
+
+@pytest.mark.rule("CAPI B.2.2/no Cluster")
+async def test_nothing_is_told_where_there_is_no_cluster_not_even_of_a_machine_that_is_to_be_remediated(
+    reports: Reporting,
+) -> None:
+    reports.small.cluster(None)
+    reports.small.check()
+    reports.small.node("a")
+    asked_for = {"cluster.x-k8s.io/remediate-machine": ""}
+    reports.api.put("a", machine_object("a", annotations=asked_for))
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.written() == []
+        reports.small.cluster(cluster())
+        await reports.says("a", "False")
+
+
+async def test_of_two_checks_that_select_a_machine_the_one_that_it_fails_is_heard(
+    reports: Reporting,
+) -> None:
+    lenient: dict[str, Any] = {"checks": {"unhealthyMachineConditions": [], "unhealthyNodeConditions": []}}
+    reports.small.check("a-lenient", **lenient)
+    reports.small.check("strict")
+    reports.small.check("z-lenient", **lenient)
+    reports.add("a", "False")
+    async with reports.leading():
+        await reports.says("a", "False")
+        reports.small.cluster_state.tell_all()
+        await reports.all_written()
+        assert reports.api.written().count("a") == 1
+        reports.small.delete_check("strict")
+        reports.small.cluster_state.tell_of(named("a-lenient"))
+        reports.small.node("a", "False", NOW)
+        await reports.says("a", "True")
+
+
+async def test_write_that_fails_is_tried_again_after_pauses_that_grow_and_holds_no_other_up(
+    reports: Reporting,
+) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+    reports.api.refusals["a"] = BROKEN
+    async with reports.leading():
+        await eventually(lambda: len(reports.attempts("a")) == 1)
+        reports.add("b", "False")
+        await reports.says("b", "False")
+        # Whatever else becomes of it, it is left alone meanwhile.
+        for _ in range(20):
+            reports.small.cluster_state.tell_all()
+        await eventually(lambda: len(reports.attempts("a")) == 4)
+        times = reports.attempts("a")
+        pauses = [after - before for before, after in pairwise(times)]
+        assert pauses[0] >= 0.05
+        assert pauses[1] >= 0.1
+        assert pauses[2] >= 0.2
+
+        del reports.api.refusals["a"]
+        await reports.says("a", "False")
+
+
+async def test_server_that_says_when_to_come_back_is_asked_no_sooner(reports: Reporting) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+    reports.api.refusals["a"] = refused(429, "TooManyRequests", **{"Retry-After": "1"})
+    began = time.monotonic()
+    async with reports.leading():
+        await eventually(lambda: len(reports.attempts("a")) == 1)
+        del reports.api.refusals["a"]
+        reports.small.cluster_state.tell_all()
+        await reports.says("a", "False")
+        assert time.monotonic() - began >= 1
+
+
+async def test_answer_that_it_is_not_there_is_no_reason_to_be_silent_for_ever(reports: Reporting) -> None:
+    """As an API server answers for a moment, whose kinds are switched to another version."""
+    reports.small.check()
+    reports.add("a", "False")
+    reports.api.refusals["a"] = refused(404, "NotFound", "a")
+    async with reports.leading():
+        await eventually(lambda: len(reports.attempts("a")) == 2)
+        del reports.api.refusals["a"]
+        await reports.says("a", "False")
+
+
+async def test_machine_that_is_made_anew_under_its_name_is_another_one(reports: Reporting) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+    reports.is_watching = False
+    reports.api.put("a", machine_object("a", uid="another"))
+    async with reports.leading():
+        await eventually(lambda: reports.reads("a"))
+        reports.is_watching = True
+        await reports.all_written()
+        assert reports.api.written().count("a") == 0
+
+        reports.api.put("a", machine_object("a", uid="another"))
+        await reports.says("a", "False")
+
+
+@pytest.mark.rule("CAPI B.1/condition/others")
+async def test_conditions_of_three_other_writers_survive_a_write_in_the_same_moment(
+    reports: Reporting,
+) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+
+    def writer(number: int) -> Any:
+        def write(found: Object) -> None:
+            theirs = {"type": f"example.com/Of{number}", "status": "True", "odd": {"kept": [number, None]}}
+            conditions = [*found["status"].get("conditions", []), theirs]
+            reports.api.put("a", merged(found, {"status": {"conditions": conditions}}))
+
+        return write
+
+    reports.api.between.extend(writer(number) for number in (1, 2, 3))
+    async with reports.leading():
+        await reports.says("a", "False")
+        others = [one for one in reports.api.status("a")["conditions"] if one["type"] != SUCCEEDED]
+        assert others == [
+            {"type": f"example.com/Of{number}", "status": "True", "odd": {"kept": [number, None]}}
+            for number in (1, 2, 3)
+        ]
+        assert reports.api.written().count("a") == 1
+
+
+@pytest.mark.rule("CAPI B.1/condition/others")
+async def test_conditions_of_others_are_written_back_as_they_were(reports: Reporting) -> None:
+    reports.small.check()
+    reports.small.node("a")
+    reports.api.put("a", machine_object("a", status={"conditions": FOREIGN}))
+    async with reports.leading():
+        await reports.says("a", "True")
+        assert reports.api.status("a")["conditions"][:2] == FOREIGN
+
+
+async def test_machine_that_recovers_while_its_failure_is_written_is_told_to_be_healthy_alone(
+    reports: Reporting,
+) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+
+    def recovers(found: Object) -> None:
+        reports.api.put("a", found)  # another version: the write meets a conflict
+        reports.small.node("a")
+
+    reports.api.between.append(recovers)
+    async with reports.leading():
+        await reports.says("a", "True")
+        await reports.all_written()
+        statuses = [
+            one["status"]
+            for name, body in reports.api.patches
+            for one in body["conditions"]
+            if name == "a" and one["type"] == SUCCEEDED
+        ]
+        assert statuses == ["True"]
+
+
+async def test_check_that_is_paused_while_it_writes_writes_nothing_more(reports: Reporting) -> None:
+    reports.small.check()
+    reports.add("a", "False")
+
+    def is_paused(found: Object) -> None:
+        reports.api.put("a", found)
+        reports.small.check(annotations=PAUSED)
+
+    reports.api.between.append(is_paused)
+    async with reports.leading():
+        await eventually(lambda: reports.reads("a"))
+        await reports.all_written()
+        assert reports.written() == []
+
+
+@pytest.mark.rule("CAPI B.1/condition/ExternallyRemediated", "rule 45", "CAPI B.2.5/no template")
+async def test_what_became_of_a_request_is_told_while_its_machine_is_unhealthy(reports: Reporting) -> None:
+    reports.small.check(**WITH_TEMPLATE)
+    reports.add("a", "False")
+    incident = IncidentReference(
+        cluster="main-0a1b",
+        check=named(),
+        target=TargetReference(
+            kind="Machine", group=CLUSTERS.group, namespace=NAMESPACE, name="a", uid="uid-a"
+        ),
+    )
+    async with reports.leading():
+        await reports.says("a", "False", EXTERNAL)
+        assert reports.reason("a", EXTERNAL) == "WaitingForRemediation"
+
+        why = "a webhook said no"
+        refusal = Hold(reason=HoldReason.REFUSED, message=why, request_error=why)
+        reports.small.cluster_state.found(incident, refusal)
+        await eventually(lambda: reports.reason("a", EXTERNAL) == "RemediationRequestCreationFailed")
+
+    reports.small.cluster_state.act_findings.clear()  # as who begins to lead
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.reason("a", EXTERNAL) == "RemediationRequestCreationFailed"
+        reports.small.cluster_state.found(incident, None)
+        await eventually(lambda: reports.reason("a", EXTERNAL) == "WaitingForRemediation")
+
+        reports.small.template_kinds = lambda *_: TemplateKind()
+        reports.small.cluster_state.templates_changed(TEMPLATE["apiVersion"], TEMPLATE["kind"])
+        await eventually(lambda: reports.reason("a", EXTERNAL) == "RemediationTemplateNotFound")
+
+        reports.small.node("a")
+        await reports.says("a", None, EXTERNAL)
