@@ -8,19 +8,22 @@ Others write conditions of a Machine all the time, so a write that meets another
 that admitted it read anew: a Machine that changed meanwhile is judged as it is then.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
 from activities.clusterapi.target import machine_of
-from activities.kind_activities import ActionDependencies
+from activities.kind_activities import ActionDependencies, attempt_of
 from activities.revalidation import Confirmed, not_true
-from activities.step_result import StepResult
+from activities.step_result import Held, StepResult
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MACHINES, MachineTarget
 from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
-from kube.errors import Conflict, KindUnknown, NotFound
-from kube.resource import Object
+from health.kinds.clusterapi.target_events import marking_failed
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
 
 TRIES = 4
@@ -41,14 +44,9 @@ class MarkMachine:
 
         """
         for _ in range(TRIES - 1):
-            try:
+            with suppress(_OvertakenError):
                 return await self._take_once(asked)
-            except Conflict:
-                continue
-        try:
-            return await self._take_once(asked)
-        except Conflict as error:
-            raise not_true(f"{asked.incident.target.name} changes all the time") from error
+        return await self._take_once(asked)
 
     async def _take_once(self, asked: ActInput) -> StepResult:
         _, revalidation, lease_guard = self.dependencies
@@ -57,18 +55,23 @@ class MarkMachine:
         target = machine_of(confirmed)
         if target.machine.is_going or target.is_marked:
             return StepResult(ActResult.disrupted())
-        patch = await self._patch(asked, confirmed)
+        # Read and written in one version: the conditions of the other have another form.
+        resource = await self.dependencies.connection.discovery.first_served(MACHINES)
+        patch = await self._patch(asked, confirmed, resource)
         async with lease_guard.lease(asked, target, began) as acquired:
-            await self._write(target, patch)
+            try:
+                await self._write(target, patch, resource)
+            except (Forbidden, Invalid) as error:
+                raise Held.by(error, marking_failed(attempt_of(asked), target, error.message)) from error
         return StepResult(ActResult.disrupted(acquired))
 
-    async def _patch(self, asked: ActInput, confirmed: Confirmed) -> Object:
-        """The conditions of the Machine as it was confirmed, and ours; raises Conflict if it changed."""
+    async def _patch(self, asked: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
+        """The conditions of the Machine as it was confirmed, and ours."""
         target, client = machine_of(confirmed), self.dependencies.connection.client
-        resource = await self.dependencies.connection.discovery.first_served(MACHINES)
-        found = await client.get(resource, target.metadata.name, target.metadata.namespace)
+        with _held_where_it_changed(target):
+            found = await client.get(resource, target.metadata.name, target.metadata.namespace)
         if found["metadata"]["resourceVersion"] != target.metadata.resource_version:
-            raise Conflict(f"{target.metadata.name} changed since the revalidation")
+            raise _overtaken(target)
         now = self._now(asked)
         failed = _check_of(confirmed).failure(target, now, confirmed.context)
         if failed is None or asked.step not in confirmed.check.steps_for(target):
@@ -80,18 +83,31 @@ class MarkMachine:
         now = self.dependencies.connection.server_clock.now()
         return now if asked.seen_at is None else max(now, asked.seen_at)
 
-    async def _write(self, target: MachineTarget, status: Object) -> None:
-        known, connection = target.metadata, self.dependencies.connection
+    async def _write(self, target: MachineTarget, status: Object, resource: Resource) -> None:
+        known, client = target.metadata, self.dependencies.connection.client
         body = {"metadata": {"uid": known.uid, "resourceVersion": known.resource_version}, "status": status}
-        resource = await connection.discovery.first_served(MACHINES)
-        try:
-            await connection.client.merge_patch(
-                resource, known.name, body, known.namespace, subresource="status"
-            )
-        except KindUnknown:
-            raise
-        except NotFound as error:
-            raise not_true(f"{known.name} is gone") from error
+        with _held_where_it_changed(target):
+            await client.merge_patch(resource, known.name, body, known.namespace, subresource="status")
+
+
+class _OvertakenError(Held):
+    """Somebody wrote the Machine since it was confirmed; nothing was done, so its Lease is given back."""
+
+
+def _overtaken(target: MachineTarget) -> _OvertakenError:
+    return _OvertakenError(not_true(f"{target.metadata.name} changed since it was looked at").hold)
+
+
+@contextmanager
+def _held_where_it_changed(target: MachineTarget) -> Iterator[None]:
+    try:
+        yield
+    except KindUnknown:
+        raise
+    except NotFound as error:
+        raise not_true(f"{target.metadata.name} is gone") from error
+    except Conflict as error:
+        raise _overtaken(target) from error
 
 
 def _check_of(confirmed: Confirmed) -> MachineHealthCheck:

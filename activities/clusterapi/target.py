@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import cast
 
 from activities.live_objects import LiveObjects
-from activities.revalidation import Confirmed
+from activities.revalidation import Confirmed, not_true
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -12,7 +12,6 @@ from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, 
 from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget
 from health.model.references import TargetReference
 from kube.errors import KindUnknown, NotFound
-from kube.resource import Object
 from objects.group_kind import ServedKind
 
 
@@ -22,24 +21,37 @@ def machine_of(confirmed: Confirmed) -> MachineTarget:
 
 
 async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext:
-    """The Cluster of the check, as the context that the check is judged in; none where there is none."""
+    """The Cluster of the check, as the context that the check is judged in.
+
+    Raises:
+        Held: there is none, and without it a check does nothing.
+        KubernetesError: as the client does.
+        ValidationError: it cannot be read.
+
+    """
     named = cast("MachineHealthCheck", check)
     namespace, name = named.metadata.namespace, named.spec.cluster_name
     try:
-        found = [Cluster.model_validate(await _get(live, CLUSTERS, name, namespace))]
+        resource = await live.management.discovery.first_served(CLUSTERS)
+        found = Cluster.model_validate(await live.shared.get(resource, name, namespace))
     except KindUnknown:
+        _forget(live, CLUSTERS)
         raise
-    except NotFound:
-        found = []
-    return ClusterContext(of_kinds={CHECK: judge(found)})
+    except NotFound as error:
+        raise not_true(f"Cluster {namespace}/{name} is gone") from error
+    return ClusterContext(of_kinds={CHECK: judge([found])})
 
 
 async def read_machine(
     live: LiveObjects, reference: TargetReference, context: ClusterContext
 ) -> MachineTarget:
     """The Machine of that name, whatever uid it has; its Node where its control plane is initialized."""
-    resource = await live.management.discovery.first_served(MACHINES)
-    found = await live.management.client.get(resource, reference.name, reference.namespace)
+    try:
+        resource = await live.management.discovery.first_served(MACHINES)
+        found = await live.management.client.get(resource, reference.name, reference.namespace)
+    except KindUnknown:
+        _forget(live, MACHINES)
+        raise
     target = MachineTarget(Machine.model_validate(found))
     cluster = Clusters.in_context(context).of(reference.namespace, target.machine.cluster_name)
     if cluster is None or not cluster.is_control_plane_initialized:
@@ -47,6 +59,7 @@ async def read_machine(
     return replace(target, node=await live.node_of(target, kubeconfig_secret(target.node_cluster)))
 
 
-async def _get(live: LiveObjects, kind: ServedKind, name: str, namespace: str) -> Object:
-    resource = await live.management.discovery.first_served(kind)
-    return await live.shared.get(resource, name, namespace)
+def _forget(live: LiveObjects, kind: ServedKind) -> None:
+    """What is remembered of its versions is old."""
+    for api_version in kind.api_versions:
+        live.management.discovery.forget(api_version)

@@ -50,7 +50,8 @@ class WorkerActivities:
         connection = ClusterConnection(transport, self._client, Discovery(transport))
         self._live = LiveRequests(connection)
         self._leases = TargetLeases(self._client, lease_namespace)
-        clusters = ClusterConnections(connection, WorkloadConnections(self._client))
+        self.workload_clusters = WorkloadConnections(self._client)
+        clusters = ClusterConnections(connection, self.workload_clusters)
         live = LiveObjects(clusters, readers())
         self._revalidation = Revalidation(live, lease_namespace)
 
