@@ -6,7 +6,8 @@ lists, because what vanished meanwhile is found by comparing. The cache is never
 
 How old the cache is, is proven by consistent reads beside the watch (kube/freshness.py). A watch is asked
 to end shortly after the next one is due, as its last bookmark then says how far it has come: so every kind
-costs one watch, and one read of one object, every 18 s.
+costs one watch, and one read of one object, every 18 s. A kind that is not read in the version that we like
+best is looked for in that one at the end of each watch.
 
 What the end of a request leads to:
 
@@ -45,7 +46,7 @@ from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.reflector_status import ReflectorStatus, State
-from kube.resource import Resource
+from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock
 from kube.status import from_status
 from kube.transport import Transport
@@ -171,9 +172,14 @@ class Reflector(Generic[RecordT]):
         if self._must_list or self._clock() >= self._list_due:
             await self._list()
         async with self._reads.beside(self._path):
-            await self._watch()
+            await self._watch_once()
             while not self._must_list and self._clock() < self._list_due:
-                await self._watch()
+                await self._watch_once()
+
+    async def _watch_once(self) -> None:
+        await self._watch()
+        if await self._is_liked_better_elsewhere():
+            self._path, self._must_list = "", True
 
     async def _read_anew(self) -> None:
         """Look whether the server, which may be another one, is as far as the one before."""
@@ -218,6 +224,13 @@ class Reflector(Generic[RecordT]):
                 self._is_served = True
                 self._status.incomplete()  # that it is empty was the truth of a kind that was not served
         return found.path(self._namespace)
+
+    async def _is_liked_better_elsewhere(self) -> bool:
+        """Whether a version that we like better is served since; only asked where we read another one."""
+        found = self._resource
+        if not isinstance(found, ServedKind) or self._path == resource_of(found).path(self._namespace):
+            return False
+        return await self._find() != self._path
 
     async def _watch(self) -> None:
         watching = self._settings().watching

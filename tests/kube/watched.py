@@ -15,6 +15,7 @@ from kube.reflector import Reflector, ReflectorSettings
 from kube.resource import Resource
 from kube.transport import Transport
 from kube.watching import Watching
+from objects.group_kind import ServedKind
 from tests.kube.objects import WIDGETS, Widget
 
 BRIEF = timedelta(milliseconds=10)
@@ -56,7 +57,7 @@ async def reflecting(
     settings: ReflectorSettings = IMPATIENT,
     label_selector: str = "",
     *,
-    resource: Resource | KindName = WIDGETS,
+    resource: Resource | KindName | ServedKind = WIDGETS,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[tuple[Reflector[Widget], Told]]:
     told = Told()
