@@ -13,6 +13,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  
 ROOT = Path(__file__).parent.parent
 LONG, SHORT = "tests/end_to_end/restarts", "tests/health"
 PARTS = {
+    "tests/end_to_end/cluster_api": 1,
     "tests/end_to_end/machines": 1,
     "tests/end_to_end/scenarios": 3,
     "tests/end_to_end/cluster_context": 1,

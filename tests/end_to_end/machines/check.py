@@ -1,11 +1,11 @@
-"""Check: one MachineHealthCheck of a test."""
+"""Check: one MachineHealthCheck of a test, of whichever API group."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from kube.resource import Object, resource_of
+from kube.resource import Object, Resource, resource_of
 from tests.end_to_end.world import World
 
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
@@ -17,20 +17,21 @@ class Check:
 
     world: World
     name: str
+    resource: Resource = CHECKS
 
     async def make(self, spec: Object, annotations: dict[str, str]) -> None:
         """Create it."""
         body: Object = {
-            "apiVersion": CHECKS.api_version,
-            "kind": CHECKS.kind,
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
             "metadata": {"name": self.name, "annotations": annotations},
             "spec": spec,
         }
-        await self.world.client.create(CHECKS, body, self.world.name)
+        await self.world.client.create(self.resource, body, self.world.name)
 
     async def get(self) -> Object:
         """As it is stored."""
-        return await self.world.client.get(CHECKS, self.name, self.world.name)
+        return await self.world.client.get(self.resource, self.name, self.world.name)
 
     async def edit(self, **spec: Any) -> None:
         """Change fields of its spec."""
@@ -50,7 +51,7 @@ class Check:
 
     async def delete(self) -> None:
         """Delete it."""
-        await self.world.client.delete(CHECKS, self.name, self.world.name)
+        await self.world.client.delete(self.resource, self.name, self.world.name)
 
     async def version(self) -> str:
         """Its resourceVersion: whatever is written to it, status included, moves it."""
@@ -94,4 +95,4 @@ class Check:
         await self.world.until(says_so, f"the status of {self.name} never said {wanted}")
 
     async def _patch(self, body: Object) -> None:
-        await self.world.client.merge_patch(CHECKS, self.name, body, self.world.name)
+        await self.world.client.merge_patch(self.resource, self.name, body, self.world.name)

@@ -1,37 +1,28 @@
 """Machines: a namespace with Machines, as the administrator of an OpenShift cluster sees it, for one test."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
-
-from devcluster.errors import NotReadyError
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
-from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.errors import NotFound
-from kube.resource import EVENTS, NAMESPACES, Object, Resource
+from kube.resource import NAMESPACES, Object, Resource
 from objects.timestamps import stamp
 from tests.end_to_end.machines.check import CHECKS, Check
+from tests.end_to_end.machines.machine_incidents import CHECK, MachineIncidents
 from tests.end_to_end.world import TEMPLATES, World
-from tests.outcome import outcome_of
-from workflows.messages import ResumeOrder, State
 
-CHECK = "workers"
 FINALIZER = "machine.test/hangs"
 CONTROLLER = "replacer"
 NEVER_STARTED: Object = {"phase": "Provisioned"}
 
 
-class Machines:
+class Machines(MachineIncidents):
     """Machines whose names begin with that of the test, each with a Node of its own name."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self.client = world.client
-        self.namespace = world.name
-        self._uids: dict[str, str] = {}
+        super().__init__(world, MACHINE_HEALTH_CHECK.group)
         self._controller: Object = {}
 
     async def make(self) -> None:
@@ -62,7 +53,7 @@ class Machines:
         """A Machine that is linked to that Node, or ("") to none yet."""
         body: Object = {"name": name, "ownerReferences": [self._controller]} | metadata
         made = await self.client.create(MACHINES, _typed(MACHINES, {"metadata": body}), self.namespace)
-        self._uids[name] = made["metadata"]["uid"]
+        self.uids[name] = made["metadata"]["uid"]
         status = {"phase": "Running", "nodeRef": {"name": node}} if node else NEVER_STARTED
         await self.set_status(name, **status, lastUpdated=stamp(datetime.now(UTC)))
 
@@ -95,7 +86,7 @@ class Machines:
 
         await self.world.until(all_run, f"there never were {count} running Machines")
         uids = {machine["metadata"]["name"]: machine["metadata"]["uid"] for machine in found}
-        self._uids.update(uids)
+        self.uids.update(uids)
         return list(uids)
 
     async def node_of(self, machine: str) -> str:
@@ -155,92 +146,6 @@ class Machines:
             return all([await self.is_going(machine) for machine in machines])
 
         await self.world.until(all_go, f"{machines} were never deleted")
-
-    def incident(self, machine: str, check: str = CHECK) -> IncidentReference:
-        """The incident that a Machine has, should have, or had."""
-        return IncidentReference(
-            cluster=self.world.cluster,
-            check=CheckReference(kind="MachineHealthCheck", namespace=self.namespace, name=check),
-            target=TargetReference(
-                kind="Machine", namespace=self.namespace, name=machine, uid=self._uids[machine]
-            ),
-        )
-
-    def workflow(self, machine: str, check: str = CHECK) -> WorkflowHandle[Any, Any]:
-        """The workflow of that incident."""
-        return self.world.temporal.get_workflow_handle(self.incident(machine, check).workflow_id)
-
-    async def has_incident(self, machine: str, check: str = CHECK) -> bool:
-        """Whether that incident ever had a workflow."""
-        query = f"WorkflowId = '{self.incident(machine, check).workflow_id}'"
-        return (await self.world.temporal.count_workflows(query)).count > 0
-
-    async def state(self, machine: str, check: str = CHECK) -> State:
-        """The answer to the query `state`."""
-        state: State = await self.workflow(machine, check).query("state", result_type=State)
-        return state
-
-    async def until_state(self, machine: str, is_so: Callable[[State], bool], check: str = CHECK) -> State:
-        """The answer to the query `state`, once it is so."""
-        found: list[State] = []
-
-        async def has_come() -> bool:
-            found[:] = [await self.state(machine, check)] if await self.has_incident(machine, check) else []
-            return bool(found) and is_so(found[0])
-
-        try:
-            await self.world.until(has_come, f"the incident of {machine} never was so")
-        except NotReadyError:
-            raise NotReadyError(f"the incident of {machine} was never so; at last {found}") from None
-        return found[0]
-
-    async def until_held(self, machine: str, words: str, check: str = CHECK) -> State:
-        """The state of the incident once it is held with these words."""
-        return await self.until_state(
-            machine, lambda state: state.phase == "Held" and words in state.details, check
-        )
-
-    async def until_ended(self, *machines: str) -> None:
-        """Return when no incident of them runs."""
-
-        async def all_ended() -> bool:
-            for machine in machines:
-                described = await self.workflow(machine).describe()
-                if described.status is WorkflowExecutionStatus.RUNNING:
-                    return False
-            return True
-
-        await self.world.until(all_ended, f"incidents of {machines} still run")
-
-    async def outcome(self, machine: str, check: str = CHECK) -> str:
-        """How the incident of a Machine ends; waits until it has."""
-
-        async def has_begun() -> bool:
-            return await self.has_incident(machine, check)
-
-        await self.world.until(has_begun, f"{machine} never had an incident")
-        async with asyncio.timeout(self.world.patience.total_seconds()):
-            return await outcome_of(self.workflow(machine, check))
-
-    async def resume(self, machine: str) -> None:
-        """Give the order."""
-        await self.workflow(machine).execute_update("resume", ResumeOrder())
-
-    async def events(self, name: str, reason: str = "") -> list[Object]:
-        """The Events about an object of the namespace, or those with that reason."""
-        found = await self.client.list(EVENTS, self.namespace)
-        about = [event for event in found if event["involvedObject"]["name"] == name]
-        return [event for event in about if reason in ("", event["reason"])]
-
-    async def until_told(self, name: str, reason: str) -> Object:
-        """The one Event with that reason about an object, once it is there."""
-
-        async def is_told() -> bool:
-            return bool(await self.events(name, reason))
-
-        await self.world.until(is_told, f"{reason} was never told of {name}")
-        (event,) = await self.events(name, reason)
-        return event
 
     async def remove(self) -> None:
         """Leave no Machine and no check behind; the namespace may go with the control plane."""

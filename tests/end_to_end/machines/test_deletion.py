@@ -10,7 +10,8 @@ from devcluster.simulation.resources import MACHINES
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.audit import deletions, until_quiet, writes
 from tests.end_to_end.machines.check import Check
-from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.end_to_end.machines.machines import FINALIZER, Machines
 from tests.samples_of_metrics import Series, series
 
 pytestmark = pytest.mark.cluster

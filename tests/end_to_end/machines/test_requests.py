@@ -9,7 +9,8 @@ from devcluster.simulation.resources import MACHINES
 from kube.errors import NotFound
 from kube.resource import Object
 from tests.end_to_end.machines.audit import deletions
-from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.end_to_end.machines.machines import FINALIZER, Machines
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.world import REQUESTS, TEMPLATES
 

@@ -7,7 +7,8 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.audit import DETECTOR, deletions, until_quiet, writes
-from tests.end_to_end.machines.machines import CHECK, FINALIZER, Machines
+from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.end_to_end.machines.machines import FINALIZER, Machines
 from tests.samples_of_metrics import series
 
 pytestmark = pytest.mark.cluster

@@ -28,13 +28,17 @@ class OwnServers:
 
     async def start(self) -> tuple[ControlPlane, TemporalServer]:
         """Start and set up both."""
-        cluster = await control_plane.start(self._supervisor, self._layout, self._servers)
+        cluster = await self.start_control_plane()
         await manifests.install(cluster.kubeconfig)
         server = await self.start_temporal()
         address = {"TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": server.namespace}
         client = await connect(environment=address)
         await search_attributes.register(client, client.namespace)
         return cluster, server
+
+    async def start_control_plane(self) -> ControlPlane:
+        """Start it alone, with nothing of ours in it."""
+        return await control_plane.start(self._supervisor, self._layout, self._servers)
 
     async def start_api_server(self) -> None:
         """Start kube-apiserver again; returns when it is ready."""
