@@ -16,6 +16,7 @@ from kube.errors import (
     Invalid,
     KindUnknown,
     KubernetesError,
+    Malformed,
     NotFound,
     ServerFault,
     TooManyRequests,
@@ -25,6 +26,7 @@ from kube.errors import (
 _LONGEST_RETRY_AFTER_SECONDS = 300  # nobody means more, and a number without bounds would end us
 _MOST_DIGITS = 20  # of a number that is read at all
 _LONGEST_MESSAGE = 256  # characters; admission plugins quote whole objects
+_REDIRECTS = range(300, 400)
 _NOT_FOUND = 404
 _CONFLICT = 409
 _SERVER_FAULTS = 500
@@ -68,6 +70,11 @@ def classify(asked: str, path: str, status: int, body: bytes, retry_after: str =
 
     `asked` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as it came.
     """
+    if status in _REDIRECTS:
+        # Where to is not quoted: that is whatever the other end likes.
+        return Malformed(
+            f"{asked} was answered {status}: redirects are not followed.", status=status, path=path
+        )
     return from_status(asked, path, status, _read(body), _seconds(retry_after))
 
 

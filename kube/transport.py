@@ -18,14 +18,14 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kube.configuration import Load, configure, loader
 from kube.errors import NotConfigured, Silent, Unauthorized, Unreachable
 from kube.server_clock import ServerClock
-from kube.session import open_session
+from kube.session import Session
 from kube.status import classify
 
 Query = Sequence[tuple[str, str]]
 
 _CONNECTING = timedelta(seconds=10)
 _OPENING = timedelta(seconds=30)  # an API server that has just started lets a watch wait for its cache
-_FIRST_FAILURE = 400
+_FIRST_FAILURE = 300  # redirects are none of an API server's answers
 
 # What the library raises when no complete answer arrives.
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
@@ -66,8 +66,8 @@ class Transport:
         self.server_clock = ServerClock()
         """What the answers say of the server's clock."""
         # The session that the library would make starves watches and notices dead peers after minutes.
-        self._session = open_session(tls or self._api.rest_client.ssl_context)
-        self._api.rest_client.pool_manager = self._session
+        self._session = Session(tls or self._api.rest_client.ssl_context)
+        self._api.rest_client.pool_manager = self._session  # type: ignore[assignment]  # of it, what is used
 
     @classmethod
     async def connect(

@@ -15,6 +15,7 @@ def _status(reason: str, message: str = "no", **details: object) -> bytes:
 @pytest.mark.parametrize(
     ("code", "body", "expected"),
     [
+        pytest.param(307, b"", errors.Malformed, id="a redirect"),
         pytest.param(400, _status("BadRequest"), errors.Invalid, id="bad request"),
         pytest.param(401, _status("Unauthorized"), errors.Unauthorized, id="unauthorized"),
         pytest.param(403, _status("Forbidden"), errors.Forbidden, id="forbidden"),

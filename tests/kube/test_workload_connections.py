@@ -262,6 +262,24 @@ async def test_certificate_is_verified_for_the_name_that_the_kubeconfig_says(
         await node_of(await connections.connect(EAST, SECRET))
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_server_that_redirects_makes_us_ask_nobody_else(
+    east: East, connections: WorkloadConnections, status: int
+) -> None:
+    elsewhere = f"http://127.0.0.1:{east.management.port}/internal"
+    path = NODES.path(name="node-2")
+    east.server.answer("GET", path, said({}, status, Location=elsewhere))
+    east.management.answer("GET", "/internal", ANSWER)
+    east.secrets(east.kubeconfig())
+    transport = (await connections.connect(EAST, SECRET)).transport
+    with pytest.raises(Unreachable, match=f"was answered {status}: redirects are not followed"):
+        await transport.request("GET", path)
+    with pytest.raises(Unreachable, match="redirects are not followed"):
+        async with transport.stream(path, (), silence=timedelta(seconds=1)):
+            pass
+    assert [asked.path for asked in east.management.asked] == [SECRET_PATH]
+
+
 async def test_replaced_connection_answers_what_was_asked_and_is_closed_after_its_grace(
     east: East, client: Client
 ) -> None:

@@ -13,7 +13,12 @@ from health.kinds.registry import CHECK_KINDS
 from runtime.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
-FILES = ("rbac/detector.yaml", "rbac/worker.yaml", "openshift/machine-health-checks.yaml")
+FILES = (
+    "rbac/detector.yaml",
+    "rbac/worker.yaml",
+    "openshift/machine-health-checks.yaml",
+    "cluster-api/machine-health-checks.yaml",
+)
 Granted = tuple[str, str, str, str, str, str]
 """Process, group, resource, verb, namespace, name."""
 
@@ -51,7 +56,7 @@ def test_what_is_needed_is_granted_and_nothing_more() -> None:
     assert needed(EVERYTHING) == {right for file in FILES for right in granted(file)}
 
 
-def test_without_machine_health_checks_the_roles_of_openshift_are_not_needed() -> None:
+def test_without_machine_health_checks_their_roles_are_not_needed() -> None:
     only_nodes = Settings(cluster="c", check_kinds=(NODE_HEALTH_CHECK,))
     assert needed(only_nodes) == {right for file in FILES[:2] for right in granted(file)}
 
