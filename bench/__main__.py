@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench import actions, large, latency, machines, outage, requests, storm
 from bench.cluster import BenchCluster, bench_cluster
+from bench.clusterapi import marks, workload_clusters
 from bench.figure import Figure, table
 
 MEASUREMENTS: dict[str, Callable[[BenchCluster], Awaitable[list[Figure]]]] = {
@@ -18,6 +19,8 @@ MEASUREMENTS: dict[str, Callable[[BenchCluster], Awaitable[list[Figure]]]] = {
     "large": large.measure,
     "actions": actions.measure,
     "machines": machines.measure,
+    "marks": marks.measure,
+    "workload-clusters": workload_clusters.measure,
 }
 
 

@@ -11,6 +11,7 @@ from devcluster.polling import until
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationRequest
+from kube.client import Client
 from kube.record import Change, ChangeKind, RecordT
 from kube.reflector import Reflector
 from kube.resource import NODES, Object, Resource
@@ -28,9 +29,11 @@ LONG_AGO = timedelta(hours=1)
 class Fleet:
     """The nodes of one measurement."""
 
-    def __init__(self, cluster: BenchCluster) -> None:
+    def __init__(self, cluster: BenchCluster, home: Client | None = None) -> None:
         self.cluster = cluster
         self.names: list[str] = []
+        self._home = home or cluster.client
+        """Where the nodes are: in `cluster`, unless told otherwise."""
         self.came: dict[str, float] = {}
         """When the request of a node came, by the monotonic clock."""
         self.went: dict[str, float] = {}
@@ -49,7 +52,7 @@ class Fleet:
         if padding:
             metadata["annotations"] = {"bench/padding": "x" * padding}
         async with self._limit:
-            await self.cluster.client.create(NODES, {"metadata": metadata})
+            await self._home.create(NODES, {"metadata": metadata})
         await self.set_ready(name, "True")
 
     async def add_check(self) -> None:
@@ -75,7 +78,7 @@ class Fleet:
             "lastHeartbeatTime": stamp(datetime.now(UTC)),
         }
         async with self._limit:
-            await self.cluster.client.merge_patch(
+            await self._home.merge_patch(
                 NODES, node, {"status": {"conditions": [condition]}}, subresource="status"
             )
 
@@ -103,7 +106,7 @@ class Fleet:
 
     async def incident(self, node: str) -> IncidentReference:
         """The incident of a node."""
-        uid = (await self.cluster.client.get(NODES, node))["metadata"]["uid"]
+        uid = (await self._home.get(NODES, node))["metadata"]["uid"]
         return IncidentReference(
             cluster=self.cluster.identity,
             check=CheckReference(kind="NodeHealthCheck", name=CHECK),
@@ -120,9 +123,9 @@ class Fleet:
 
 
 @asynccontextmanager
-async def watched_fleet(cluster: BenchCluster) -> AsyncIterator[Fleet]:
-    """A fleet without nodes, whose requests are watched while the block runs."""
-    fleet = Fleet(cluster)
+async def watched_fleet(cluster: BenchCluster, home: Client | None = None) -> AsyncIterator[Fleet]:
+    """A fleet without nodes, whose requests are watched while the block runs; for `home` see Fleet."""
+    fleet = Fleet(cluster, home)
     async with running(Reflector(cluster.transport, REQUESTS, RemediationRequest, notify=fleet.note)):
         yield fleet
 

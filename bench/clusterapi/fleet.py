@@ -1,0 +1,161 @@
+"""WorkloadFleet: Machines of Cluster API in the management cluster, and their Nodes in a workload cluster.
+
+There is one workload cluster. It may be published as several Clusters, each with a Secret, Machines and a
+check of its own: the detector connects once for each, and keeps the Nodes once for each. Machines have an
+owner that never replaces them, so marks stay.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from bench.cluster import BenchCluster
+from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, running, watched_fleet
+from devcluster import assets, cluster_api_crds, control_plane
+from devcluster.control_plane import ControlPlane
+from devcluster.dev_cluster_api import NAMESPACE, ensure_cluster
+from devcluster.layout import lay_out
+from devcluster.polling import until
+from devcluster.simulation.cluster_api_machine import CLUSTER_NAME, ClusterApi
+from devcluster.workload_cluster import publish_kubeconfig
+from health.kinds.clusterapi.machine import (
+    HEALTH_CHECK_SUCCEEDED,
+    INFRASTRUCTURE_READY,
+    OWNER_REMEDIATED,
+    Machine,
+)
+from kube.client import Client
+from kube.record import Change
+from kube.reflector import Reflector
+from kube.resource import Object, Resource
+from kube.transport import Transport
+from objects.timestamps import stamp
+
+API = ClusterApi("v1beta2")
+TIMEOUT_SECONDS = 1
+"""Of the check; a Node fails as if it had failed an hour ago."""
+TEMPLATE_REFERENCE = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
+
+
+class WorkloadFleet:
+    """Machines, named after their Nodes and Clusters, and when what is said of them was seen."""
+
+    def __init__(self, management: BenchCluster, workload: ControlPlane, nodes: Fleet) -> None:
+        self.nodes = nodes
+        self.marked: dict[str, float] = {}
+        """When a Machine was seen marked for its owner, by the monotonic clock."""
+        self.told_healthy: dict[str, float] = {}
+        self._client = management.client
+        self._workload = workload
+        self._limit = asyncio.Semaphore(AT_ONCE)
+
+    async def add_template(self) -> None:
+        """Add what requests are made of, where a check names it."""
+        await self._create(TEMPLATES, CHECK, {"template": {"spec": {}}})
+
+    async def add_cluster(self, name: str) -> None:
+        """Publish the workload cluster as a Cluster, with a Machine for each of its Nodes, and a check."""
+        await ensure_cluster(self._client, API, name)
+        await publish_kubeconfig(self._client, self._workload, name, NAMESPACE)
+        owner = await self._create(API.machine_sets, name, _machine_set(name))
+        reference = _controller(owner)
+        await asyncio.gather(*(self._add_machine(name, node, reference) for node in self.nodes.names))
+        await self._create(API.machine_health_checks, name, _check(name))
+
+    async def edit_remediation(self, cluster: str, remediation: Object | None) -> None:
+        """Change what the check of a Cluster does; None: it marks Machines, as many as there are."""
+        checks = API.machine_health_checks
+        await self._client.merge_patch(checks, cluster, {"spec": {"remediation": remediation}}, NAMESPACE)
+
+    async def until_told_healthy(self, count: int) -> None:
+        """Return when that many Machines say that they are healthy."""
+
+        async def are_told() -> bool:
+            return len(self.told_healthy) >= count
+
+        await until(are_told, within=PATIENCE, otherwise=f"not {count} Machines were told healthy")
+
+    async def until_marked(self, machines: Collection[str]) -> None:
+        """Return when the owners of all are asked."""
+
+        async def are_marked() -> bool:
+            return all(machine in self.marked for machine in machines)
+
+        await until(are_marked, within=PATIENCE, otherwise="not every Machine was marked")
+
+    def note(self, change: Change[Machine]) -> None:
+        """ChangeHandler of the watch."""
+        if change.new is None:
+            return
+        now, machine = time.monotonic(), change.new
+        asked, healthy = machine.condition(OWNER_REMEDIATED), machine.condition(HEALTH_CHECK_SUCCEEDED)
+        if asked is not None and asked.status == "False":
+            self.marked.setdefault(change.key.name, now)
+        if healthy is not None and healthy.is_true:
+            self.told_healthy.setdefault(change.key.name, now)
+
+    async def _add_machine(self, cluster: str, node: str, owner: Object) -> None:
+        name = machine_of(cluster, node)
+        async with self._limit:
+            await self._create(API.machines, name, {"clusterName": cluster}, _of(cluster, owner))
+            status = {"phase": "Running", "nodeRef": {"name": node}, "conditions": [_infrastructure()]}
+            await self._client.merge_patch(API.machines, name, {"status": status}, NAMESPACE, "status")
+
+    async def _create(
+        self, resource: Resource, name: str, spec: Object, metadata: Object | None = None
+    ) -> Object:
+        kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+        body = {**kind, "metadata": {"name": name, **(metadata or {})}, "spec": spec}
+        return await self._client.create(resource, body, NAMESPACE)
+
+
+@asynccontextmanager
+async def workload_fleet(management: BenchCluster) -> AsyncIterator[WorkloadFleet]:
+    """Run a workload cluster without Nodes; Machines are watched while the block runs."""
+    await cluster_api_crds.apply(management.control_plane.kubeconfig)
+    layout = lay_out(management.layout.directory / "workload", prefix="workload-")
+    workload = await control_plane.start(management.supervisor, layout, assets.find(), node_grace=None)
+    async with (
+        await Transport.connect(str(workload.kubeconfig)) as transport,
+        watched_fleet(management, Client(transport, "bench")) as nodes,
+    ):
+        fleet = WorkloadFleet(management, workload, nodes)
+        async with running(Reflector(management.transport, API.machines, Machine, notify=fleet.note)):
+            yield fleet
+
+
+def machine_of(cluster: str, node: str) -> str:
+    """Name of the Machine of a Node in a Cluster."""
+    return f"{cluster}-{node}"
+
+
+def _machine_set(cluster: str) -> Object:
+    template = {"metadata": {"labels": {CLUSTER_NAME: cluster}}, "spec": {}}
+    selector = {"matchLabels": {CLUSTER_NAME: cluster}}
+    return {"clusterName": cluster, "replicas": 0, "selector": selector, "template": template}
+
+
+def _check(cluster: str) -> Object:
+    condition = {"type": "Ready", "status": "Unknown", "timeoutSeconds": TIMEOUT_SECONDS}
+    return {
+        "clusterName": cluster,
+        "selector": {"matchLabels": {CLUSTER_NAME: cluster}},
+        "checks": {"unhealthyNodeConditions": [condition]},
+    }
+
+
+def _controller(owner: Object) -> Object:
+    known = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **known}
+
+
+def _of(cluster: str, owner: Object) -> Object:
+    return {"labels": {CLUSTER_NAME: cluster}, "ownerReferences": [owner]}
+
+
+def _infrastructure() -> Object:
+    since = stamp(datetime.now(UTC))
+    ready = {"type": INFRASTRUCTURE_READY, "status": "True", "reason": "Ready", "message": ""}
+    return {**ready, "lastTransitionTime": since}

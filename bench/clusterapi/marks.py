@@ -1,0 +1,81 @@
+"""1,000 Machines of a workload cluster: all told healthy, a second request beside a first one, and marks."""
+
+import asyncio
+import random
+import time
+
+from bench.cluster import BenchCluster
+from bench.clusterapi.fleet import TEMPLATE_REFERENCE, WorkloadFleet, machine_of, workload_fleet
+from bench.figure import Figure, percentile
+
+CLUSTER = "workload"
+MACHINES_IN_ALL = 1_000
+SECOND_FAILURES = 20
+SAMPLES, WARM_UP = 100, 5
+SHORTEST_GAP, LONGEST_GAP = 0.1, 0.6
+
+
+async def measure(cluster: BenchCluster) -> list[Figure]:
+    """The check has a template until marks are measured."""
+    async with workload_fleet(cluster) as fleet:
+        await fleet.nodes.add(MACHINES_IN_ALL)
+        await fleet.add_template()
+        await fleet.add_cluster(CLUSTER)
+        await fleet.edit_remediation(CLUSTER, {"templateRef": TEMPLATE_REFERENCE})
+        began = time.monotonic()
+        await cluster.start("detector", "worker")
+        await fleet.until_told_healthy(MACHINES_IN_ALL)
+        told = max(fleet.told_healthy.values()) - began
+        second = await _second_requests(fleet)
+        await fleet.edit_remediation(CLUSTER, None)
+        marks = await _marks(fleet)
+    return [
+        Figure("start to 1,000 Machines told healthy", told, None, "s"),
+        Figure(
+            "second failure to its request while a first one exists, longest of 20", second, 1, "s", "29.8 s"
+        ),
+        Figure("failure to mark, 1,000 Machines, p50", percentile(marks, 0.5), None, "s", "at least 15 s"),
+        Figure("failure to mark, 1,000 Machines, p99", percentile(marks, 0.99), 1, "s", "at least 15 s"),
+    ]
+
+
+async def _second_requests(fleet: WorkloadFleet) -> float:
+    """Each is mended before the next one; the first request stays, as nobody remediates anything."""
+    first, *others = fleet.nodes.names[: SECOND_FAILURES + 1]
+    await _requested(fleet, first)
+    samples = []
+    for node in others:
+        samples.append(await _requested(fleet, node))
+        await _mend(fleet, node)
+        await _gap()
+    await _mend(fleet, first)
+    return max(samples)
+
+
+async def _requested(fleet: WorkloadFleet, node: str) -> float:
+    """Seconds from before the status of a Node is written until its Machine has a request."""
+    machine, began = machine_of(CLUSTER, node), time.monotonic()
+    await fleet.nodes.set_ready(node, "Unknown")
+    await fleet.nodes.until_requested([machine])
+    return fleet.nodes.came[machine] - began
+
+
+async def _mend(fleet: WorkloadFleet, node: str) -> None:
+    await fleet.nodes.set_ready(node, "True")
+    await fleet.nodes.until_clean([machine_of(CLUSTER, node)])
+
+
+async def _marks(fleet: WorkloadFleet) -> list[float]:
+    """One failure after the other; each is measured from before the status of its Node is written."""
+    samples = []
+    for node in fleet.nodes.names[-(WARM_UP + SAMPLES) :]:
+        machine, began = machine_of(CLUSTER, node), time.monotonic()
+        await fleet.nodes.set_ready(node, "Unknown")
+        await fleet.until_marked([machine])
+        samples.append(fleet.marked[machine] - began)
+        await _gap()
+    return samples[WARM_UP:]
+
+
+async def _gap() -> None:
+    await asyncio.sleep(random.uniform(SHORTEST_GAP, LONGEST_GAP))  # noqa: S311  spreads failures
