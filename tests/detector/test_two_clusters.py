@@ -262,7 +262,7 @@ def test_lease_of_a_node_here_says_nothing_of_one_of_its_name_in_another_cluster
     assert lease_of_its_node(MachineOfEast(linked)) == ""
 
 
-@pytest.mark.rule("rule 37")
+@pytest.mark.rule("rule 37", "rule 33/clocks", "rule 33/restart")
 async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_their_clocks_alone(
     servers: tuple[ApiServer, ApiServer], connect: Connect, leader_lease: LeaderLease
 ) -> None:
@@ -295,7 +295,7 @@ async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_the
         assert after.of_node.state is TargetState.EXPIRED
 
 
-@pytest.mark.rule("rule 37")
+@pytest.mark.rule("rule 37", "rule 33/restart")
 @pytest.mark.parametrize(
     ("text", "state"),
     [

@@ -133,6 +133,7 @@ async def test_callers_that_come_together_share_one_reading_and_one_connection(
     assert east.readings == 1
 
 
+@pytest.mark.rule("rule 33/rotated")
 async def test_new_token_is_taken_over_by_the_open_connection(
     east: East, connections: WorkloadConnections
 ) -> None:
@@ -318,6 +319,7 @@ async def test_closed_cluster_gets_a_new_connection_and_no_other_is_touched(
     await connections.close("fleet/nowhere")
 
 
+@pytest.mark.rule("rule 33/credentials")
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
@@ -393,6 +395,7 @@ async def test_connection_outlives_a_secret_that_cannot_be_used_for_a_while(
     assert await connections.connect(EAST, SECRET) is first
 
 
+@pytest.mark.rule("rule 33/credentials")
 async def test_no_part_of_a_connection_shows_its_credentials(
     east: East, connections: WorkloadConnections
 ) -> None:

@@ -164,6 +164,7 @@ def refusal(text: bytes | str) -> str:
     return message.removeprefix(start).removesuffix(end)
 
 
+@pytest.mark.rule("rule 33/refused")
 @pytest.mark.parametrize(("change", "why"), REFUSED, ids=[f"{why} {n}" for n, (_, why) in enumerate(REFUSED)])
 def test_kubeconfig_that_cannot_be_used_or_must_not_be_is_refused(change: Change, why: str) -> None:
     document = kubeconfig()
@@ -171,6 +172,7 @@ def test_kubeconfig_that_cannot_be_used_or_must_not_be_is_refused(change: Change
     assert refusal(json.dumps(document)) == why
 
 
+@pytest.mark.rule("rule 33/refused", "rule 33/credentials")
 @pytest.mark.parametrize(("text", "why"), DOCUMENTS)
 def test_text_that_is_no_kubeconfig_is_refused_without_a_quotation(text: bytes, why: str) -> None:
     assert refusal(text) == why
@@ -252,6 +254,7 @@ def test_certificates_that_openssl_cannot_use_are_refused(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.rule("rule 33/credentials")
 def test_key_never_touches_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair.make(tmp_path, "east-admin")
 
