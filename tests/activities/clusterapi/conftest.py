@@ -1,0 +1,53 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from devcluster import assets, cluster_api_crds, manifests
+from devcluster.control_plane import ControlPlane, control_plane
+from kube.client import Client
+from kube.transport import Transport
+from tests.activities.clusterapi.world import ClusterApiWorld
+from tests.activities.worker_activities import WorkerActivities
+from tests.kube.api_server import ApiServer
+from tests.kube.kubeconfigs import Pair
+
+
+@pytest.fixture(scope="module")
+async def management_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+    """One with the kinds of Cluster API, which no other test is to see."""
+    async with control_plane(tmp_path_factory.mktemp("management"), assets.find()) as running:
+        await cluster_api_crds.apply(running.kubeconfig)
+        await manifests.install(running.kubeconfig)
+        yield running
+
+
+@pytest.fixture
+async def management(management_cluster: ControlPlane) -> AsyncIterator[Transport]:
+    """With the rights of an administrator; what the worker is granted has tests of its own."""
+    async with await Transport.connect(str(management_cluster.kubeconfig)) as transport:
+        yield transport
+
+
+@pytest.fixture
+async def workload(tmp_path: Path) -> AsyncIterator[tuple[ApiServer, Pair]]:
+    """The API server of a workload cluster, and what it shows to those that connect."""
+    pair = Pair.make(tmp_path / "pair", "workload")
+    async with ApiServer(tmp_path, pair.serving()) as server:
+        yield server, pair
+
+
+@pytest.fixture
+async def world(management: Transport, workload: tuple[ApiServer, Pair]) -> AsyncIterator[ClusterApiWorld]:
+    made = ClusterApiWorld(Client(management), f"test-{uuid4().hex[:8]}", workload)
+    await made.make()
+    yield made
+    await made.remove()
+
+
+@pytest.fixture
+async def worker(management: Transport) -> AsyncIterator[WorkerActivities]:
+    made = WorkerActivities(management)
+    async with made.workload_clusters:
+        yield made

@@ -1,0 +1,136 @@
+"""A remediation request for a Machine of Cluster API: what is made, and what keeps it from being made."""
+
+import pytest
+
+from health.model.observation import HoldReason
+from health.model.references import Step
+from health.model.remediation_request import INCIDENT, TARGET_UID
+from kube.client import Client
+from kube.resource import Object, Resource
+from kube.transport import Transport
+from tests.activities.clusterapi.world import ClusterApiWorld
+from tests.activities.worker_activities import WorkerActivities
+from tests.activities.world import DEMO, NAMESPACE, TEMPLATES
+from tests.kube.eventually import eventually
+from workflows.contracts import ActInput, RequestExists
+
+pytestmark = pytest.mark.cluster
+
+SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+
+
+@pytest.fixture
+async def requesting(world: ClusterApiWorld) -> ClusterApiWorld:
+    """A check that makes requests."""
+    await world.use_template()
+    return world
+
+
+@pytest.mark.rule("CAPI B.2.5/request", "CAPI B.1/annotation/cloned-from")
+async def test_act_makes_the_request_that_remediators_of_cluster_api_expect(
+    requesting: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    result = await worker.act(requesting.order_request(attempt=2))
+
+    made = await requesting.request()
+    assert made is not None
+    assert isinstance(result.outcome, RequestExists)
+    assert result.outcome.request.uid == made["metadata"]["uid"]
+    assert await requesting.lease() is not None
+    for field in SET_BY_THE_SERVER:
+        del made["metadata"][field]
+    assert made == {
+        "apiVersion": DEMO,
+        "kind": "PowerCycleRemediation",
+        "metadata": {
+            "name": requesting.name,
+            "namespace": NAMESPACE,
+            "labels": {"cluster.x-k8s.io/cluster-name": requesting.name},
+            "annotations": {
+                "cluster.x-k8s.io/cloned-from-name": requesting.name,
+                "cluster.x-k8s.io/cloned-from-groupkind": "PowerCycleRemediationTemplate.demo.paramedic.dev",
+                INCIDENT: requesting.incident.workflow_id,
+                TARGET_UID: requesting.machine_uid,
+                "paramedic.dev/attempt": "2",
+            },
+            "ownerReferences": [
+                {
+                    "apiVersion": "cluster.x-k8s.io/v1beta2",
+                    "kind": "Machine",
+                    "name": requesting.name,
+                    "uid": requesting.machine_uid,
+                }
+            ],
+        },
+        "spec": {"powerOffSeconds": 7},
+    }
+    assert not await requesting.is_marked()
+
+
+async def test_request_that_is_tried_again_is_met_again(
+    requesting: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    first = await worker.act(requesting.order_request())
+    assert first.request is not None
+    assert await worker.act(requesting.order_request()) == first
+
+
+@pytest.mark.rule("CAPI B.2.5/no template", "rule 45")
+async def test_template_that_is_missing_makes_no_request(
+    requesting: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    await requesting.client.delete(TEMPLATES, requesting.name, NAMESPACE)
+    await _is_held(requesting, worker, requesting.order_request(), "Remediation template not found")
+
+
+@pytest.mark.rule("CAPI B.2.5/no template", "rule 45")
+async def test_kind_of_template_that_is_missing_makes_no_request(
+    requesting: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    template = requesting.order_request().step.template.model_copy(update={"kind": "NobodysTemplate"})
+    order = requesting.order_request(step=Step(template=template))
+    await _is_held(requesting, worker, order, "Remediation template not found")
+
+
+class TemplatesWithoutSpec(Client):
+    """Templates of a kind whose schema asks for nothing."""
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        found = await super().get(resource, name, namespace)
+        if resource == TEMPLATES:
+            del found["spec"]
+        return found
+
+
+@pytest.mark.rule("CAPI B.2.5/request")
+async def test_template_that_says_nothing_makes_a_request_that_says_for_whom_it_is(
+    requesting: ClusterApiWorld, management: Transport
+) -> None:
+    worker = WorkerActivities(management, client=TemplatesWithoutSpec(management))
+    async with worker.workload_clusters:
+        await worker.act(requesting.order_request())
+    made = await requesting.request()
+    assert made is not None
+    assert made.get("spec", {}) == {}
+    assert made["metadata"]["ownerReferences"][0]["uid"] == requesting.machine_uid
+
+
+@pytest.mark.rule("rule 2")
+async def test_check_that_has_no_template_any_more_makes_no_request(
+    world: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    result = await worker.act(world.order_request())
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert await world.request() is None
+
+
+async def _is_held(world: ClusterApiWorld, worker: WorkerActivities, order: ActInput, words: str) -> None:
+    result = await worker.act(order)
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.TEMPLATE
+    assert words in result.hold.message
+    assert await world.request() is None
+    assert await world.lease() is None
+    # The look at the Node, which nobody waits for any more, ends while there is a connection.
+    await eventually(lambda: world.workload.asked)

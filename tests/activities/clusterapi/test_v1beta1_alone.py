@@ -1,0 +1,73 @@
+"""A cluster that serves v1beta1 alone is acted on in that version, also when that changes under a worker."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+
+from devcluster import cluster_api_crds
+from devcluster.cluster_api_crds import NewestVersion
+from devcluster.control_plane import ControlPlane
+from health.kinds.clusterapi.group import V1BETA1
+from kube.client import Client
+from kube.transport import Transport
+from tests.activities.clusterapi.world import FOREIGN, ClusterApiWorld, ready
+from tests.activities.worker_activities import WorkerActivities
+from tests.kube.api_server import ApiServer
+from tests.kube.kubeconfigs import Pair
+from workflows.contracts import TargetDisrupted
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 32")]
+
+
+@pytest.fixture
+async def old_world(
+    management_cluster: ControlPlane, management: Transport, workload: tuple[ApiServer, Pair]
+) -> AsyncIterator[ClusterApiWorld]:
+    """A world of v1beta1, in a cluster that serves both versions at first."""
+    made = ClusterApiWorld(Client(management), f"test-{uuid4().hex[:8]}", workload, V1BETA1)
+    await made.make()
+    yield made
+    await made.remove()
+    await cluster_api_crds.apply(management_cluster.kubeconfig)
+
+
+@pytest.mark.rule("CAPI B.2.6/fields", "CAPI B.1/condition/form", "CAPI B.1/version under way")
+async def test_mark_stands_where_owners_of_v1beta1_read_it_once_that_alone_is_served(
+    old_world: ClusterApiWorld, worker: WorkerActivities, management_cluster: ControlPlane
+) -> None:
+    theirs = [{key: one[key] for key in ("type", "status", "lastTransitionTime")} for one in FOREIGN]
+    # What the worker remembers is that v1beta2 is served.
+    other = ready("OwnerRemediated") | {"status": "False", "reason": "MachineDeleting"}
+    await old_world.patch_status(conditions=[other | {"severity": "Info"}])
+    await worker.act(old_world.order())
+    await cluster_api_crds.apply(management_cluster.kubeconfig, NewestVersion.V1BETA1)
+    await old_world.patch_status(conditions=theirs)
+
+    result = None
+    for _ in range(3):  # it finds out by an attempt that does nothing
+        result = await worker.act(old_world.order())
+        if result.hold is None:
+            break
+    assert result is not None
+    assert isinstance(result.outcome, TargetDisrupted)
+    assert (await old_world.machine())["status"]["conditions"][:3] == theirs
+    now = await old_world.conditions()
+    for type_ in ("OwnerRemediated", "HealthCheckSucceeded"):
+        assert (now[type_]["status"], now[type_]["severity"]) == ("False", "Warning")
+    assert now["OwnerRemediated"]["reason"] == "WaitingForRemediation"
+    twins = await old_world.conditions("v1beta2")
+    assert twins["OwnerRemediated"]["message"] == "Waiting for remediation"
+
+
+@pytest.mark.rule("CAPI B.2.5/request")
+async def test_request_is_owned_by_the_machine_in_the_version_that_is_served(
+    old_world: ClusterApiWorld, worker: WorkerActivities, management_cluster: ControlPlane
+) -> None:
+    await cluster_api_crds.apply(management_cluster.kubeconfig, NewestVersion.V1BETA1)
+    await old_world.use_template()
+    await worker.act(old_world.order_request())
+    made = await old_world.request()
+    assert made is not None
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["apiVersion"], owner["uid"]) == (V1BETA1, old_world.machine_uid)
