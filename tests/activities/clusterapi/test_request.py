@@ -111,7 +111,7 @@ async def test_template_that_says_nothing_makes_a_request_that_says_for_whom_it_
         await worker.act(requesting.order_request())
     made = await requesting.request()
     assert made is not None
-    assert made.get("spec", {}) == {}
+    assert made["spec"] == {"powerOffSeconds": 2}  # which its schema fills in
     assert made["metadata"]["ownerReferences"][0]["uid"] == requesting.machine_uid
 
 
