@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from detector.watching.node_watch import BlindTime, NodeWatch
+from detector.watching.node_watch import NOT_YET, BlindTime, NodeWatch
 from health.model.node import Node
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError, NotConfigured, NotFound, retry_after
@@ -55,6 +55,8 @@ class WorkloadCluster:
     def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
         self.nodes = nodes
         self.secret = secret
+        self.is_read = False
+        """Whether its Nodes were read completely, and told: until then none is known to be there, or gone."""
         self.unusable = ""
         """Why the Secret leads to no connection."""
         self.was_tried = asyncio.Event()
@@ -62,7 +64,7 @@ class WorkloadCluster:
 
     def problem(self, limit: timedelta) -> str:
         """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
-        return self.unusable or self.nodes.problem(limit)
+        return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else NOT_YET)
 
     @property
     def part(self) -> str:
@@ -120,7 +122,7 @@ class WorkloadClusters:
     def is_read(self, cluster: str) -> bool:
         """Whether its Nodes were read completely, however long ago."""
         known = self._clusters.get(cluster)
-        return known is not None and known.nodes.is_read
+        return known is not None and known.is_read
 
     def problem(self, cluster: str, limit: timedelta) -> str:
         """Why nothing may be judged by the Nodes of a cluster; "" if nothing is wrong."""
@@ -172,6 +174,7 @@ class WorkloadClusters:
     async def _tell_when_read(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
         self._told.read(one.nodes.cluster)
+        one.is_read = True
         one.was_tried.set()
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:

@@ -1,0 +1,166 @@
+"""Each workload cluster is watched by itself: what fails of one ends no other, and what is mended is back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from detector.watching import workload_clusters
+from detector.watching.node_watch import BlindTime, NodeWatch
+from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from health.kinds.clusterapi.cluster import kubeconfig_secret
+from kube.connection import ClusterConnection
+from kube.errors import NotConfigured, Unreachable
+from kube.reflector_settings import patient
+from kube.resource import NODES
+from kube.transport import Transport
+from objects.secrets import SecretField
+from runtime.guard import Guard
+from tests.kube.api_server import ApiServer, lines, said
+from tests.kube.eventually import eventually
+from tests.objects import condition, node_object
+
+EAST, WEST = "fleet/east", "fleet/west"
+LIMIT = timedelta(minutes=1)
+
+
+class Watched:
+    """Two clusters with a Node each; what connecting to one of them raises is said by the test."""
+
+    def __init__(self, connections: dict[str, ClusterConnection]) -> None:
+        self._connections = connections
+        self.errors: dict[str, Exception] = {}
+        self.tried = 0
+        self.closed: list[str] = []
+        self.read: list[str] = []
+        self.nodes: set[str] = set()
+        self.guard = Guard()
+        self._tasks = asyncio.TaskGroup()
+        self.clusters = WorkloadClusters(
+            WorkloadAccess(self._connect, self._close, lambda _: BlindTime()),
+            self._watch,
+            ClusterHandlers(self.read.append, self.read.remove),
+            self.guard,
+        )
+
+    async def _connect(self, cluster: str, secret: SecretField) -> ClusterConnection:
+        assert secret == kubeconfig_secret(cluster)
+        self.tried += 1
+        if cluster in self.errors:
+            raise self.errors[cluster]
+        return self._connections[cluster]
+
+    async def _close(self, cluster: str) -> None:
+        self.closed.append(cluster)
+
+    def _watch(self, cluster: str) -> NodeWatch:
+        def notify(_: object, node: object) -> None:
+            (self.nodes.discard if node is None else self.nodes.add)(cluster)
+
+        return NodeWatch(cluster, notify, lambda *_: None, patient)
+
+    def name(self, *names: str) -> None:
+        """As the checks of one moment name them."""
+        self.clusters.name({one: kubeconfig_secret(one) for one in names}, self._tasks)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self._tasks:
+            yield
+            self.name()
+
+
+@pytest.fixture
+async def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
+    for name in ("READ_SECRET_EVERY", "READ_SECRET_AGAIN"):
+        monkeypatch.setattr(workload_clusters, name, timedelta(seconds=0.05))
+    monkeypatch.setattr(workload_clusters, "LOOK_SECONDS", 0.05)
+    connections = {}
+    async with AsyncExitStack() as opened:
+        for cluster in (EAST, WEST):
+            directory = tmp_path / cluster
+            directory.mkdir(parents=True)
+            server = await opened.enter_async_context(ApiServer(directory))
+            found = node_object(condition("Ready", "True"))
+            found["metadata"]["resourceVersion"] = "9"
+            answer = said({"metadata": {"resourceVersion": "10"}, "items": [found]})
+            server.answer("GET", NODES.path(), answer)
+            server.version(NODES.path(), answer)
+            server.watch(NODES.path(), lines(then="silent"))
+            transport = await opened.enter_async_context(await Transport.connect(str(server.kubeconfig)))
+            connections[cluster] = ClusterConnection.over(transport, cluster=cluster)
+        yield Watched(connections)
+
+
+async def test_exception_of_one_cluster_ends_no_other_and_not_even_its_own_for_long(
+    watched: Watched,
+) -> None:
+    async with watched.running():
+        watched.errors[EAST] = ZeroDivisionError("nobody foresaw it")
+        watched.name(EAST, WEST)
+        await eventually(lambda: watched.clusters.is_read(WEST))
+        assert "not read completely" in watched.clusters.problem(EAST, LIMIT)
+        assert watched.clusters.problem(WEST, LIMIT) == ""
+
+        del watched.errors[EAST]
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        assert sorted(watched.read) == [EAST, WEST]
+
+
+@pytest.mark.rule("rule 33/refused", "rule 33/unreachable", "rule 33/rotated")
+async def test_secret_that_turns_unusable_holds_and_comes_back(watched: Watched) -> None:
+    async with watched.running():
+        watched.name(EAST, WEST)
+        await eventually(lambda: {EAST, WEST} == set(watched.read))
+        watched.errors[EAST] = NotConfigured("The Secret fleet/east-kubeconfig names a program to run.")
+        await eventually(lambda: watched.clusters.unreachable(LIMIT))
+        assert watched.clusters.unreachable(LIMIT) == {EAST: watched.errors[EAST].args[0]}
+        assert EAST in watched.nodes
+
+        del watched.errors[EAST]
+        await eventually(lambda: not watched.clusters.unreachable(LIMIT))
+
+
+@pytest.mark.rule("rule 33")
+async def test_secret_that_cannot_be_read_for_a_moment_takes_nothing_from_what_is_seen(
+    watched: Watched,
+) -> None:
+    async with watched.running():
+        watched.name(EAST)
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        watched.errors[EAST] = Unreachable("The management cluster does not answer.")
+        tried = watched.tried
+        await eventually(lambda: watched.tried > tried + 1)
+        assert watched.clusters.problem(EAST, LIMIT) == ""
+
+
+@pytest.mark.rule("rule 33/gone")
+async def test_cluster_that_nobody_names_any_more_is_forgotten_before_its_nodes_go_and_closed(
+    watched: Watched,
+) -> None:
+    async with watched.running():
+        watched.name(EAST, WEST)
+        await eventually(lambda: watched.nodes == {EAST, WEST} and len(watched.read) == 2)
+        watched.name(WEST)
+        assert watched.read == [WEST]
+        assert watched.nodes == {WEST}
+        await eventually(lambda: watched.closed == [EAST])
+
+        watched.name(EAST, WEST)
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        assert sorted(watched.read) == [EAST, WEST]
+        assert watched.closed == [EAST]
+
+
+@pytest.mark.rule("rule 33/gone")
+async def test_cluster_that_is_named_again_at_once_keeps_its_connection(watched: Watched) -> None:
+    async with watched.running():
+        watched.name(EAST)
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        watched.name()
+        watched.name(EAST)
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        assert watched.closed == []
