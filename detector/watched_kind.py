@@ -53,6 +53,8 @@ class WatchedContext(NamedTuple):
     record: type[Record]
     judge: Callable[[Sequence[Any], int], object]
     """What they come to (`ClusterContext.of_kinds`), by those that can be read and the number of others."""
+    gates_verdicts: bool = False
+    """Whether it says what is unhealthy, and not only whether anything may be done about it."""
 
 
 class RequestSeries(Protocol):

@@ -22,5 +22,5 @@ def _join(cluster_state: ClusterState) -> MachineJoin:
 
 WATCHED_CLUSTER_API_MACHINE_HEALTH_CHECK = WatchedKind(
     targets=WatchedTargets(Machine, _join),
-    cluster_context=WatchedContext(CLUSTERS, Cluster, judge),
+    cluster_context=WatchedContext(CLUSTERS, Cluster, judge, gates_verdicts=True),
 )

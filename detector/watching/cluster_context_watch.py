@@ -92,6 +92,15 @@ class ClusterContextWatch:
         """The sources of what the API server serves; what it does not has nothing to show, however old."""
         return {part: source for part, source in self.sources.items() if source.is_served}
 
+    def of_verdicts(self, kind: GroupKind) -> Source | None:
+        """What the verdicts of checks of `kind` rest on; None: on nothing that is watched here."""
+        if kind not in self._of_kinds:
+            return None
+        watched = WATCHED_KINDS[kind].cluster_context
+        if watched is None or not watched.gates_verdicts:
+            return None
+        return self._of_kinds[kind][1]
+
     async def wait_tried(self) -> None:
         """Return when each was read completely, is not served, or could not be read."""
         await all_tried(self.sources.values())

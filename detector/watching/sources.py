@@ -222,7 +222,11 @@ class Sources:
     def _sources_of(self, check: CheckReference) -> list[Source]:
         """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
         kind = CHECK_KINDS[check.group_kind]
-        own = (self._of_checks.get(check.group_kind), self._of_targets.get(kind.targets.group_kind))
+        own = (
+            self._of_checks.get(check.group_kind),
+            self._of_targets.get(kind.targets.group_kind),
+            self._context.of_verdicts(check.group_kind),
+        )
         return [*self._common, *(source for source in own if source is not None)]
 
     def _node_cluster_of(self, check: CheckReference) -> str:

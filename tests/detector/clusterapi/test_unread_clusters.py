@@ -1,0 +1,143 @@
+"""Clusters that cannot be read hold the checks that they gate, and nobody says what these call unhealthy."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from detector.answers.observation_builder import ObservationBuilder
+from detector.state.cluster_state import ClusterState
+from detector.watching.sources import Scope, Sources
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from health.gate.admission import stale_cache
+from health.gate.policy import Policy
+from health.kinds.clusterapi.cluster import CHECK, CLUSTERS
+from health.kinds.clusterapi.group import V1BETA1, V1BETA2
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.clusterapi.machine import MACHINES
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.observation import TargetState
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from kube.backoff import Waits
+from kube.connection import ClusterConnection
+from kube.reflector_settings import ReflectorSettings
+from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resource_of
+from kube.transport import Transport
+from runtime.problems import Problems
+from tests.detector.clusterapi.small_cluster_api import machine_object, named
+from tests.health.clusterapi.samples import NAMESPACE, REMEDIATE, check_object
+from tests.kube.api_server import Answer, ApiServer, lines, refused, said
+from tests.kube.eventually import eventually
+from tests.objects import NOW
+
+pytestmark = pytest.mark.rule("rule 3", "rule 45/gates")
+
+OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
+OFTEN = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.2)))
+FORBIDDEN = refused(403, "Forbidden")
+READY = [
+    {"type": type_, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    for type_ in ("ControlPlaneInitialized", "InfrastructureReady")
+]
+EDGE = {
+    "apiVersion": V1BETA2,
+    "kind": "Cluster",
+    "metadata": {"name": "edge", "namespace": NAMESPACE, "uid": "cluster-uid", "resourceVersion": "9"},
+    "status": {"conditions": READY},
+}
+
+
+def listed(*items: object) -> Answer:
+    return said({"metadata": {"resourceVersion": "10"}, "items": list(items)})
+
+
+class Observer:
+    """Sources of two kinds of checks over a scripted API server, which knows nothing of Clusters yet."""
+
+    def __init__(self, server: ApiServer, transport: Transport) -> None:
+        self._server = server
+        self.cluster_state = ClusterState("test")
+        kinds = (NODE_HEALTH_CHECK, replace(CLUSTER_API_MACHINE_HEALTH_CHECK, kubeconfig=None))
+        self.sources = Sources(
+            ClusterConnection.over(transport),
+            self.cluster_state,
+            Scope("leases", (), kinds, lambda: OFTEN),
+            Problems(),
+            Policy,
+        )
+        served = [
+            {"name": one.plural, "kind": one.kind, "namespaced": True}
+            for one in (CLUSTERS, MACHINES, CLUSTER_API_MACHINE_HEALTH_CHECK)
+        ]
+        for api_version in (V1BETA2, V1BETA1):
+            server.answer("GET", group_version_path(api_version), said({"resources": served}))
+        self.answer(resource_of(MACHINE_HEALTH_CHECK).path(), listed())
+        for path in (LEASES.path("leases"), NODES.path(), NODE_HEALTH_CHECKS.path(), NAMESPACES.path()):
+            self.answer(path, listed())
+        asked_for = machine_object("a", annotations=REMEDIATE)
+        self.answer(resource_of(MACHINES).path(), listed(asked_for))
+        check = check_object(checks={"unhealthyMachineConditions": []})
+        check["metadata"]["resourceVersion"] = "9"
+        self.answer(resource_of(CLUSTER_API_MACHINE_HEALTH_CHECK).path(), listed(check))
+
+    def answer(self, path: str, *answers: Answer) -> None:
+        self._server.answer("GET", path, *answers)
+        self._server.watch(path, lines(then="silent"))
+
+    def state_of_machine(self) -> TargetState:
+        target = TargetReference(
+            kind="Machine", group=CLUSTERS.group, namespace=NAMESPACE, name="a", uid="uid-a"
+        )
+        incident = IncidentReference(cluster="test", check=named(), target=target)
+        freshness = self.sources.freshness(named())
+        return ObservationBuilder(self.cluster_state, incident, freshness, NOW).observation().state
+
+    def is_seen(self, check: CheckReference) -> bool:
+        freshness = self.sources.freshness(check)
+        is_fresh = stale_cache(freshness.age, freshness.limit) is None
+        return is_fresh and not freshness.unread_context
+
+
+@pytest.fixture
+async def observer(tmp_path: Path) -> AsyncIterator[Observer]:
+    async with ApiServer(tmp_path) as server, await Transport.connect(str(server.kubeconfig)) as transport:
+        yield Observer(server, transport)
+
+
+async def settled(observer: Observer) -> asyncio.Task[None]:
+    running = asyncio.create_task(observer.sources.run())
+    async with asyncio.timeout(timedelta(seconds=10).total_seconds()):
+        await observer.sources.wait_settled()
+    return running
+
+
+async def ended(running: asyncio.Task[None]) -> None:
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_machine_of_a_cluster_that_cannot_be_read_is_neither_healthy_nor_unhealthy(
+    observer: Observer,
+) -> None:
+    observer.answer(resource_of(CLUSTERS).path(), FORBIDDEN)
+    running = await settled(observer)
+    assert observer.state_of_machine() is TargetState.UNKNOWN
+    assert not observer.sources.is_read(named())
+    assert not observer.is_seen(named())
+    assert observer.is_seen(OF_NODES)
+    await ended(running)
+
+
+async def test_machine_is_judged_once_its_cluster_was_read(observer: Observer) -> None:
+    observer.answer(resource_of(CLUSTERS).path(), FORBIDDEN, listed(EDGE))
+    running = await settled(observer)
+    await eventually(lambda: observer.is_seen(named()))
+    await eventually(lambda: observer.cluster_state.cluster_context.of_kinds[CHECK].by_name)
+    assert observer.sources.freshness(named()).unreachable is not None  # it has no connection in this test
+    await ended(running)
