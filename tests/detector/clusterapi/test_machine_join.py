@@ -1,0 +1,118 @@
+"""A Machine is joined with the Node of its own cluster; one that nobody has read is no Node that is lost."""
+
+import pytest
+
+from health.kinds.clusterapi.machine import MachineTarget
+from health.model.verdict import Health
+from tests.detector.clusterapi.small_cluster_api import (
+    EDGE,
+    OF_WEST,
+    WEST,
+    SmallClusterApi,
+    machine_object,
+    named,
+)
+from tests.health.clusterapi.samples import cluster
+from tests.objects import NOW
+
+pytestmark = pytest.mark.rule("rule 33")
+
+
+@pytest.fixture
+def small() -> SmallClusterApi:
+    made = SmallClusterApi()
+    made.check()
+    made.check("of-west", clusterName="west")
+    return made
+
+
+def health(small: SmallClusterApi, name: str, check: str = "workers") -> Health:
+    found = small.cluster_state.checks[named(check)].check
+    target: MachineTarget = small.target(name)
+    return found.verdict(target, NOW, small.context).health  # type: ignore[union-attr]  # it can be read
+
+
+def numbers(small: SmallClusterApi, check: str = "workers") -> tuple[int, int]:
+    """Healthy ones, and all."""
+    decided = small.cluster_state.allowance(named(check))
+    assert decided is not None
+    return decided.healthy, decided.total
+
+
+@pytest.mark.rule("CAPI B.2.1/Node")
+def test_nodes_of_one_name_in_two_clusters_are_those_of_two_machines(small: SmallClusterApi) -> None:
+    small.machine(machine_object("east-1", node="node-1"))
+    small.machine(machine_object("west-1", node="node-1", labels=OF_WEST))
+    small.node("node-1")
+    small.node("node-1", "False", in_cluster=WEST)
+    assert health(small, "east-1") is Health.HEALTHY
+    assert health(small, "west-1", "of-west") is Health.EXPIRED
+
+    small.delete_node("node-1", in_cluster=WEST)
+    small.node("node-1", "False", in_cluster="")  # of the management cluster
+    assert health(small, "east-1") is Health.HEALTHY
+    assert small.cluster_state.checks[named("of-west")].unhealthy == {"west-1"}
+
+
+@pytest.mark.rule("CAPI B.2.4/healthy")
+def test_cluster_that_was_not_read_yet_has_lost_no_node_and_none_of_its_machines_is_healthy(
+    small: SmallClusterApi,
+) -> None:
+    small.join.cluster_forgotten(EDGE)
+    small.machine(machine_object("a"))
+    assert small.target("a").is_node_unread
+    assert small.cluster_state.checks[named()].unhealthy == set()
+    assert numbers(small) == (0, 1)
+
+    small.node("a")
+    small.join.cluster_read(EDGE)
+    assert numbers(small) == (1, 1)
+
+
+@pytest.mark.rule("CAPI B.2.3/Node gone")
+def test_node_that_is_not_there_once_its_cluster_was_read_is_gone(small: SmallClusterApi) -> None:
+    small.join.cluster_forgotten(EDGE)
+    small.machine(machine_object("a"))
+    small.join.cluster_read(EDGE)
+    assert health(small, "a") is Health.EXPIRED
+
+
+@pytest.mark.rule("rule 33/gone")
+def test_cluster_that_nobody_watches_any_more_has_lost_no_node(small: SmallClusterApi) -> None:
+    small.machine(machine_object("a"))
+    small.node("a")
+    small.join.cluster_forgotten(EDGE)
+    small.delete_node("a")
+    assert small.target("a").node is None
+    assert small.cluster_state.checks[named()].unhealthy == set()
+
+
+@pytest.mark.rule("CAPI B.2.1/Cluster", "CAPI B.2.7/nothing", "rule 45/gates")
+def test_change_of_a_cluster_is_taken_in_by_its_checks_at_once(small: SmallClusterApi) -> None:
+    told: list[tuple[str, str | None]] = []
+    small.cluster_state.event_handlers.add_change_handler(
+        lambda check, target: told.append((check.name, target))
+    )
+    small.machine(machine_object("a"))
+    small.node("a", "False")
+    state = small.cluster_state.checks[named()]
+    assert state.unhealthy == {"a"}
+
+    for closed in (cluster(ready="False"), cluster(initialized="False")):
+        for one, unhealthy in ((closed, set()), (cluster(), {"a"})):
+            told.clear()
+            small.cluster(one)
+            assert state.unhealthy == unhealthy
+            assert ("workers", "a") in told
+            assert ("workers", None) in told
+
+    small.cluster(cluster(paused=True))
+    assert state.is_silent_in(small.context)
+    assert not small.cluster_state.checks[named("of-west")].is_silent_in(small.context)
+
+
+def test_cluster_that_says_the_same_tells_nobody(small: SmallClusterApi) -> None:
+    told: list[str | None] = []
+    small.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
+    small.cluster(cluster(version="8"))
+    assert told == []
