@@ -107,7 +107,7 @@ class Sources:
     def _made_workloads(self, access: WorkloadAccess | None) -> WorkloadClusters | None:
         if access is None:
             return None
-        told = ClusterHandlers(self._cluster_read, self._cluster_forgotten)
+        told = ClusterHandlers(self._cluster_read, self._cluster_forgotten, self._refresh_context)
         return WorkloadClusters(access, self._node_watch, told, self._cluster_state.guard)
 
     def _targets(self, kind: ServedKind, watched: WatchedTargets) -> Source:
@@ -167,8 +167,15 @@ class Sources:
         """
         for source in self._sources_of(check):
             await source.wait_synced()
-        if self._workloads is not None:
-            await self._workloads.wait_tried(self._node_cluster_of(check))
+        await self._wait_cluster_tried(self._node_cluster_of(check))
+
+    async def _wait_cluster_tried(self, cluster: str) -> None:
+        """Return when the context says what the first try at the Nodes of another cluster came to."""
+        if cluster == MANAGEMENT_CLUSTER or self._workloads is None:
+            return
+        if not self._workloads.is_named(cluster):
+            self._refresh_context()  # a check that has just come names it
+        await self._workloads.wait_tried(cluster)
 
     def is_read(self, check: CheckReference) -> bool:
         """Whether all that the numbers of `check` rest on was read completely, however long ago."""

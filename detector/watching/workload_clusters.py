@@ -47,6 +47,8 @@ class ClusterHandlers(NamedTuple):
     """Its Nodes were read completely."""
     forgotten: Callable[[str], None]
     """Nobody looks for them any more."""
+    tried: Callable[[], None]
+    """What the first try at its Nodes came to is known."""
 
 
 class WorkloadCluster:
@@ -113,6 +115,10 @@ class WorkloadClusters:
         self._told.forgotten(cluster)
         one.nodes.forget()
 
+    def is_named(self, cluster: str) -> bool:
+        """Whether somebody asked for its Nodes."""
+        return cluster in self._clusters
+
     async def wait_tried(self, cluster: str) -> None:
         """Return when the Nodes of a cluster were read, or could not be at the first try."""
         known = self._clusters.get(cluster)
@@ -175,7 +181,7 @@ class WorkloadClusters:
         await one.nodes.forget_gone()
         self._told.read(one.nodes.cluster)
         one.is_read = True
-        one.was_tried.set()
+        self._tried(one)
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
         """The connection that the Secret leads to; None: to none, or nobody can say."""
@@ -189,9 +195,14 @@ class WorkloadClusters:
         return connection
 
     def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:
-        one.was_tried.set()
         if isinstance(error, NotFound | NotConfigured) or not one.nodes.is_read:
             one.unusable = error.message
+        self._tried(one)
+
+    def _tried(self, one: WorkloadCluster) -> None:
+        if not one.was_tried.is_set():
+            one.was_tried.set()
+            self._told.tried()
 
     async def _until_another(
         self, one: WorkloadCluster, connection: ClusterConnection, source: Reflector[Node]
@@ -209,7 +220,7 @@ class WorkloadClusters:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if source.problem:
-                one.was_tried.set()
+                self._tried(one)
             is_wrong = bool(one.unusable or source.problem)
             longest = READ_SECRET_AGAIN if is_wrong else READ_SECRET_EVERY
             if loop.time() - began >= longest.total_seconds():
