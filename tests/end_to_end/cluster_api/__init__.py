@@ -1,0 +1,1 @@
+"""Scenarios of MachineHealthCheck of Cluster API, on a management and a workload cluster of their own."""

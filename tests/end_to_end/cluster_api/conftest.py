@@ -1,0 +1,97 @@
+"""Two control planes of this folder's own: one with Clusters, Machines and checks, one with their Nodes.
+
+Detector and worker handle this kind alone, and run through all tests of the folder; each test has a namespace
+with a Cluster of its own, which is the same workload cluster for all.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from temporalio.client import Client as TemporalClient
+
+from devcluster import assets, cluster_api_crds, manifests
+from devcluster import control_plane as control_planes
+from devcluster.control_plane import ControlPlane
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from kube.client import Client
+from kube.transport import Transport
+from tests.end_to_end import shared_processes
+from tests.end_to_end.cluster_api.fleet import Fleet, until_served
+from tests.end_to_end.conftest import Paramedic, watched_world
+from tests.end_to_end.nodes import Nodes
+from tests.end_to_end.pairs import Pairs
+from tests.end_to_end.restarts.servers import OwnServers, own_servers
+from tests.end_to_end.world import World
+
+settings, pairs = shared_processes.settings, shared_processes.pairs
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The workload cluster, whose API server may be stopped and started again."""
+
+    servers: OwnServers
+    control_plane: ControlPlane
+
+
+Planes = tuple[ControlPlane, Workload]
+
+
+@pytest.fixture(scope="session")
+async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Planes]:
+    """Both control planes."""
+    directory = tmp_path_factory.mktemp("cluster-api")
+    async with (
+        control_planes.control_plane(directory / "management", assets.find()) as management,
+        own_servers(directory / "workload") as servers,
+    ):
+        starting = asyncio.create_task(servers.start_control_plane())
+        await manifests.install(management.kubeconfig)
+        await cluster_api_crds.apply(management.kubeconfig)
+        async with await Transport.connect(str(management.kubeconfig)) as transport:
+            await until_served(Client(transport, "end-to-end-test"))
+        yield management, Workload(servers, await starting)
+
+
+@pytest.fixture(scope="session")
+def control_plane(planes: Planes) -> ControlPlane:
+    """The management cluster."""
+    return planes[0]
+
+
+@pytest.fixture(scope="session")
+def workload(planes: Planes) -> Workload:
+    """The workload cluster."""
+    return planes[1]
+
+
+@pytest.fixture(scope="module")
+async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+    """Detector and worker, ready, for all tests of the folder that want these settings."""
+    return await pairs.get(
+        {"PARAMEDIC_CHECK_KINDS": CLUSTER_API_MACHINE_HEALTH_CHECK.resource_name} | settings
+    )
+
+
+@pytest.fixture
+async def world(
+    control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
+) -> AsyncIterator[World]:
+    """One test's part of the management cluster."""
+    async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
+        yield world
+        await world.remove()
+        await world.until_nothing_runs()
+
+
+@pytest.fixture
+async def fleet(world: World, workload: Workload) -> AsyncIterator[Fleet]:
+    """Machines of a Cluster, whose Nodes are in the workload cluster."""
+    async with await Transport.connect(str(workload.control_plane.kubeconfig)) as transport:
+        made = Fleet(world, Nodes(Client(transport, "end-to-end-test"), world.name))
+        await made.make()
+        await made.publish(workload.control_plane)
+        yield made
+        await made.remove()

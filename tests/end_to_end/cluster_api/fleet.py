@@ -1,0 +1,224 @@
+"""Fleet: the Machines of one Cluster of Cluster API, as its administrator and other controllers see them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from devcluster import workload_cluster
+from devcluster.control_plane import ControlPlane
+from devcluster.polling import until
+from devcluster.simulation.cluster_api_conditions import with_condition
+from devcluster.simulation.cluster_api_machine import CLUSTER_NAME, GROUP, ClusterApi, MachineCondition
+from kube.client import Client
+from kube.errors import Conflict, KubernetesError, NotFound
+from kube.resource import NAMESPACES, SECRETS, Object, Resource
+from tests.end_to_end.machines.check import Check
+from tests.end_to_end.machines.machine_incidents import CHECK, MachineIncidents
+from tests.end_to_end.nodes import Nodes
+from tests.end_to_end.world import PATIENCE, TEMPLATES, World
+
+NEW, OLD = ClusterApi("v1beta2"), ClusterApi("v1beta1")
+CLUSTER = "east"
+FINALIZER = "machine.test/hangs"
+INITIALIZED, READY = "ControlPlaneInitialized", "InfrastructureReady"
+NOT_READY = {"type": "Ready", "status": "Unknown", "timeoutSeconds": 1}
+POOL = {"pool": "workers"}
+BETWEEN_WRITES_SECONDS = 0.2
+SUCCEEDED, OWNER, EXTERNAL = "HealthCheckSucceeded", "OwnerRemediated", "ExternallyRemediated"
+
+
+class Fleet(MachineIncidents):
+    """Machines whose names begin with that of the test, each with a Node of its own name elsewhere."""
+
+    def __init__(self, world: World, nodes: Nodes, api: ClusterApi = NEW, cluster: str = CLUSTER) -> None:
+        super().__init__(world, GROUP)
+        self.nodes = nodes
+        self.api = api
+        """The version in which the test reads and writes."""
+        self.cluster = cluster
+
+    async def make(self, **conditions: str) -> None:
+        """The namespace, if it is not there, and a Cluster; ready unless `conditions` say otherwise."""
+        with suppress(KubernetesError):
+            await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
+        await self._create(self.api.clusters, self.cluster, {"spec": {"paused": False}})
+        await self.set_cluster(**({INITIALIZED: "True", READY: "True"} | conditions))
+
+    async def publish(self, workload: ControlPlane) -> None:
+        """Let it be known how the workload cluster is reached."""
+        await workload_cluster.publish_kubeconfig(self.client, workload, self.cluster, self.namespace)
+
+    async def set_secret(self, kubeconfig: str) -> None:
+        """Let the Secret with the kubeconfig say this."""
+        secret = workload_cluster.kubeconfig_secret(self.cluster, self.namespace, kubeconfig)
+        name = workload_cluster.secret_name(self.cluster)
+        await self.client.merge_patch(SECRETS, name, {"data": secret["data"]}, self.namespace)
+
+    async def set_cluster(self, **conditions: str) -> None:
+        """Let these conditions of the Cluster have these statuses."""
+        for type_, status in conditions.items():
+            said = MachineCondition(type=type_, status=status, reason="Said", message="by a test")
+            await self._say(self.api.clusters, self.cluster, said)
+
+    async def pause_cluster(self, *, paused: bool) -> None:
+        """Pause everything of the Cluster, or end that."""
+        patch = {"spec": {"paused": paused}}
+        await self.client.merge_patch(self.api.clusters, self.cluster, patch, self.namespace)
+
+    async def delete_cluster(self) -> None:
+        """Delete the Cluster."""
+        await self.client.delete(self.api.clusters, self.cluster, self.namespace)
+
+    async def add(self, *suffixes: str, **metadata: Any) -> list[str]:
+        """Machines with healthy Nodes, and this beside the usual metadata."""
+        names = list((await self.nodes.add_named_nodes(*suffixes)).values())
+        await asyncio.gather(*(self.add_alone(name, name, **metadata) for name in names))
+        return names
+
+    async def add_alone(self, name: str, node: str = "", **metadata: Any) -> str:
+        """A Machine that is linked to that Node, or to none yet."""
+        labels = {CLUSTER_NAME: self.cluster} | POOL
+        body = {"metadata": {"labels": labels} | metadata, "spec": {"clusterName": self.cluster}}
+        made = await self._create(self.api.machines, name, body)
+        self.uids[name] = made["metadata"]["uid"]
+        if node:
+            patch = {"status": {"nodeRef": self._reference(node)}}
+            await self.client.merge_patch(self.api.machines, name, patch, self.namespace, "status")
+        return name
+
+    async def add_check(
+        self, name: str = CHECK, annotations: dict[str, str] | None = None, **spec: Any
+    ) -> Check:
+        """A check over all Machines, due one second after Ready is Unknown."""
+        selects = {"clusterName": self.cluster, "selector": {"matchLabels": POOL}}
+        check = Check(self.world, name, self.api.machine_health_checks)
+        await check.make(selects | self._usual() | spec, annotations or {})
+        return check
+
+    async def add_template(self) -> Object:
+        """A template in the namespace; answers how a check of v1beta2 refers to it."""
+        reference = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
+        body = {"spec": {"template": {"spec": {"powerOffSeconds": 7}}}}
+        await self._create(TEMPLATES, CHECK, body)
+        return reference
+
+    async def get(self, machine: str) -> Object:
+        """A Machine as it is stored."""
+        return await self.client.get(self.api.machines, machine, self.namespace)
+
+    async def set_metadata(self, machine: str, **fields: Any) -> None:
+        """Change metadata of a Machine."""
+        await self.client.merge_patch(self.api.machines, machine, {"metadata": fields}, self.namespace)
+
+    async def delete(self, machine: str) -> None:
+        """As its owner does with one that is marked."""
+        await self.client.delete(self.api.machines, machine, self.namespace)
+
+    async def say(self, machine: str, type_: str, reason: str, message: str, status: str = "False") -> None:
+        """Put a condition on a Machine, as another controller does; those of others are kept."""
+        said = MachineCondition(type=type_, status=status, reason=reason, message=message)
+        await self._say(self.api.machines, machine, said)
+
+    async def condition(self, machine: str, type_: str) -> Object:
+        """A condition of a Machine in the form of the version; empty if it is not there."""
+        return _named((await self.get(machine)).get("status", {}).get("conditions", []), type_)
+
+    async def twin(self, machine: str, type_: str) -> Object:
+        """What stands in the form of v1beta1 beside one of v1beta2."""
+        status = (await self.get(machine))["status"]
+        return _named(status["deprecated"]["v1beta1"]["conditions"], type_)
+
+    async def until_said(self, machine: str, type_: str, **fields: str) -> Object:
+        """A condition of a Machine, once it says this."""
+        last: Object = {}
+
+        async def says_so() -> bool:
+            last.clear()
+            last.update(await self.condition(machine, type_))
+            return fields.items() <= last.items()
+
+        await self.world.until(says_so, f"{type_} of {machine} never said {fields}")
+        return last
+
+    async def until_healthy(self, *machines: str) -> None:
+        """Return when each is said to be healthy."""
+        await asyncio.gather(*(self.until_said(one, SUCCEEDED, status="True") for one in machines))
+
+    async def until_marked(self, *machines: str) -> None:
+        """Return when the owner of each is asked to remediate it, and it is said why."""
+        for type_ in (SUCCEEDED, OWNER):
+            await asyncio.gather(*(self.until_said(one, type_, status="False") for one in machines))
+
+    @asynccontextmanager
+    async def foreign_writers(self, machine: str, count: int) -> AsyncIterator[None]:
+        """So many other controllers, each of which finds what it said last whenever it looks."""
+        ends = asyncio.Event()
+        writers = [asyncio.create_task(self._write_on(machine, f"Foreign{n}", ends)) for n in range(count)]
+        yield
+        ends.set()
+        assert min(await asyncio.gather(*writers)) > 1, "they hardly wrote"
+
+    async def _write_on(self, machine: str, type_: str, ends: asyncio.Event) -> int:
+        said, written = "", 0
+        while not ends.is_set():
+            found = await self.condition(machine, type_)
+            assert found.get("message", "") == said, f"{type_} was {said!r}, and is {found}"
+            said, written = str(written + 1), written + 1
+            await self.say(machine, type_, "Counted", said, status="True")
+            await asyncio.sleep(BETWEEN_WRITES_SECONDS)
+        return written
+
+    async def remove(self) -> None:
+        """Leave nothing behind that is looked at; the namespace may go with the control plane."""
+        for resource in (self.api.machine_health_checks, self.api.machines, self.api.clusters):
+            for found in await self.client.list(resource, self.namespace):
+                name = found["metadata"]["name"]
+                with suppress(NotFound):
+                    if found["metadata"].get("finalizers"):
+                        patch = {"metadata": {"finalizers": None}}
+                        await self.client.merge_patch(resource, name, patch, self.namespace)
+                    await self.client.delete(resource, name, self.namespace)
+
+    async def _say(self, resource: Resource, name: str, said: MachineCondition) -> None:
+        while True:
+            found = await self.client.get(resource, name, self.namespace)
+            shown = found.get("status", {}).get("conditions", [])
+            conditions = with_condition(shown, said, self.api.version, datetime.now(UTC))
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            patch = {"metadata": version, "status": {"conditions": conditions}}
+            with suppress(Conflict):
+                await self.client.merge_patch(resource, name, patch, self.namespace, "status")
+                return
+
+    async def _create(self, resource: Resource, name: str, body: Object) -> Object:
+        metadata = {"name": name} | body.get("metadata", {})
+        typed = {"apiVersion": resource.api_version, "kind": resource.kind} | body | {"metadata": metadata}
+        return await self.client.create(resource, typed, self.namespace)
+
+    def _usual(self) -> Object:
+        if self.api == NEW:
+            return {"checks": {"unhealthyNodeConditions": [NOT_READY]}}
+        return {"unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]}
+
+    def _reference(self, node: str) -> Object:
+        return {"name": node} if self.api == NEW else {"kind": "Node", "name": node}
+
+
+async def until_served(client: Client, api: ClusterApi = NEW) -> None:
+    """Return when all kinds can be listed: an API server that has just got a CRD asks to wait."""
+
+    async def are_served() -> bool:
+        try:
+            for resource in (api.clusters, api.machines, api.machine_health_checks):
+                await client.list(resource)
+        except KubernetesError:
+            return False
+        return True
+
+    await until(are_served, within=PATIENCE, otherwise=f"Cluster API is not served in {api.version}")
+
+
+def _named(conditions: list[Object], type_: str) -> Object:
+    return next((one for one in conditions if one["type"] == type_), {})

@@ -1,0 +1,65 @@
+"""The owner of a marked Machine: its words are shown and stay, and the Machine's end ends the incident."""
+
+import pytest
+
+from tests.cli.command import Command
+from tests.end_to_end.cluster_api.fleet import FINALIZER, OWNER, SUCCEEDED, Fleet
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.machines.machine_incidents import CHECK
+
+pytestmark = pytest.mark.cluster
+
+DEFERRED, REFUSED = "RemediationDeferred", "CannotBeRemediated"
+TOO_MANY = "Waiting because there are already too many remediations in progress"
+LAST_ONE = "KubeadmControlPlane can't remediate its only machine"
+
+
+@pytest.mark.rule(
+    "CAPI B.2.6/waiting",
+    "CAPI B.2.6/refused",
+    "CAPI B.2.6/cancelled",
+    "CAPI B.2.6/replaced",
+    "CAPI B.2.5/taken back by nobody",
+    "CAPI B.2.5/no deletion",
+)
+async def test_owners_words_are_shown_and_stay_and_recovery_or_deletion_ends_the_incident(
+    fleet: Fleet, paramedic: Paramedic
+) -> None:
+    recovers, replaced = names = await fleet.add("recovers", "replaced")
+    await fleet.add_check()
+    await fleet.nodes.fail(*names)
+    await fleet.until_marked(*names)
+    await fleet.say(recovers, OWNER, DEFERRED, TOO_MANY)
+    await fleet.say(replaced, OWNER, REFUSED, LAST_ONE)
+
+    for name, reason, message in ((recovers, DEFERRED, TOO_MANY), (replaced, REFUSED, LAST_ONE)):
+        words = f"is marked for its owner: {reason}: {message}"
+        await fleet.until_state(name, lambda state, words=words: words in state.details)  # type: ignore[misc]
+    listed = await Command(paramedic.detector.environment)("list", "--check", CHECK, "-o", "json")
+    assert TOO_MANY in listed.out
+    said = await fleet.condition(recovers, OWNER)
+    await fleet.nodes.recover(recovers)
+    assert await fleet.outcome(recovers) == "Remediated"
+    await fleet.until_healthy(recovers)
+    assert await fleet.condition(recovers, OWNER) == said
+    await fleet.delete(replaced)
+    assert await fleet.outcome(replaced) == "Remediated"
+
+
+@pytest.mark.rule("CAPI B.2.5/deleting", "CAPI B.2.2/deleting", "CAPI B.2.4/healthy")
+async def test_machine_that_is_being_deleted_is_said_to_have_failed_and_its_owner_is_asked_for_nothing(
+    fleet: Fleet,
+) -> None:
+    going, stays = await fleet.add("going", "stays", finalizers=[FINALIZER])
+    check = await fleet.add_check()
+    await fleet.until_healthy(going, stays)
+    await fleet.delete(going)
+    await check.until_numbers(2, 1, 1)
+    await fleet.nodes.fail(going)
+
+    await fleet.until_said(going, SUCCEEDED, status="False", reason="UnhealthyNode")
+    await fleet.until_state(going, lambda state: f"{going} is being deleted" in state.details)
+    assert not await fleet.condition(going, OWNER)
+    await fleet.set_metadata(going, finalizers=None)
+    await check.until_numbers(1, 1, 1)
+    await fleet.until_ended(going)

@@ -1,0 +1,82 @@
+"""Requests of a check with a template: one for each failed Machine, and what is said while there is none."""
+
+import pytest
+
+from devcluster.simulation.cluster_api_machine import GROUP
+from kube.errors import NotFound
+from tests.end_to_end.cluster_api.fleet import CLUSTER, EXTERNAL, OWNER, SUCCEEDED, Fleet
+from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.end_to_end.world import REQUESTS, TEMPLATES
+
+pytestmark = pytest.mark.cluster
+
+WAITING, NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFound"
+CLONED_FROM = "PowerCycleRemediationTemplate.demo.paramedic.dev"
+AVAILABLE = "ExternalRemediationTemplateAvailable"
+
+
+@pytest.mark.rule(
+    "CAPI B.2.5/request",
+    "CAPI B.2.5/recovered",
+    "CAPI B.2.5/each",
+    "CAPI B.1/annotation/cloned-from",
+    "CAPI B.1/condition/ExternallyRemediated",
+    "rule 29",
+    "rule 30",
+)
+async def test_each_failed_machine_gets_a_request_which_goes_when_it_has_recovered(fleet: Fleet) -> None:
+    first, second, healthy = await fleet.add("first", "second", "healthy")
+    await fleet.add_check(remediation={"templateRef": await fleet.add_template()})
+    await fleet.until_healthy(first, second, healthy)
+    await fleet.nodes.fail(first)
+    await fleet.until_state(first, lambda state: state.phase == "Remediating")
+    await fleet.nodes.fail(second)
+    await fleet.until_state(second, lambda state: state.phase == "Remediating")
+
+    request = await fleet.client.get(REQUESTS, first, fleet.namespace)
+    assert request["spec"] == {"powerOffSeconds": 7}
+    metadata = request["metadata"]
+    assert metadata["labels"][f"{GROUP}/cluster-name"] == CLUSTER
+    assert metadata["annotations"][f"{GROUP}/cloned-from-name"] == CHECK
+    assert metadata["annotations"][f"{GROUP}/cloned-from-groupkind"] == CLONED_FROM
+    (owner,) = metadata["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("Machine", fleet.uids[first])
+    assert not owner.get("controller", False)
+    await fleet.until_said(first, EXTERNAL, status="False", reason=WAITING)
+    assert (await fleet.condition(first, SUCCEEDED))["reason"] == "UnhealthyNode"
+    await fleet.nodes.recover(first)
+    assert await fleet.outcome(first) == "Remediated"
+    await fleet.until_healthy(first)
+    with pytest.raises(NotFound):
+        await fleet.client.get(REQUESTS, first, fleet.namespace)
+    await fleet.world.until(lambda: _is_without(fleet, first, EXTERNAL), f"{EXTERNAL} of {first} stays")
+    assert await fleet.client.get(REQUESTS, second, fleet.namespace)
+    for name in (first, second, healthy):
+        assert not await fleet.condition(name, OWNER)
+    await fleet.nodes.recover(second)
+    assert await fleet.outcome(second) == "Remediated"
+
+
+@pytest.mark.rule("rule 45", "CAPI B.2.5/no template")
+async def test_missing_template_is_told_on_machine_and_check_until_it_is_there(fleet: Fleet) -> None:
+    (failed,) = await fleet.add("a")
+    reference = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
+    check = await fleet.add_check(remediation={"templateRef": reference})
+    await fleet.nodes.fail(failed)
+
+    said = await fleet.until_said(failed, EXTERNAL, status="False", reason=NOT_FOUND)
+    assert CHECK in said["message"]
+    assert (await fleet.until_said(failed, SUCCEEDED, status="False"))["reason"] == "UnhealthyNode"
+    told = await check.until_condition(AVAILABLE, status="False")
+    assert CHECK in told["message"]
+    await fleet.until_held(failed, "Disabled: ")
+    await fleet.add_template()
+    await fleet.until_state(failed, lambda state: state.phase == "Remediating")
+    await fleet.until_said(failed, EXTERNAL, status="False", reason=WAITING)
+    await check.until_condition(AVAILABLE, status="True")
+    await fleet.nodes.recover(failed)
+    assert await fleet.outcome(failed) == "Remediated"
+
+
+async def _is_without(fleet: Fleet, machine: str, type_: str) -> bool:
+    return not await fleet.condition(machine, type_)

@@ -1,0 +1,49 @@
+"""Processes die between a mark and what follows it: there is no second mark, and no deadline moves."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.machines.audit import WORKER, writes
+
+pytestmark = pytest.mark.cluster
+
+TIMEOUT = timedelta(seconds=12)
+SLOW = {"type": "Ready", "status": "Unknown", "timeoutSeconds": TIMEOUT.seconds}
+ROUNDING = timedelta(seconds=2)
+
+
+@pytest.mark.rule("rule 1", "CAPI B.2.5/mark again", "rule 33/restart", "rule 33/first")
+async def test_deadline_and_mark_stay_whoever_dies_meanwhile(
+    fleet: Fleet, paramedic: Paramedic, control_plane: ControlPlane
+) -> None:
+    marked, waits = await fleet.add("marked", "waits")
+    check = await fleet.add_check(checks={"unhealthyNodeConditions": [SLOW]})
+    await check.until_numbers(2, 2, 2)
+    failed = datetime.now(UTC).replace(microsecond=0)
+    await fleet.nodes.set_ready(marked, "Unknown", failed - TIMEOUT)
+    await fleet.nodes.set_ready(waits, "Unknown", failed)
+    await fleet.until_marked(marked)
+    await paramedic.worker.kill()
+    await paramedic.detector.kill()
+    asked = await fleet.condition(marked, OWNER)
+    await paramedic.start()
+
+    words = f"{marked} is marked for its owner: WaitingForRemediation"
+    await fleet.until_state(marked, lambda state: words in state.details)
+    state = await fleet.state(waits)
+    if state.phase == "Waiting":  # else its time is over, on a machine that is busy
+        assert state.wakes_at is not None
+        assert abs(state.wakes_at - failed - TIMEOUT) <= ROUNDING
+    await fleet.until_marked(waits)
+    since = datetime.fromisoformat((await fleet.condition(waits, OWNER))["lastTransitionTime"])
+    assert since >= failed + TIMEOUT
+    assert await fleet.condition(marked, OWNER) == asked
+    marks = [what for who, _, what, _ in writes(control_plane.audit_log, fleet.namespace) if who == WORKER]
+    assert marks.count(f"machines/{marked}/status") == 1
+    assert marks.count(f"machines/{waits}/status") == 1
+    await fleet.delete(marked)
+    assert await fleet.outcome(marked) == "Remediated"

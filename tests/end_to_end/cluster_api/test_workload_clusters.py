@@ -1,0 +1,232 @@
+"""Workload clusters that are away, not known yet, known by other words, or no more."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.control_plane import ControlPlane
+from devcluster.workload_cluster import inline_kubeconfig, secret_name
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import EVENTS, SECRETS, Object, Resource
+from kube.transport import Transport
+from tests.end_to_end.cluster_api.conftest import Workload
+from tests.end_to_end.cluster_api.fleet import OWNER, SUCCEEDED, Fleet
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.end_to_end.nodes import Nodes
+from tests.end_to_end.restarts.servers import API_SERVER
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+UNREACHABLE = "WorkloadClusterUnreachable"
+TIMEOUT = timedelta(seconds=6)
+SLOW = {"type": "Ready", "status": "Unknown", "timeoutSeconds": TIMEOUT.seconds}
+READS_NODES = Path(__file__).parents[3] / "deploy" / "cluster-api" / "workload-cluster" / "nodes.yaml"
+_RBAC = "rbac.authorization.k8s.io/v1"
+CLUSTER_ROLES = Resource(_RBAC, "ClusterRole", "clusterroles", namespaced=False)
+BINDINGS = Resource(_RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+SLOWLY = {"unhealthyNodeConditions": [SLOW]}
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, str]:
+    """What is lost is known as lost soon."""
+    return {"PARAMEDIC_SIGHT_LIMIT_SECONDS": "10"}
+
+
+@pytest.fixture
+async def home(world: World, control_plane: ControlPlane) -> AsyncIterator[Fleet]:
+    """Machines of a Cluster of the same namespace that manages itself."""
+    made = Fleet(world, Nodes(world.client, f"{world.name}-home"), cluster="home")
+    await made.make()
+    await made.publish(control_plane)
+    yield made
+    for node in made.nodes.nodes:
+        await made.nodes.delete_node(node)
+
+
+@pytest.mark.rule("rule 33/unreachable", "rule 33/clocks", "rule 3")
+async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_its_nodes_restart(
+    fleet: Fleet, home: Fleet, workload: Workload
+) -> None:
+    (failed,), (other,) = await fleet.add("failed"), await home.add("other")
+    away = await fleet.add_check(checks=SLOWLY)
+    beside = await home.add_check("beside")
+    await away.until_numbers(1, 1, 1)
+    await beside.until_numbers(1, 1, 1)
+    await fleet.nodes.fail(failed)
+    await workload.servers.kill(API_SERVER)
+
+    told = await away.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
+    assert f"{fleet.namespace}/{fleet.cluster}" in told["message"]
+    await fleet.until_held(failed, f"{UNREACHABLE}: ")
+    await home.nodes.fail(other)
+    await home.until_marked(other)
+    assert (await beside.condition("RemediationAllowed"))["status"] == "True"
+    assert not await fleet.condition(failed, OWNER)
+    back = datetime.now(UTC).replace(microsecond=0)
+    await workload.servers.start_api_server()
+    await away.until_condition("RemediationAllowed", status="True")
+    await fleet.until_marked(failed)
+    since = datetime.fromisoformat((await fleet.condition(failed, OWNER))["lastTransitionTime"])
+    assert since >= back + TIMEOUT
+    assert len(await fleet.events(CHECK, "RemediationRestricted")) == 1
+
+
+@pytest.mark.rule("rule 33/first", "rule 33/refused", "rule 33/credentials", "CAPI B.2.3/Node gone")
+async def test_secret_that_is_missing_or_would_run_a_program_holds_and_one_that_comes_restarts_no_clock(
+    fleet: Fleet, workload: Workload, paramedic: Paramedic, tmp_path: Path
+) -> None:
+    failed, gone = await fleet.add("failed", "gone")
+    await fleet.client.delete(SECRETS, secret_name(fleet.cluster), fleet.namespace)
+    hour = datetime.now(UTC) - timedelta(hours=1)
+    await fleet.nodes.set_ready(failed, "Unknown", hour)
+    await fleet.nodes.delete_node(gone)
+    conditions = [{"type": "Ready", "status": "Unknown", "timeoutSeconds": 3000}]
+    check = await fleet.add_check(checks={"unhealthyNodeConditions": conditions})
+    told = await check.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
+    assert secret_name(fleet.cluster) in told["message"]
+    (event,) = await fleet.events(CHECK)
+    assert event["message"].endswith(told["message"])
+    marker = tmp_path / "was-run"
+    await fleet.publish(workload.control_plane)
+    good = inline_kubeconfig(workload.control_plane.kubeconfig)
+    await fleet.set_secret(with_program(good, marker))
+
+    await fleet.world.until(
+        lambda: is_told(fleet, check.name, "nothing is ever run for credentials"), "it was never refused"
+    )
+    for name in (failed, gone):
+        assert "conditions" not in (await fleet.get(name))["status"]
+    await fleet.set_secret(good)
+    await fleet.until_marked(failed, gone)
+    assert (await fleet.condition(gone, SUCCEEDED))["reason"] == "NodeDeleted"
+    assert not marker.exists()
+    await must_be_unknown(fleet, paramedic, [*tokens(good), "no-secret-at-all"], failed)
+
+
+@pytest.mark.rule("rule 33", "rule 33/rotated", "rule 33/credentials")
+async def test_secret_that_is_replaced_is_used_by_both_processes_and_no_token_is_told_anywhere(
+    fleet: Fleet, workload: Workload, paramedic: Paramedic
+) -> None:
+    plane = workload.control_plane
+    async with await Transport.connect(str(plane.kubeconfig)) as transport:
+        client = Client(transport, "end-to-end-test")
+        first, second = (
+            inline_kubeconfig(file) for file in (plane.detector_kubeconfig, plane.worker_kubeconfig)
+        )
+        bound = await let_read_nodes(client, fleet.namespace, user_of(first))
+        await let_read_nodes(client, f"{fleet.namespace}-2", user_of(second))
+        await fleet.set_secret(first)
+        before, after = await fleet.add("before", "after")
+        check = await fleet.add_check()
+        await check.until_numbers(2, 2, 2)
+        await fleet.nodes.fail(before)
+        await fleet.until_marked(before)
+        await fleet.set_secret(second)
+        await client.delete(BINDINGS, bound)
+
+        async def is_watched() -> bool:
+            return ("watch", user_of(second)) in reads_of_nodes(plane.audit_log)
+
+        await fleet.world.until(is_watched, "the other token was never used")
+        await fleet.nodes.fail(after)
+        await fleet.until_marked(after)
+    reads = reads_of_nodes(plane.audit_log)
+    assert {("get", user_of(first)), ("get", user_of(second)), ("watch", user_of(first))} <= reads
+    await must_be_unknown(fleet, paramedic, [*tokens(first), *tokens(second)], before, after)
+
+
+@pytest.mark.rule("rule 33/gone", "rule 10")
+async def test_cluster_that_is_deleted_is_watched_no_longer_and_its_incidents_end(
+    fleet: Fleet, paramedic: Paramedic
+) -> None:
+    (failed,) = await fleet.add("failed")
+    check = await fleet.add_check()
+    await fleet.nodes.fail(failed)
+    await fleet.until_marked(failed)
+    watched = f"nodes of {fleet.namespace}/{fleet.cluster}"
+
+    async def is_watched() -> bool:
+        samples = await paramedic.detector.metrics()
+        return any(watched in dict(labels).values() for _, labels in samples)
+
+    async def is_watched_no_longer() -> bool:
+        return not await is_watched()
+
+    await fleet.world.until(is_watched, f"{watched} were never watched")
+    await check.until_numbers(1, 0, 0)
+    await fleet.delete_cluster()  # and with it goes the check that it owns
+    assert await fleet.outcome(failed) == "Released"
+    with pytest.raises(NotFound):
+        await check.get()
+    await fleet.world.until(is_watched_no_longer, f"{watched} are still watched")
+
+
+def with_program(kubeconfig: str, marker: Path) -> str:
+    """The same with a program that makes credentials, and says that it was run."""
+    content: dict[str, Any] = json.loads(kubeconfig)
+    run = {"apiVersion": "client.authentication.k8s.io/v1", "command": "touch", "args": [str(marker)]}
+    content["users"][0]["user"] = {"exec": run | {"env": [{"name": "KEY", "value": "no-secret-at-all"}]}}
+    return json.dumps(content)
+
+
+def tokens(kubeconfig: str) -> list[str]:
+    """What nobody but the two processes may know."""
+    return [entry["user"]["token"] for entry in json.loads(kubeconfig)["users"]]
+
+
+def user_of(kubeconfig: str) -> str:
+    """Whom the API server takes its bearer for."""
+    name: str = json.loads(kubeconfig)["users"][0]["name"]
+    return name
+
+
+async def let_read_nodes(client: Client, name: str, user: str) -> str:
+    """Grant what `deploy/` grants in a workload cluster; answers the name of the binding."""
+    role, binding = yaml.safe_load_all(READS_NODES.read_text())
+    for grant in (role, binding):
+        grant["metadata"]["name"] = name
+    binding["roleRef"]["name"] = name
+    binding["subjects"][0]["name"] = user
+    await client.create(CLUSTER_ROLES, role)
+    await client.create(BINDINGS, binding)
+    return name
+
+
+def reads_of_nodes(audit_log: Path) -> set[tuple[str, str]]:
+    """Verbs with which Nodes were read, and by whom."""
+    found = set()
+    for line in audit_log.read_text().splitlines():
+        if '"resource":"nodes"' not in line or not line.endswith("}"):
+            continue
+        event = json.loads(line)
+        if event.get("responseStatus", {}).get("code") == 200:
+            found.add((event["verb"], event["user"]["username"]))
+    return found
+
+
+async def is_told(fleet: Fleet, check: str, words: str) -> bool:
+    """Whether the check shows these words."""
+    resource = fleet.api.machine_health_checks
+    return words in json.dumps(await fleet.client.get(resource, check, fleet.namespace))
+
+
+async def must_be_unknown(fleet: Fleet, paramedic: Paramedic, secrets: list[str], *machines: str) -> None:
+    """No history, log, Event, Machine or check of the test says any of these."""
+    histories = [await fleet.workflow(name).fetch_history() for name in machines]
+    logs = [process.log.read_text() for process in (paramedic.detector, paramedic.worker)]
+    resources = (EVENTS, fleet.api.machines, fleet.api.machine_health_checks)
+    stored: list[list[Object]] = await asyncio.gather(
+        *(fleet.client.list(resource, fleet.namespace) for resource in resources)
+    )
+    told = [*(history.to_json() for history in histories), *logs, json.dumps(stored)]
+    assert not [secret for secret in secrets for text in told if secret in text]
