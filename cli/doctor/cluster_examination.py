@@ -20,17 +20,22 @@ from cli.doctor.of_clocks import (
     own_clock_findings,
     reference_findings,
 )
+from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights, needs, needs_for_requests
 from cli.doctor.status_watch import StatusWatch
+from detector.registry import WATCHED_KINDS
+from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
-from health.gate.health_check import InvalidCheckError
+from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.check_kind import CheckKind, Right
 from health.model.references import TemplateReference
 from kube.connection import ClusterConnection
+from kube.decoding import Decoder
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
 from kube.resource import LEASES, NAMESPACES, Object
+from objects.group_kind import ServedKind
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
@@ -71,13 +76,19 @@ class ClusterExamination:
         self._now = connection.server_clock.now()
         self._checks: list[_Stored] = []
         self._watches: list[StatusWatch] = []
+        self._workload_clusters: list[WorkloadCluster] = []
 
     async def findings(self) -> list[Finding]:
         """All that is wrong; who writes the status of checks is watched for `watched`."""
         found: list[Finding] = []
         for kind in self._settings.check_kinds:
             found += await _findings(f"{kind.kind}s", self._examine_kind(kind))
-        beside = await asyncio.gather(self._examine_rest(), *map(self._examine_writers, self._watches))
+            found += await _findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
+        beside = await asyncio.gather(
+            self._examine_rest(),
+            workload_findings(self._connection.client, self._workload_clusters),
+            *map(self._examine_writers, self._watches),
+        )
         own_clock = own_clock_findings(self._connection.server_clock.skew())
         return [*found, *chain.from_iterable(beside), *own_clock]
 
@@ -102,8 +113,27 @@ class ClusterExamination:
             )
             return [problem("KindNotServed", what, "install the CRDs, or leave it out of --check-kinds")]
         self._checks += [_Stored(kind, check.body) for check in listed.records]
-        self._watches.append(StatusWatch(kind, listed, OURS, self._now))
+        self._watches.append(StatusWatch(kind, path, listed, OURS, self._now))
         return [finding for check in listed.records for finding in check_findings(kind, check.body)]
+
+    async def _find_workload_clusters(self, kind: CheckKind) -> list[Finding]:
+        checks = self._readable(kind)
+        if kind.kubeconfig is not None and checks:
+            self._workload_clusters += workload_clusters(kind, checks, await self._context_of(kind))
+        return []
+
+    async def _context_of(self, kind: CheckKind) -> ClusterContext:
+        """What matters to checks of this kind alone."""
+        watched = WATCHED_KINDS[kind.group_kind].cluster_context
+        if watched is None:
+            return ClusterContext()
+        served = watched.resource
+        if isinstance(served, ServedKind):
+            served = await self._connection.discovery.first_served(served)
+        decoder = Decoder(watched.record)
+        listed = await list_all(self._connection.transport, served.path(), decoder, "", Paging())
+        judged = watched.judge(listed.records, len(listed.undecodable))
+        return ClusterContext(of_kinds={kind.group_kind: judged})
 
     async def _examine_writers(self, watch: StatusWatch) -> list[Finding]:
         missed: list[Finding] = []
@@ -159,12 +189,16 @@ class ClusterExamination:
                 continue  # the check that names it says so
             group = template.api_version.rpartition("/")[0]
             wanted += needs_for_requests(group, templates.plural, requests.plural)
-        return wanted
+        return [*wanted, *(need for cluster in self._workload_clusters for need in cluster.needs)]
 
     def _templates(self) -> list[TemplateReference]:
-        checks = [read(one.kind, one.body) for one in self._checks]
-        parsed = [check for check in checks if not isinstance(check, InvalidCheckError)]
+        parsed = [check for kind in self._settings.check_kinds for check in self._readable(kind)]
         return [step.template for check in parsed for step in check.steps]
+
+    def _readable(self, kind: CheckKind) -> list[HealthCheck]:
+        """The checks of this kind that can be read."""
+        checks = [read(kind, one.body) for one in self._checks if one.kind is kind]
+        return [check for check in checks if not isinstance(check, InvalidCheckError)]
 
     async def _leases_named(self, name: str) -> Sequence[LeaseRecord]:
         """Those of all namespaces; none where we may not list them all, as our processes may not."""

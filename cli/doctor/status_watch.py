@@ -18,7 +18,6 @@ from kube.decoding import Seen, WatchError
 from kube.errors import Unreachable
 from kube.listing import Listed
 from kube.record import Key, key_of
-from kube.resource import resource_of
 from kube.status import from_status
 from kube.transport import Transport
 from kube.watching import watch
@@ -30,10 +29,16 @@ class StatusWatch:
     """Who writes the status of each check of one kind; before `follow` by one look."""
 
     def __init__(
-        self, kind: CheckKind, listed: Listed[StoredCheck], ours: Collection[str], now: datetime
+        self,
+        kind: CheckKind,
+        path: str,
+        listed: Listed[StoredCheck],
+        ours: Collection[str],
+        now: datetime,
     ) -> None:
+        """Of what was `listed` at `path`, which is that of a version that is served."""
         self.kind = kind
-        self._path = resource_of(kind).path()
+        self._path = path
         self._resource_version = listed.resource_version
         self._ours = ours
         self._now = now

@@ -108,6 +108,8 @@ class CheckKind(ServedKind):
     """The controller whose place we take, as people know it."""
     reference_lease: str
     """The name of its leader Lease."""
+    reference_guide: str = ""
+    """Where to read how it is kept off, if others lead by that Lease too and it says nothing of this one."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
@@ -118,3 +120,5 @@ class CheckKind(ServedKind):
     """The merge patch of what the metadata of a check, as the API server has it, lacks; empty if nothing."""
     kubeconfig: Callable[[str], SecretField] | None = None
     """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""
+    kubeconfig_granted_by: str = ""
+    """What is to be applied so that our processes may read it."""

@@ -63,9 +63,11 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     rights=RIGHTS,
     operator="Cluster API",
     reference_lease="controller-leader-election-capi",
+    reference_guide="docs/cluster-api.md#switch",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,
+    kubeconfig_granted_by="deploy/cluster-api/kubeconfig-secrets.yaml",
 )

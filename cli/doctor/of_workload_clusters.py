@@ -1,0 +1,100 @@
+"""Workload clusters that checks name: whether each has a kubeconfig that may be used, and shows its Nodes.
+
+They are looked at all at once, each for a bounded time: one that does not answer delays none. A kubeconfig is
+read as our processes read it, and nothing of what is in it is shown.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cli.doctor.finding import Finding, problem, warning
+from health.gate.cluster_context import ClusterContext
+from health.gate.health_check import HealthCheck
+from health.kinds.check_kind import CheckKind, Process, Right
+from kube.client import Client
+from kube.connection import ClusterConnection
+from kube.errors import Forbidden, KubernetesError, NotConfigured, Unauthorized
+from kube.resource import NODES
+from kube.workload_connections import WorkloadConnections
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.secrets import SecretField
+
+PATIENCE = timedelta(seconds=10)
+"""For the answer of each; a healthy one takes milliseconds."""
+
+
+@dataclass(frozen=True)
+class WorkloadCluster:
+    """One of them, and where its kubeconfig is."""
+
+    name: str
+    secret: SecretField
+    granted_by: str
+    """What lets our processes read that Secret."""
+
+    @property
+    def needs(self) -> Iterator[Right]:
+        """What our processes must be allowed to do for it in the management cluster."""
+        namespace, name, by = self.secret.namespace, self.secret.name, self.granted_by
+        for process in Process:
+            yield Right(process, "", "secrets", ("get",), namespace, name, granted_by=by)
+
+
+def workload_clusters(
+    kind: CheckKind, checks: Iterable[HealthCheck], context: ClusterContext
+) -> list[WorkloadCluster]:
+    """Those in which the verdicts of these checks read Nodes."""
+    if kind.kubeconfig is None:
+        return []
+    names = {check.node_cluster(context) for check in checks} - {MANAGEMENT_CLUSTER}
+    return [
+        WorkloadCluster(name, kind.kubeconfig(name), kind.kubeconfig_granted_by) for name in sorted(names)
+    ]
+
+
+async def workload_findings(
+    management: Client, clusters: Iterable[WorkloadCluster], patience: timedelta = PATIENCE
+) -> list[Finding]:
+    """What is wrong with each."""
+    async with WorkloadConnections(management) as connections:
+        found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
+    return [finding for finding in found if finding is not None]
+
+
+async def _examine(
+    connections: WorkloadConnections, cluster: WorkloadCluster, patience: timedelta
+) -> Finding | None:
+    try:
+        connection = await connections.connect(cluster.name, cluster.secret)
+    except NotConfigured as error:
+        advice = "mend that Secret; it is read again by itself"
+        return problem("KubeconfigUnusable", f"{_held(cluster)}: {_clause(error)}", advice)
+    except KubernetesError as error:
+        what = f"cannot look at the workload cluster {cluster.name}: {_clause(error)}"
+        return warning("CannotLook", what, "make it possible, or run this as somebody who may")
+    return await _examine_nodes(cluster, connection, patience)
+
+
+async def _examine_nodes(
+    cluster: WorkloadCluster, connection: ClusterConnection, patience: timedelta
+) -> Finding | None:
+    try:
+        await connection.transport.request("GET", NODES.path(), query=[("limit", "1")], timeout=patience)
+    except (Forbidden, Unauthorized) as error:
+        advice = f"let the identity in {cluster.secret} get, list and watch nodes there"
+        return problem("NodesForbidden", f"{_held(cluster)}: {_clause(error)}", advice)
+    except KubernetesError as error:
+        what = f"the workload cluster {cluster.name} does not show its Nodes here: {_clause(error)}"
+        advice = "mend its API server, or the way to it; whether the detector sees it, its checks say"
+        return problem("WorkloadClusterUnreachable", what, advice)
+    return None
+
+
+def _held(cluster: WorkloadCluster) -> str:
+    return f"the checks of the workload cluster {cluster.name} are held"
+
+
+def _clause(error: KubernetesError) -> str:
+    return error.message.rstrip(".")

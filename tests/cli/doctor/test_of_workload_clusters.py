@@ -1,0 +1,136 @@
+"""What is found of workload clusters, on servers that answer as a test has scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.doctor.finding import Finding
+from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
+from health.gate.cluster_context import ClusterContext
+from health.kinds.check_kind import Process
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from kube.client import Client
+from kube.resource import NODES, SECRETS
+from kube.transport import Transport
+from objects.secrets import SecretField
+from tests.health.clusterapi.samples import check, cluster, in_cluster
+from tests.kube.api_server import ApiServer, hanging, refused, said
+from tests.kube.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of
+
+CAPI = CLUSTER_API_MACHINE_HEALTH_CHECK
+PATIENCE = timedelta(milliseconds=500)
+
+
+def test_clusters_are_those_that_a_check_names_once_there_is_an_api_server() -> None:
+    checks = [check(), check(), check(clusterName="gone")]
+    (found,) = workload_clusters(CAPI, checks, in_cluster(cluster()))
+    assert (found.name, str(found.secret)) == (
+        "fleet/edge",
+        "the key value of the Secret fleet/edge-kubeconfig",
+    )
+    assert workload_clusters(CAPI, checks, in_cluster(cluster(initialized=""))) == []
+    assert workload_clusters(MACHINE_HEALTH_CHECK, checks, ClusterContext()) == []
+
+
+def test_both_processes_need_that_one_secret_and_what_grants_it_is_said() -> None:
+    (found,) = workload_clusters(CAPI, [check()], in_cluster(cluster()))
+    needs = list(found.needs)
+    assert {need.process for need in needs} == set(Process)
+    assert {(need.verbs, str(need)) for need in needs} == {(("get",), "secrets edge-kubeconfig in fleet")}
+    assert {need.granted_by for need in needs} == {"deploy/cluster-api/kubeconfig-secrets.yaml"}
+
+
+@dataclass
+class Fleet:
+    """Workload clusters that are all served by one server, and their Secrets."""
+
+    management: ApiServer
+    workload: ApiServer
+    pair: Pair
+
+    def add(self, name: str, **fields: Any) -> WorkloadCluster:
+        """One whose kubeconfig says this of its cluster, or of its user."""
+        content = kubeconfig(f"https://127.0.0.1:{self.workload.port}", **fields.pop("user", {}))
+        of_cluster = content["clusters"][0]["cluster"]
+        of_cluster |= {"certificate-authority-data": encoded(self.pair.certificate), **fields}
+        return self.with_secret(name, secret_of(content))
+
+    def with_secret(self, name: str, *answer: object) -> WorkloadCluster:
+        secret = SecretField("fleet", f"{name}-kubeconfig", "value")
+        answers = [said(one) if isinstance(one, dict) else one for one in answer]
+        self.management.answer("GET", SECRETS.path("fleet", secret.name), *answers)  # type: ignore[arg-type]
+        return WorkloadCluster(f"fleet/{name}", secret, "a file")
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
+    pair = Pair.make(tmp_path / "pair", "workload")
+    (tmp_path / "workload").mkdir()
+    async with (
+        ApiServer(tmp_path) as management,
+        ApiServer(tmp_path / "workload", pair.serving()) as workload,
+    ):
+        yield Fleet(management, workload, pair)
+
+
+async def looked_at(fleet: Fleet, *clusters: WorkloadCluster) -> list[Finding]:
+    async with await Transport.connect(str(fleet.management.kubeconfig)) as transport:
+        found = await workload_findings(Client(transport), clusters, PATIENCE)
+    assert TOKEN not in "".join(map(str, found))
+    return found
+
+
+async def test_nodes_that_can_be_listed_are_nothing_to_say(fleet: Fleet) -> None:
+    fleet.workload.version(NODES.path(), said({"items": []}))
+    assert await looked_at(fleet, fleet.add("east")) == []
+
+
+async def test_secret_that_is_not_there_holds_the_checks_of_its_cluster(fleet: Fleet) -> None:
+    (found,) = await looked_at(fleet, fleet.with_secret("east", refused(404, "NotFound", "east-kubeconfig")))
+    assert (found.severity, found.reason) == ("problem", "KubeconfigUnusable")
+    assert found.what.startswith(
+        "the checks of the workload cluster fleet/east are held: There is no kubeconfig"
+    )
+    assert "the Secret fleet/east-kubeconfig" in found.what
+
+
+async def test_kubeconfig_that_is_refused_is_named_with_its_field(fleet: Fleet) -> None:
+    (found,) = await looked_at(fleet, fleet.add("east", user={"exec": {"command": TOKEN}}))
+    assert found.reason == "KubeconfigUnusable"
+    assert "fleet/east-kubeconfig cannot be used: its user has exec, and nothing is ever run" in found.what
+    assert fleet.workload.asked == []
+
+
+async def test_secret_that_we_may_not_read_ourselves_says_nothing_of_the_cluster(fleet: Fleet) -> None:
+    (found,) = await looked_at(fleet, fleet.with_secret("east", refused(403, "Forbidden")))
+    assert (found.severity, found.reason) == ("warning", "CannotLook")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_identity_that_may_not_list_nodes_is_told_from_a_server_that_is_away(
+    fleet: Fleet, status: int
+) -> None:
+    fleet.workload.version(NODES.path(), refused(status, "No"))
+    (found,) = await looked_at(fleet, fleet.add("east"))
+    assert (found.severity, found.reason) == ("problem", "NodesForbidden")
+    assert found.advice.startswith(
+        "let the identity in the key value of the Secret fleet/east-kubeconfig get, list"
+    )
+
+
+async def test_twenty_clusters_that_do_not_answer_take_the_time_of_one_and_hide_no_other(
+    fleet: Fleet,
+) -> None:
+    fleet.workload.version(NODES.path(), hanging)
+    away = [fleet.add(f"away-{number}") for number in range(20)]
+    refusing = fleet.add("refused", user={"tokenFile": "/etc/passwd"})
+    async with asyncio.timeout(10 * PATIENCE.total_seconds()):
+        found = await looked_at(fleet, *away, refusing)
+    assert [one.reason for one in found] == ["WorkloadClusterUnreachable"] * 20 + ["KubeconfigUnusable"]
+    assert found[0].what.startswith("the workload cluster fleet/away-0 does not show its Nodes here: GET ")
