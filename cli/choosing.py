@@ -2,7 +2,8 @@
 
 typer's own refusals are those of the library that it validates with, and speak of that library's types.
 
-A name may be given alone, with its kind (in any case, as kubectl takes it), with its namespace, or with both.
+A name may be given alone, with its kind (in any case and without its group, as kubectl takes it), with its
+namespace, or with both.
 Temporal compares whole values and beginnings of them: so what is in a namespace is found by its kind in the
 query, and by its name here.
 """
@@ -65,9 +66,14 @@ def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
 
 
 def with_kind(name: str, kind: str) -> str:
-    """`name` with `kind` as it is written, if that is the kind in front of it."""
+    """`name` with `kind` as it is written, if that is the kind in front of it, with its group or without."""
     first, slash, rest = name.partition("/")
-    return f"{kind}/{rest}" if slash and first.casefold() == kind.casefold() else name
+    return f"{kind}/{rest}" if slash and first.casefold() in kind_names(kind) else name
+
+
+def kind_names(kind: str) -> frozenset[str]:
+    """What people may write for a kind, whatever the case; without a group it may be several kinds."""
+    return frozenset({kind.casefold(), kind.partition(".")[0].casefold()})
 
 
 def is_called(name: str, reference: CheckReference | TargetReference) -> bool:

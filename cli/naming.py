@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import typer
 from temporalio.client import Client
 
-from cli.choosing import forms, with_kind
+from cli.choosing import forms, kind_names, with_kind
 from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_summary import IncidentSummary
@@ -61,7 +61,7 @@ def _is_name(text: str, longest: int) -> bool:
 def _is_kind(text: str) -> bool:
     """Whether objects of that kind are in namespaces."""
     kinds = (one for kind in CHECK_KINDS.values() if kind.is_namespaced for one in (kind, kind.targets))
-    return text.casefold() in {kind_name(one.group_kind).casefold() for one in kinds}
+    return any(text.casefold() in kind_names(kind_name(one.group_kind)) for one in kinds)
 
 
 def only_one(name: str, found: Sequence[IncidentSummary], what: str) -> IncidentSummary:

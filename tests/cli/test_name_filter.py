@@ -9,6 +9,7 @@ from tests.objects import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")
 MACHINE = TargetReference(kind="Machine", namespace="ns", name="a", uid="u")
+OF_GROUP = TargetReference(kind="Widget", group="fleet.example", namespace="ns", name="a", uid="u")
 KINDS = (("Node", False), ("Machine", True))
 
 
@@ -40,6 +41,22 @@ def test_name_may_be_given_with_kind_and_namespace(
     takes_machine: bool,  # noqa: FBT001  a column of the table
 ) -> None:
     assert (targets(name).takes(NODE), targets(name).takes(MACHINE)) == (takes_node, takes_machine)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_its_name"),
+    [
+        ("Widget.fleet.example/a", True),
+        ("widget.fleet.example/ns/a", True),
+        ("widget/a", True),
+        ("Widget/ns/a", True),
+        ("widget.other.example/a", False),
+        ("widget.fleet/a", False),
+        ("wid/a", False),
+    ],
+)
+def test_kind_may_be_given_without_its_group(name: str, is_its_name: bool) -> None:  # noqa: FBT001  a column
+    assert is_called(name, OF_GROUP) is is_its_name
 
 
 def test_temporal_finds_whole_values_and_beginnings() -> None:
