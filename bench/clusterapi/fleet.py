@@ -6,8 +6,9 @@ owner that never replaces them, so marks stay.
 """
 
 import asyncio
+import random
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -36,6 +37,7 @@ from objects.timestamps import stamp
 API = ClusterApi("v1beta2")
 TIMEOUT_SECONDS = 1
 """Of the check; a Node fails as if it had failed an hour ago."""
+SHORTEST_GAP, LONGEST_GAP = 0.1, 0.6
 TEMPLATE_REFERENCE = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
 
 
@@ -55,13 +57,13 @@ class WorkloadFleet:
         """Add what requests are made of, where a check names it."""
         await self._create(TEMPLATES, CHECK, {"template": {"spec": {}}})
 
-    async def add_cluster(self, name: str) -> None:
-        """Publish the workload cluster as a Cluster, with a Machine for each of its Nodes, and a check."""
+    async def add_cluster(self, name: str, nodes: Sequence[str]) -> None:
+        """Publish the workload cluster as a Cluster, with a Machine for each of these Nodes, and a check."""
         await ensure_cluster(self._client, API, name)
         await publish_kubeconfig(self._client, self._workload, name, NAMESPACE)
         owner = await self._create(API.machine_sets, name, _machine_set(name))
         reference = _controller(owner)
-        await asyncio.gather(*(self._add_machine(name, node, reference) for node in self.nodes.names))
+        await asyncio.gather(*(self._add_machine(name, node, reference) for node in nodes))
         await self._create(API.machine_health_checks, name, _check(name))
 
     async def edit_remediation(self, cluster: str, remediation: Object | None) -> None:
@@ -77,13 +79,16 @@ class WorkloadFleet:
 
         await until(are_told, within=PATIENCE, otherwise=f"not {count} Machines were told healthy")
 
-    async def until_marked(self, machines: Collection[str]) -> None:
-        """Return when the owners of all are asked."""
+    async def time_to_mark(self, cluster: str, node: str) -> float:
+        """Fail a Node; seconds from before its status is written until its Machine is seen marked."""
+        machine, began = machine_of(cluster, node), time.monotonic()
+        await self.nodes.set_ready(node, "Unknown")
 
-        async def are_marked() -> bool:
-            return all(machine in self.marked for machine in machines)
+        async def is_marked() -> bool:
+            return machine in self.marked
 
-        await until(are_marked, within=PATIENCE, otherwise="not every Machine was marked")
+        await until(is_marked, within=PATIENCE, otherwise=f"{machine} was not marked")
+        return self.marked[machine] - began
 
     def note(self, change: Change[Machine]) -> None:
         """ChangeHandler of the watch."""
@@ -124,6 +129,11 @@ async def workload_fleet(management: BenchCluster) -> AsyncIterator[WorkloadFlee
         fleet = WorkloadFleet(management, workload, nodes)
         async with running(Reflector(management.transport, API.machines, Machine, notify=fleet.note)):
             yield fleet
+
+
+async def gap() -> None:
+    """Let some time pass before the next failure, which comes when nobody waits for it."""
+    await asyncio.sleep(random.uniform(SHORTEST_GAP, LONGEST_GAP))  # noqa: S311  spreads failures
 
 
 def machine_of(cluster: str, node: str) -> str:

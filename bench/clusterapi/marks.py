@@ -1,18 +1,15 @@
 """1,000 Machines of a workload cluster: all told healthy, a second request beside a first one, and marks."""
 
-import asyncio
-import random
 import time
 
 from bench.cluster import BenchCluster
-from bench.clusterapi.fleet import TEMPLATE_REFERENCE, WorkloadFleet, machine_of, workload_fleet
+from bench.clusterapi.fleet import TEMPLATE_REFERENCE, WorkloadFleet, gap, machine_of, workload_fleet
 from bench.figure import Figure, percentile
 
 CLUSTER = "workload"
 MACHINES_IN_ALL = 1_000
 SECOND_FAILURES = 20
 SAMPLES, WARM_UP = 100, 5
-SHORTEST_GAP, LONGEST_GAP = 0.1, 0.6
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
@@ -20,7 +17,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     async with workload_fleet(cluster) as fleet:
         await fleet.nodes.add(MACHINES_IN_ALL)
         await fleet.add_template()
-        await fleet.add_cluster(CLUSTER)
+        await fleet.add_cluster(CLUSTER, fleet.nodes.names)
         await fleet.edit_remediation(CLUSTER, {"templateRef": TEMPLATE_REFERENCE})
         began = time.monotonic()
         await cluster.start("detector", "worker")
@@ -47,7 +44,7 @@ async def _second_requests(fleet: WorkloadFleet) -> float:
     for node in others:
         samples.append(await _requested(fleet, node))
         await _mend(fleet, node)
-        await _gap()
+        await gap()
     await _mend(fleet, first)
     return max(samples)
 
@@ -66,16 +63,8 @@ async def _mend(fleet: WorkloadFleet, node: str) -> None:
 
 
 async def _marks(fleet: WorkloadFleet) -> list[float]:
-    """One failure after the other; each is measured from before the status of its Node is written."""
     samples = []
     for node in fleet.nodes.names[-(WARM_UP + SAMPLES) :]:
-        machine, began = machine_of(CLUSTER, node), time.monotonic()
-        await fleet.nodes.set_ready(node, "Unknown")
-        await fleet.until_marked([machine])
-        samples.append(fleet.marked[machine] - began)
-        await _gap()
+        samples.append(await fleet.time_to_mark(CLUSTER, node))
+        await gap()
     return samples[WARM_UP:]
-
-
-async def _gap() -> None:
-    await asyncio.sleep(random.uniform(SHORTEST_GAP, LONGEST_GAP))  # noqa: S311  spreads failures
