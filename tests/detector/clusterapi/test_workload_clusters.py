@@ -42,7 +42,7 @@ class Watched:
         self.clusters = WorkloadClusters(
             WorkloadAccess(self._connect, self._close, lambda _: BlindTime()),
             self._watch,
-            ClusterHandlers(self.read.append, self.read.remove),
+            ClusterHandlers(self.read.append, self.read.remove, lambda: None),
             self.guard,
         )
 
