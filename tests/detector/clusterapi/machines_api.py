@@ -80,8 +80,9 @@ class MachinesApi:
 
     def _writing(self, name: str) -> Answer:
         async def write(request: web.Request) -> web.StreamResponse:
+            body = await request.json()
             self.tried[name].append(time.monotonic())
-            return await self._written(name, await request.json())(request)
+            return await self._written(name, body)(request)
 
         return write
 
