@@ -116,6 +116,9 @@ class ObservationBuilder:
         return gone.model_copy(update={"is_replaced": True})
 
     def _judged(self, check: HealthCheck, target: Target) -> Observation:
+        unjudged = check.unjudged_in(self.cluster_state.cluster_context)
+        if unjudged is not None:
+            return self._unknown(unjudged)
         verdict = check.verdict(target, self.now, self.cluster_state.cluster_context)
         if verdict.deadline is None:
             return self._healthy(check, target)

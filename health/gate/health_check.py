@@ -69,6 +69,9 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def is_fully_paused_in(self, context: ClusterContext) -> bool:
         """Whether that hold stops clean-up and marks too, and nothing at all is written (rule 7)."""
 
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:
+        """Why nothing can be said of its targets in this context, not even that they are healthy."""
+
     def node_cluster(self, context: ClusterContext) -> str:
         """The cluster whose Nodes its verdicts rest on."""
 

@@ -35,10 +35,7 @@ REGISTRIES = {
     "health/model/kind_names.py",
 }
 ABOUT_KINDS = {
-    "bench/fleet.py",
-    "bench/machine_fleet.py",
-    "bench/machines.py",
-    "bench/outage.py",
+    "bench",
     "cli/dev.py",
     "devcluster",
 }

@@ -119,6 +119,13 @@ class MachineHealthCheck(Frozen):
         """A pause stops everything."""
         return self.hold_in(context) is not None
 
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:
+        """That there is no such Cluster, which all that it calls unhealthy rests on."""
+        return self._without_cluster(context).hold if self.cluster_in(context) is None else None
+
+    def _without_cluster(self, context: ClusterContext) -> CheckProblem:
+        return Clusters.in_context(context).not_found(self.metadata.namespace, self.spec.cluster_name)
+
     def node_cluster(self, context: ClusterContext) -> str:
         """The workload cluster, once its control plane is initialized."""
         return node_cluster(self.cluster_in(context))
@@ -148,7 +155,7 @@ class MachineHealthCheck(Frozen):
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
         """That there is no such Cluster, or why its template leads to no request."""
         if self.cluster_in(context) is None:
-            return Clusters.in_context(context).not_found(self.metadata.namespace, self.spec.cluster_name)
+            return self._without_cluster(context)
         return template_problem(self.template, kinds, may_be_empty=True)
 
     def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:

@@ -87,6 +87,10 @@ class NodeHealthCheck(FrozenObject):
         """Pause requests stop new requests alone."""
         return False
 
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        """Never: its targets say all that there is to say."""
+        return None
+
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
         """Its own."""
         return MANAGEMENT_CLUSTER

@@ -88,6 +88,10 @@ class MachineHealthCheck(FrozenObject):
         """A pause stops everything."""
         return self.hold_in(context) is not None
 
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        """Never: its targets say all that there is to say."""
+        return None
+
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
         """Its own: Machines of OpenShift are where their Nodes are."""
         return MANAGEMENT_CLUSTER

@@ -93,6 +93,9 @@ class MachineHealthCheck:
     def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
         return False
 
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        return None
+
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
         return MANAGEMENT_CLUSTER
 
