@@ -34,9 +34,10 @@ from health.model.references import CheckReference
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
+from kube.listing import Paging
 from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
-from kube.reflector_settings import CurrentSettings, patient
+from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import LEASES
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
@@ -46,6 +47,8 @@ from runtime.problems import Problems
 NOT_CONNECTED = "this detector is configured to connect to no other cluster"
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
+SMALL_PAGES = Paging(limit=50)
+"""Of Nodes of workload clusters: many are read at once, and each page is in memory as it was sent."""
 UNJUDGED = ClusterContext(
     upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
 )
@@ -92,7 +95,7 @@ class Sources:
         )
         self._joins: list[TargetJoin] = []
         self._workloads = self._made_workloads(scope.workload_clusters)
-        nodes = self._node_watch(connection.cluster).connect(connection)
+        nodes = self._node_watch(connection.cluster, settings).connect(connection)
         self._common = (nodes, self._leases(scope.lease_namespace))
         self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
         watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in scope.kinds}
@@ -100,15 +103,19 @@ class Sources:
             kind.group_kind: self._targets(kind, targets) for kind, targets in watched.items() if targets
         }
 
-    def _node_watch(self, cluster: str) -> NodeWatch:
+    def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
         undecodable = self._cluster_state.targets.put_undecodable
-        return NodeWatch(cluster, self._node, undecodable, self._reflectors)
+        return NodeWatch(cluster, self._node, undecodable, reflectors)
+
+    def _in_small_pages(self) -> ReflectorSettings:
+        return replace(self._reflectors(), paging=SMALL_PAGES)
 
     def _made_workloads(self, access: WorkloadAccess | None) -> WorkloadClusters | None:
         if access is None:
             return None
         told = ClusterHandlers(self._cluster_read, self._cluster_forgotten, self._refresh_context)
-        return WorkloadClusters(access, self._node_watch, told, self._cluster_state.guard)
+        watch = partial(self._node_watch, reflectors=self._in_small_pages)
+        return WorkloadClusters(access, watch, told, self._cluster_state.guard)
 
     def _targets(self, kind: ServedKind, watched: WatchedTargets) -> Source:
         join = watched.join(self._cluster_state)
