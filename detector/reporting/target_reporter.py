@@ -146,8 +146,11 @@ class TargetReporter:
                 self._told.pop(check, None)
                 return
             self._told[check] = told
-            for name in tuple(known.selected):
-                self._consider(place_of(check).named(name))
+            # Each is judged when its turn comes: all at once would hold up everybody else, for seconds.
+            for name in known.selected:
+                queue = self._urgent if name in known.unhealthy else self._ordinary
+                queue[place_of(check).named(name)] = None
+            self._filled.set()
 
     def _consider(self, name: TargetName) -> None:
         """Have a report written unless it is stored."""
@@ -255,6 +258,7 @@ class TargetReporter:
             del queue[name]
             with self._cluster_state.guard.item("target reports", name):
                 await self._write(name)
+            await asyncio.sleep(0)  # where nothing was to be written, nothing was awaited
 
     async def _write(self, name: TargetName) -> None:
         due = self._due(name)
