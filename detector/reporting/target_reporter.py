@@ -263,6 +263,9 @@ class TargetReporter:
     async def _write(self, name: TargetName) -> None:
         due = self._due(name)
         if due is None:
+            self._pauses.pop(name, None)
+            return
+        if self._is_left_alone(name):
             return
         try:
             resource = await self._connection.discovery.first_served(due.kind)
