@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
 
+from pydantic import ValidationError
+
+from activities.live_objects import LiveObjects
+from activities.registry import readers
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_checks import STORED_CHECKS, check_findings, read
 from cli.doctor.of_clocks import (
@@ -23,19 +27,16 @@ from cli.doctor.of_clocks import (
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights, needs, needs_for_requests
 from cli.doctor.status_watch import StatusWatch
-from detector.registry import WATCHED_KINDS
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.check_kind import CheckKind, Right
 from health.model.references import TemplateReference
-from kube.connection import ClusterConnection
-from kube.decoding import Decoder
+from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
 from kube.resource import LEASES, NAMESPACES, Object
-from objects.group_kind import ServedKind
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
@@ -69,11 +70,12 @@ class _Stored:
 class ClusterExamination:
     """The examination of one cluster, once."""
 
-    def __init__(self, connection: ClusterConnection, settings: Settings, watched: timedelta) -> None:
-        self._connection = connection
+    def __init__(self, connections: ClusterConnections, settings: Settings, watched: timedelta) -> None:
+        self._connections = connections
+        self._connection = connections.management
         self._settings = settings
         self._watched = watched
-        self._now = connection.server_clock.now()
+        self._now = self._connection.server_clock.now()
         self._checks: list[_Stored] = []
         self._watches: list[StatusWatch] = []
         self._workload_clusters: list[WorkloadCluster] = []
@@ -86,7 +88,7 @@ class ClusterExamination:
             found += await _findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
         beside = await asyncio.gather(
             self._examine_rest(),
-            workload_findings(self._connection.client, self._workload_clusters),
+            workload_findings(self._connections, self._workload_clusters),
             *map(self._examine_writers, self._watches),
         )
         own_clock = own_clock_findings(self._connection.server_clock.skew())
@@ -117,23 +119,13 @@ class ClusterExamination:
         return [finding for check in listed.records for finding in check_findings(kind, check.body)]
 
     async def _find_workload_clusters(self, kind: CheckKind) -> list[Finding]:
+        if kind.kubeconfig is None:
+            return []
         checks = self._readable(kind)
-        if kind.kubeconfig is not None and checks:
-            self._workload_clusters += workload_clusters(kind, checks, await self._context_of(kind))
+        live = LiveObjects(self._connections, readers())
+        contexts = await asyncio.gather(*(_context_of(live, check) for check in checks))
+        self._workload_clusters += workload_clusters(kind, zip(checks, contexts, strict=True))
         return []
-
-    async def _context_of(self, kind: CheckKind) -> ClusterContext:
-        """What matters to checks of this kind alone."""
-        watched = WATCHED_KINDS[kind.group_kind].cluster_context
-        if watched is None:
-            return ClusterContext()
-        served = watched.resource
-        if isinstance(served, ServedKind):
-            served = await self._connection.discovery.first_served(served)
-        decoder = Decoder(watched.record)
-        listed = await list_all(self._connection.transport, served.path(), decoder, "", Paging())
-        judged = watched.judge(listed.records, len(listed.undecodable))
-        return ClusterContext(of_kinds={kind.group_kind: judged})
 
     async def _examine_writers(self, watch: StatusWatch) -> list[Finding]:
         missed: list[Finding] = []
@@ -216,6 +208,13 @@ async def _findings(what: str, examination: Awaitable[list[Finding]]) -> list[Fi
         return await examination
     except KubernetesError as error:
         return [_not_examined(what, error)]
+
+
+async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
+    try:
+        return await live.context(check)
+    except ValidationError:
+        return ClusterContext()  # its own status says that it is held, and by what
 
 
 def _not_examined(what: str, error: KubernetesError) -> Finding:

@@ -8,9 +8,11 @@ from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
 from cli.doctor.temporal_examination import temporal_findings
 from cli.failing import UsageError
+from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from runtime.cluster import read_cluster_identity
 from runtime.settings import Settings, SettingsError
 
@@ -38,10 +40,12 @@ async def _examine_both(
             connection = ClusterConnection.over(transport)
             identity = await read_cluster_identity(connection.client, settings.cluster)
             meant = identities(settings.cluster, identity)
-            of_cluster, of_temporal = await asyncio.gather(
-                ClusterExamination(connection, settings, watched).findings(),
-                temporal_findings(environment, meant),
-            )
+            async with WorkloadConnections(connection.client) as workload_clusters:
+                connections = ClusterConnections(connection, workload_clusters)
+                of_cluster, of_temporal = await asyncio.gather(
+                    ClusterExamination(connections, settings, watched).findings(),
+                    temporal_findings(environment, meant),
+                )
             return meant[0], [*of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"

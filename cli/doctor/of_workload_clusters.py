@@ -13,11 +13,10 @@ from cli.doctor.finding import Finding, problem, warning
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind, Process, Right
-from kube.client import Client
+from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, Unauthorized
 from kube.resource import NODES
-from kube.workload_connections import WorkloadConnections
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.secrets import SecretField
 
@@ -43,31 +42,30 @@ class WorkloadCluster:
 
 
 def workload_clusters(
-    kind: CheckKind, checks: Iterable[HealthCheck], context: ClusterContext
+    kind: CheckKind, judged: Iterable[tuple[HealthCheck, ClusterContext]]
 ) -> list[WorkloadCluster]:
-    """Those in which the verdicts of these checks read Nodes."""
+    """Those in which the verdicts of these checks, each in its context, read Nodes."""
     if kind.kubeconfig is None:
         return []
-    names = {check.node_cluster(context) for check in checks} - {MANAGEMENT_CLUSTER}
+    names = {check.node_cluster(context) for check, context in judged} - {MANAGEMENT_CLUSTER}
     return [
         WorkloadCluster(name, kind.kubeconfig(name), kind.kubeconfig_granted_by) for name in sorted(names)
     ]
 
 
 async def workload_findings(
-    management: Client, clusters: Iterable[WorkloadCluster], patience: timedelta = PATIENCE
+    connections: ClusterConnections, clusters: Iterable[WorkloadCluster], patience: timedelta = PATIENCE
 ) -> list[Finding]:
     """What is wrong with each."""
-    async with WorkloadConnections(management) as connections:
-        found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
+    found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
     return [finding for finding in found if finding is not None]
 
 
 async def _examine(
-    connections: WorkloadConnections, cluster: WorkloadCluster, patience: timedelta
+    connections: ClusterConnections, cluster: WorkloadCluster, patience: timedelta
 ) -> Finding | None:
     try:
-        connection = await connections.connect(cluster.name, cluster.secret)
+        connection = await connections.of(cluster.name, cluster.secret)
     except NotConfigured as error:
         advice = "mend that Secret; it is read again by itself"
         return problem("KubeconfigUnusable", f"{_held(cluster)}: {_clause(error)}", advice)

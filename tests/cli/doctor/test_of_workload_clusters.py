@@ -11,13 +11,13 @@ import pytest
 
 from cli.doctor.finding import Finding
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
-from health.gate.cluster_context import ClusterContext
 from health.kinds.check_kind import Process
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from kube.client import Client
+from kube.cluster_connections import ClusterConnections
+from kube.connection import ClusterConnection
 from kube.resource import NODES, SECRETS
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from objects.secrets import SecretField
 from tests.health.clusterapi.samples import check, cluster, in_cluster
 from tests.kube.api_server import ApiServer, hanging, refused, said
@@ -29,17 +29,16 @@ PATIENCE = timedelta(milliseconds=500)
 
 def test_clusters_are_those_that_a_check_names_once_there_is_an_api_server() -> None:
     checks = [check(), check(), check(clusterName="gone")]
-    (found,) = workload_clusters(CAPI, checks, in_cluster(cluster()))
+    (found,) = workload_clusters(CAPI, [(one, in_cluster()) for one in checks])
     assert (found.name, str(found.secret)) == (
         "fleet/edge",
         "the key value of the Secret fleet/edge-kubeconfig",
     )
-    assert workload_clusters(CAPI, checks, in_cluster(cluster(initialized=""))) == []
-    assert workload_clusters(MACHINE_HEALTH_CHECK, checks, ClusterContext()) == []
+    assert workload_clusters(CAPI, [(check(), in_cluster(cluster(initialized="")))]) == []
 
 
 def test_both_processes_need_that_one_secret_and_what_grants_it_is_said() -> None:
-    (found,) = workload_clusters(CAPI, [check()], in_cluster(cluster()))
+    (found,) = workload_clusters(CAPI, [(check(), in_cluster())])
     needs = list(found.needs)
     assert {need.process for need in needs} == set(Process)
     assert {(need.verbs, str(need)) for need in needs} == {(("get",), "secrets edge-kubeconfig in fleet")}
@@ -81,7 +80,9 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 
 async def looked_at(fleet: Fleet, *clusters: WorkloadCluster) -> list[Finding]:
     async with await Transport.connect(str(fleet.management.kubeconfig)) as transport:
-        found = await workload_findings(Client(transport), clusters, PATIENCE)
+        connection = ClusterConnection.over(transport)
+        async with WorkloadConnections(connection.client) as opened:
+            found = await workload_findings(ClusterConnections(connection, opened), clusters, PATIENCE)
     assert TOKEN not in "".join(map(str, found))
     return found
 
