@@ -18,6 +18,7 @@ from health.gate.health_check import InvalidCheckError
 from health.gate.pause import PAUSED as PAUSE_ANNOTATION
 from health.gate.pause import is_paused
 from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.gate.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
@@ -26,10 +27,9 @@ from health.kinds.clusterapi.status_conditions import Changes, StatusCondition, 
 from health.kinds.clusterapi.threshold import Trigger, UnhealthyRange
 from health.model.stored_status import stored_condition, word
 
-REMEDIATION_ALLOWED, PAUSED = "RemediationAllowed", "Paused"
+PAUSED = "Paused"
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
 REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
-TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
 
 FAILING = (
     FailingCondition(

@@ -21,15 +21,13 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem
 from health.gate.health_check import InvalidCheckError
 from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.gate.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.openshift.check import MachineHealthCheck
 
-REMEDIATION_ALLOWED = "RemediationAllowed"
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
 REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
-TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
-INVALID_SPEC = "InvalidSpec"
 
 FAILING = (
     FailingCondition(

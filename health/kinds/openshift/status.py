@@ -13,8 +13,8 @@ from typing import Any
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import InvalidCheckError
 from health.gate.pause import is_paused
+from health.gate.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.conditions import (
-    REMEDIATION_ALLOWED,
     REQUEST_AVAILABLE,
     SAID,
     TEMPLATE_AVAILABLE,

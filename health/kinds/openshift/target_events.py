@@ -9,56 +9,30 @@ The seed of an act's Event names the incident and its run: an attempt that is ma
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import TargetSnapshot
+from health.gate.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.kinds.openshift.machine import MachineTarget
 from health.model.event import Event, Severity
-from health.model.observation import Hold, HoldReason
+from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.remediation_request import Attempt
-
-_TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
-REMEDIATE = "Remediate"
-"""What an Event about a remediation says was being done."""
-RESTRICTED = "RemediationRestricted"
-
-
-@dataclass(frozen=True)
-class MachineNote:
-    """What to tell of a Machine, always as Normal."""
-
-    reason: str
-    message: str
-    action: str
-    seed: str = ""
-    """Tells apart what may become so several times during one failure."""
 
 
 def machine_notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
-) -> Iterator[MachineNote]:
+) -> Iterator[TargetNote]:
     """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
     path = path_of(check, after.name, after.node_name)
     if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
         message = f"Machine {path} has unhealthy node {after.node_name}"
-        yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
+        yield TargetNote("DetectedUnhealthy", message, "HealthCheck")
     if _is_skipped(after) and not (before and _is_skipped(before)):
         message = f"Machine {path} has no controller owner, skipping remediation"
-        yield MachineNote("SkippedNoController", message, REMEDIATE)
-    for hold, seed in _restrictions(before, after):
-        yield MachineNote(RESTRICTED, restricted(path, hold), REMEDIATE, seed)
-
-
-def _restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
-    """What begins to hold this Machine alone, and which of several times it is."""
-    back_off = after.new_back_off(before)
-    if back_off is not None:
-        yield back_off, f"back-off {after.earlier_attempts}"
-    taken, known = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
-    if taken is not None and (known is None or known.reason is not taken.reason):
-        yield taken, taken.reason
+        yield TargetNote("SkippedNoController", message)
+    for hold, seed in target_restrictions(before, after):
+        yield TargetNote(RESTRICTED, restricted(path, hold), seed=seed)
 
 
 def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:

@@ -1,0 +1,126 @@
+"""Restriction: how checks of Machines, of either API, tell that they may not remediate, once per transition.
+
+A check says so in the condition RemediationAllowed and by the Event RemediationRestricted. While anything
+holds it as a whole it has that one Event, and its targets have none (rules 6 and 15).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from health.gate.admission import Question, common_hold
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.health_check import InvalidCheckError
+from health.model.event import Event, Severity, Subject
+from health.model.observation import Hold, HoldReason
+from health.model.stored_status import stored_condition, word
+
+REMEDIATION_ALLOWED = "RemediationAllowed"
+TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
+"""Two reasons of that condition."""
+RESTRICTED = "RemediationRestricted"
+REMEDIATE = "Remediate"
+"""What an Event about a remediation says was being done."""
+_TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
+
+
+@dataclass(frozen=True)
+class TargetNote:
+    """What to tell of one target, always as Normal."""
+
+    reason: str
+    message: str
+    action: str = REMEDIATE
+    seed: str = ""
+    """Tells apart what may become so several times during one failure."""
+
+
+def invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[str, Any]) -> Iterator[Event]:
+    """That the check cannot be read, unless its stored status says so."""
+    known = stored_condition(stored, REMEDIATION_ALLOWED)
+    if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
+        return
+    seed = (str(problem), word(known, "lastTransitionTime"))
+    message = f"Remediation is not allowed, the check cannot be read: {problem}"
+    yield of_check(after, INVALID_SPEC, message, *seed)
+
+
+def restricted(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
+    """What begins to hold the whole check beside its threshold."""
+    known = _restrictions(before) if before else {}
+    again = now.isoformat() if before else ""
+    for reason, (words, version) in _restrictions(after).items():
+        if reason not in known:
+            message = f"Remediation restricted: {words}"
+            yield of_check(after, RESTRICTED, message, words, version, again=again)
+
+
+def of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
+    """A warning about the whole check."""
+    return Event(
+        seed="\n".join((snapshot.uid, reason, *seed)),
+        severity=Severity.WARNING,
+        reason=reason,
+        message=message,
+        again=again,
+        action=REMEDIATE,
+    )
+
+
+def of_targets(
+    before: CheckSnapshot | None,
+    after: CheckSnapshot,
+    now: datetime,
+    notes: Callable[[TargetSnapshot | None, TargetSnapshot], Iterator[TargetNote]],
+    subject: Callable[[TargetSnapshot], Subject],
+) -> Iterator[Event]:
+    """What became so of targets, unless something holds the whole check; `before` knows what was told."""
+    if _holds_all(after):
+        return
+    known = {} if before is None or _holds_all(before) else before.targets
+    for name, target in sorted(after.targets.items()):
+        is_new = before is not None and before.fact(name) is None
+        for note in notes(known.get(name), target):
+            yield _of_target(after.uid, target, note, subject(target), now.isoformat() if is_new else "")
+
+
+def target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
+    """What begins to hold this target alone, and which of several times it is."""
+    back_off = after.new_back_off(before)
+    if back_off is not None:
+        yield back_off, f"back-off {after.earlier_attempts}"
+    taken, known = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
+    if taken is not None and (known is None or known.reason is not taken.reason):
+        yield taken, taken.reason
+
+
+def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
+    """What holds the check, by reason: in words, and which of several of the same words."""
+    context = snapshot.context
+    found = {} if context.stop is None else {"stop": (context.stop.words, context.stop.version)}
+    if context.problem is not None:
+        found[context.problem.reason] = (f"{context.problem.reason}: {context.problem.message}", "")
+    for hold in (context.upgrade, context.unreachable):
+        if hold is not None:
+            found[hold.reason] = (hold.message, "")
+    return found
+
+
+def _holds_all(snapshot: CheckSnapshot) -> bool:
+    if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
+        return True
+    return common_hold(Question(allowance=snapshot.allowance, context=snapshot.context)) is not None
+
+
+def _of_target(uid: str, target: TargetSnapshot, note: TargetNote, subject: Subject, again: str) -> Event:
+    fact = target.verdict.fact
+    return Event(
+        seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "", note.seed)),
+        severity=Severity.NORMAL,
+        reason=note.reason,
+        message=note.message,
+        again=again,
+        subject=subject,
+        action=note.action,
+    )
