@@ -25,6 +25,7 @@ from tests.end_to_end.pairs import Pairs
 from tests.end_to_end.restarts.servers import OwnServers, own_servers
 from tests.end_to_end.world import World
 
+CONTROLLER_MANAGER = "manager"
 settings, pairs = shared_processes.settings, shared_processes.pairs
 
 
@@ -52,7 +53,10 @@ async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plan
         await cluster_api_crds.apply(management.kubeconfig)
         async with await Transport.connect(str(management.kubeconfig)) as transport:
             await until_served(Client(transport, "end-to-end-test"))
-        yield management, Workload(servers, await starting)
+        workload = Workload(servers, await starting)
+        # Nothing there needs controllers, and they take long to end once their API server was away.
+        await servers.kill(CONTROLLER_MANAGER)
+        yield management, workload
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from devcluster.control_plane import ControlPlane
-from devcluster.workload_cluster import inline_kubeconfig, secret_name
+from devcluster.workload_cluster import inline_kubeconfig, kubeconfig_secret, secret_name
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import EVENTS, SECRETS, Object, Resource
@@ -94,12 +94,11 @@ async def test_secret_that_is_missing_or_would_run_a_program_holds_and_one_that_
     check = await fleet.add_check(checks={"unhealthyNodeConditions": conditions})
     told = await check.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
     assert secret_name(fleet.cluster) in told["message"]
-    (event,) = await fleet.events(CHECK)
+    event = await fleet.until_told(CHECK, "RemediationRestricted")
     assert event["message"].endswith(told["message"])
-    marker = tmp_path / "was-run"
-    await fleet.publish(workload.control_plane)
-    good = inline_kubeconfig(workload.control_plane.kubeconfig)
-    await fleet.set_secret(with_program(good, marker))
+    good, marker = inline_kubeconfig(workload.control_plane.kubeconfig), tmp_path / "was-run"
+    refused = kubeconfig_secret(fleet.cluster, fleet.namespace, with_program(good, marker))
+    await fleet.client.create(SECRETS, refused, fleet.namespace)
 
     await fleet.world.until(
         lambda: is_told(fleet, check.name, "nothing is ever run for credentials"), "it was never refused"
