@@ -12,8 +12,8 @@ from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
 from health.gate.health_check import InvalidCheckError
+from health.gate.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.check import KIND
-from health.kinds.openshift.conditions import REMEDIATION_ALLOWED
 from health.kinds.openshift.machine import GROUP
 from health.model.references import CheckReference
 from health.model.stored_status import stored_condition

@@ -27,7 +27,9 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.rule("rule 30", "CAPI B.2.5/healthy", "CAPI B.1/condition/HealthCheckSucceeded")
+@pytest.mark.rule(
+    "rule 30", "CAPI B.2.5/healthy", "CAPI B.1/condition/HealthCheckSucceeded", "CAPI B.2.1/heartbeat"
+)
 async def test_healthy_machines_are_told_once_and_again_when_that_changes(reports: Reporting) -> None:
     reports.small.check()
     for name in ("a", "b"):

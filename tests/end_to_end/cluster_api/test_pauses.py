@@ -17,7 +17,13 @@ BY_CLUSTER, BY_ITSELF = (
 )
 
 
-@pytest.mark.rule("CAPI B.2.7/nothing", "CAPI B.2.7/clock", "CAPI B.1/status/Paused", "CAPI B.2.1/Cluster")
+@pytest.mark.rule(
+    "CAPI B.2.7/nothing",
+    "CAPI B.2.7/clock",
+    "CAPI B.1/status/Paused",
+    "CAPI B.2.1/Cluster",
+    "CAPI B.2.1/check",
+)
 async def test_pause_by_annotation_or_cluster_writes_paused_and_nothing_else_until_it_ends(
     fleet: Fleet, control_plane: ControlPlane
 ) -> None:
