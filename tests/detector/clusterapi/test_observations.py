@@ -9,8 +9,8 @@ from health.gate.pause import PAUSED
 from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
-from tests.detector.clusterapi.small_cluster_api import NAMESPACE, SmallClusterApi, machine_object, named
-from tests.health.clusterapi.samples import cluster
+from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, machine_object, named
+from tests.health.clusterapi.samples import NAMESPACE, cluster
 
 FRESH = CheckFreshness(timedelta(), timedelta(minutes=1))
 TARGET = TargetReference(kind="Machine", group=GROUP, namespace=NAMESPACE, name="a", uid="uid-a")
