@@ -14,7 +14,8 @@ from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.simulation.resources import MACHINES
-from health.kinds.registry import CHECK_KINDS
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.errors import TooManyRequests
 from kube.transport import Transport
@@ -42,8 +43,8 @@ async def control_plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 @pytest.fixture(scope="module")
 async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
     """Detector and worker, ready, for all tests of the folder that want these settings."""
-    kinds = {"PARAMEDIC_CHECK_KINDS": ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
-    return await pairs.get(kinds | settings)
+    kinds = ",".join(kind.resource_name for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
+    return await pairs.get({"PARAMEDIC_CHECK_KINDS": kinds} | settings)
 
 
 @pytest.fixture
