@@ -29,6 +29,9 @@ from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import cluster_identity
 
+RIGHTS = Path(__file__).parent / "rights"
+"""What our processes may do here beyond what they need in a cluster that is somebody's."""
+
 
 @dataclass(frozen=True)
 class Description:
@@ -178,7 +181,7 @@ class _Dev:
 
 async def _prepare(cluster: ControlPlane, server: TemporalServer) -> str:
     """Install what our processes need in both servers; return the identity of the cluster."""
-    await manifests.install(cluster.kubeconfig)
+    await manifests.install(cluster.kubeconfig, more=sorted(RIGHTS.glob("*.yaml")))
     client = await TemporalClient.connect(server.address, namespace=server.namespace)
     await search_attributes.register(client, server.namespace)
     async with await Transport.connect(str(cluster.kubeconfig)) as transport:

@@ -13,7 +13,12 @@ from devcluster.errors import NotReadyError
 from health.kinds.registry import CHECK_KINDS
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (ROOT / "deploy" / "crds", ROOT / "deploy" / "rbac", ROOT / "devcluster" / "crds")
+FOLDERS = (
+    ROOT / "deploy" / "crds",
+    ROOT / "deploy" / "rbac",
+    ROOT / "devcluster" / "crds",
+    ROOT / "devcluster" / "crds" / "cluster-api",
+)
 OF_KINDS = tuple(
     dict.fromkeys(
         ROOT / right.granted_by
@@ -25,12 +30,12 @@ OF_KINDS = tuple(
 """What kinds of check need beyond `deploy/rbac`."""
 
 
-async def install(kubeconfig: Path) -> None:
-    """Apply namespaces, CRDs and RBAC with the rights of `kubeconfig`; return when the CRDs are served.
+async def install(kubeconfig: Path, more: Sequence[Path] = ()) -> None:
+    """Apply namespaces, CRDs, RBAC and `more` with the rights of `kubeconfig`; return when CRDs are served.
 
     Raises NotReadyError with kubectl's own words when the cluster refuses.
     """
-    files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), *OF_KINDS]
+    files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), *OF_KINDS, *more]
     files.sort(key=lambda file: file.name != "namespaces.yaml")  # what is in a namespace comes after it
     await apply(kubeconfig, files)
 

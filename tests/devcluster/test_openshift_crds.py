@@ -142,7 +142,9 @@ async def test_status_of_a_check_is_written_apart_and_shown_by_kubectl(
     assert "status" not in await check.get(CHECKS, NAME, NAMESPACE)
     numbers = {"expectedMachines": 5, "currentHealthy": 3, "remediationsAllowed": 0}
     assert await write_status(check, **numbers) == numbers
-    _, shown = await kubectl(control_plane.kubeconfig, "get", "mhc", NAME)
+    _, shown = await kubectl(
+        control_plane.kubeconfig, "get", "machinehealthchecks.machine.openshift.io", NAME
+    )
     header, row = (line.split() for line in shown.splitlines())
     assert header == ["NAME", "MAXUNHEALTHY", "EXPECTEDMACHINES", "CURRENTHEALTHY"]
     assert row == [NAME, "40%", "5", "3"]
