@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.answers.answering import Answering, never_failing
-from detector.answers.observation_builder import Observer
+from detector.answers.observation_builder import CheckFreshness, Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
@@ -110,7 +110,7 @@ class Detector:
         )
         self._reporters = StatusReporters(self._reporter_dependencies())
         self._target_reporter = TargetReporter(
-            connections.management, self._cluster_state, self._sees_wholly, self._now
+            connections.management, self._cluster_state, self._sees_targets, self._now
         )
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
@@ -302,12 +302,16 @@ class Detector:
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
         freshness = self._sources.freshness(check)
-        is_fresh = stale_cache(freshness.age, freshness.limit) is None and freshness.unreachable is None
-        return is_fresh and not freshness.unread_requests and self._clock.hold() is None
+        return self._is_certain(freshness) and not freshness.unread_requests
 
-    def _sees_wholly(self, check: CheckReference) -> bool:
-        """Whether what is seen of each of its targets can be told, also that it is healthy."""
-        return self._sees(check) and not self._sources.freshness(check).unread_context
+    def _sees_targets(self, check: CheckReference) -> bool:
+        """Whether what is seen of each of its targets can be told, whatever is known of their requests."""
+        freshness = self._sources.freshness(check)
+        return self._is_certain(freshness) and not freshness.unread_context
+
+    def _is_certain(self, freshness: CheckFreshness) -> bool:
+        is_fresh = stale_cache(freshness.age, freshness.limit) is None and freshness.unreachable is None
+        return is_fresh and self._clock.hold() is None
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

@@ -92,6 +92,8 @@ class TargetReporter:
         self._is_leading = False
         self._told: dict[CheckReference, _Told] = {}
         self._deadlines: dict[TargetName, datetime] = {}
+        self._first: datetime | None = None
+        """The first deadline that is waited for."""
         self._unseen: set[CheckReference] = set()
         """Checks that could not be judged by when they were asked last."""
         self._pauses: dict[TargetName, _Pause] = {}
@@ -217,8 +219,10 @@ class TargetReporter:
 
     def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
         known = self._deadlines.get(name)
-        if deadline is not None and (known is None or deadline < known):
-            self._deadlines[name] = deadline
+        if deadline is None or (known is not None and known <= deadline):
+            return
+        self._deadlines[name] = deadline
+        if self._first is None or deadline < self._first:
             self._rescheduled.set()
 
     async def _follow_time(self) -> None:
@@ -239,7 +243,7 @@ class TargetReporter:
     async def _wait_for_a_deadline(self) -> None:
         """Return when one has passed, another one comes, or it is time to look again."""
         self._rescheduled.clear()
-        first = min(self._deadlines.values(), default=None)
+        first = self._first = min(self._deadlines.values(), default=None)
         wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * _HAIR - self._now())
         try:
             async with asyncio.timeout(max(0.0, wait.total_seconds())):

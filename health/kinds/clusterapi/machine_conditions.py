@@ -33,6 +33,7 @@ from health.kinds.clusterapi.status_conditions import (
 )
 from health.kinds.clusterapi.unhealthy import Failure
 from health.model.stored_status import stored_condition, word
+from objects.timestamps import as_time
 
 WAITING, TEMPLATE_NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFound"
 _OF_TEMPLATE = frozenset({TEMPLATE_NOT_FOUND, "RemediationTemplateInvalid"})
@@ -120,11 +121,15 @@ def _changes(stored: Stored, said: Said) -> Changes:
 
 
 def _may_say(stored: Stored) -> bool:
-    """Whether ExternallyRemediated is ours to say; True is of an earlier failure once another one begins."""
+    """Whether ExternallyRemediated is ours to say; True that is older than the failure is of another one."""
     known = stored_condition(stored, EXTERNALLY_REMEDIATED)
-    if word(known, "status") == "True":
-        return word(stored_condition(stored, HEALTH_CHECK_SUCCEEDED), "status") != "False"
-    return not known or _is_ours(stored)
+    if word(known, "status") != "True":
+        return not known or _is_ours(stored)
+    failure = stored_condition(stored, HEALTH_CHECK_SUCCEEDED)
+    if word(failure, "status") != "False":
+        return True
+    failed, remediated = as_time(failure.get("lastTransitionTime")), as_time(known.get("lastTransitionTime"))
+    return failed is not None and remediated is not None and remediated < failed
 
 
 def _is_ours(stored: Stored) -> bool:

@@ -61,14 +61,17 @@ async def test_each_failed_machine_gets_a_request_which_goes_when_it_has_recover
 async def test_missing_template_is_told_on_machine_and_check_until_it_is_there(fleet: Fleet) -> None:
     (failed,) = await fleet.add("a")
     reference = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
-    check = await fleet.add_check(remediation={"templateRef": reference})
+    nowhere = {"apiVersion": "nowhere.example.com/v1", "kind": "FooTemplate", "name": CHECK}
+    check = await fleet.add_check(remediation={"templateRef": nowhere})
     await fleet.nodes.fail(failed)
-
     said = await fleet.until_said(failed, EXTERNAL, status="False", reason=NOT_FOUND)
-    assert CHECK in said["message"]
+    assert "nowhere.example.com" in said["message"]
+
+    await check.edit(remediation={"templateRef": reference})
+    missing = f'Remediation template not found: "{TEMPLATES.kind}/{fleet.namespace}/{CHECK} not found"'
+    await check.until_condition(AVAILABLE, status="False", message=missing)
+    await fleet.until_said(failed, EXTERNAL, reason=NOT_FOUND, message=missing)
     assert (await fleet.until_said(failed, SUCCEEDED, status="False"))["reason"] == "UnhealthyNode"
-    told = await check.until_condition(AVAILABLE, status="False")
-    assert CHECK in told["message"]
     await fleet.until_held(failed, "Disabled: ")
     await fleet.add_template()
     await fleet.until_state(failed, lambda state: state.phase == "Remediating")

@@ -171,8 +171,10 @@ def test_words_of_the_remediator_stay_until_another_failure_begins() -> None:
     busy = condition("ExternallyRemediated", "False") | {"reason": "PoweringOff"}
     assert listed(written(REQUESTED, {"conditions": [failing, done]}))["ExternallyRemediated"] == done
     assert listed(written(REQUESTED, {"conditions": [failing, busy]}))["ExternallyRemediated"] == busy
-    again = listed(written(REQUESTED, {"conditions": [condition("HealthCheckSucceeded", "True"), done]}))
-    assert again["ExternallyRemediated"]["reason"] == "WaitingForRemediation"
+    older = condition("ExternallyRemediated", "True", NOW - MINUTE)
+    for another in ([condition("HealthCheckSucceeded", "True"), done], [failing, older]):
+        again = listed(written(REQUESTED, {"conditions": another}))
+        assert again["ExternallyRemediated"]["reason"] == "WaitingForRemediation"
     assert listed(written(HEALTHY, {"conditions": [busy]}))["ExternallyRemediated"] == busy
 
 
