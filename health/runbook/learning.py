@@ -41,11 +41,15 @@ def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) 
 
 
 def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """A mark that was taken off while the target is unhealthy counts as an attempt (rule 14)."""
+    """A mark is ours whoever made it (rule 39); taken off while the target is unhealthy it was an attempt.
+
+    Its own maker may not know of it: the answer of an act is lost with its worker.
+    """
     if seen.is_marked == memory.is_marked or seen.state not in _SEEN:
         return memory
     disruption = Disruption() if memory.disruption.marked_at else memory.disruption
-    watched = memory.model_copy(update={"is_marked": seen.is_marked, "disruption": disruption})
+    changes = {"is_marked": seen.is_marked, "disruption": disruption, "has_acted": True}
+    watched = memory.model_copy(update=changes)
     if seen.is_marked or seen.state is not TargetState.EXPIRED:
         return watched
     return watched.having_lost((), seen, now)

@@ -70,6 +70,12 @@ def test_incident_that_marked_its_machine_ends_remediated_when_its_owner_has_del
     assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
+@pytest.mark.rule("rule 39", "CAPI B.2.6/replaced")
+def test_incident_whose_act_never_answered_takes_the_mark_that_it_sees_for_its_own() -> None:
+    memory = learned(Memory(), EXPIRED.model_copy(update={"is_marked": True}), NOW)
+    assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
+
+
 def test_machine_that_somebody_else_deleted_ends_its_incident_as_gone() -> None:
     assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, because("it is so"))
 
