@@ -19,6 +19,7 @@ from health.gate.target_report import TargetReports
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
+from health.upgrade.pausable_check import PauseAnnotations
 from objects.group_kind import ServedKind
 from objects.secrets import SecretField
 
@@ -122,3 +123,5 @@ class CheckKind(ServedKind):
     """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""
     kubeconfig_granted_by: str = ""
     """What is to be applied so that our processes may read it."""
+    upgrade_pause: PauseAnnotations | None = None
+    """By which annotations its checks are paused while the cluster is upgraded; None: they are held alone."""

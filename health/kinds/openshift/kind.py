@@ -1,5 +1,6 @@
 """MachineHealthCheck of OpenShift as one of the kinds of health check."""
 
+from health.gate.pause import PAUSED
 from health.kinds.check_kind import CheckKind, Process, Right
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.conditions import FAILING
@@ -8,6 +9,7 @@ from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
 from health.kinds.openshift.status import status_patch
 from health.kinds.openshift.target_events import request_lost
+from health.upgrade.pausable_check import PauseAnnotations
 
 _BY = "deploy/openshift/machine-health-checks.yaml"
 RIGHTS = (
@@ -41,4 +43,5 @@ MACHINE_HEALTH_CHECK = CheckKind(
     reference_lease="cluster-api-provider-healthcheck-leader",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
+    upgrade_pause=PauseAnnotations(paused=PAUSED, mark="machine.openshift.io/paused-for-upgrade"),
 )

@@ -1,0 +1,1 @@
+"""Upgrade: what is paused while the cluster is being upgraded, and unpaused after it. Pure."""

@@ -1,0 +1,132 @@
+"""PauseMemory: what an upgrade pause remembers from look to look, and from run to run.
+
+Rule: by uid, each check that was handled in this upgrade, so that none is paused twice; an upgrade is told
+from the last one by the transition of its condition. Only what the API server has taken is remembered as
+written (rule 47).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from health.model.references import CheckReference
+from health.upgrade.failed_write import FailedWrite
+from health.upgrade.orders import PauseOrderRecord
+from health.upgrade.pausable_check import PausableCheck, PauseAction
+from objects.frozen import Frozen, OpenEnum
+
+MOST_GONE = 100
+"""Of checks that were handled and are deleted, those that the result still tells of."""
+MOST_ORDERS = 100
+
+
+class How(StrEnum):
+    """How a check that was handled stands."""
+
+    PAUSED = "Paused"
+    """By us: it has both annotations."""
+    FOUND_PAUSED = "FoundPaused"
+    """By somebody else, who also unpauses it."""
+    UNPAUSED = "Unpaused"
+    """By us, at the end of the upgrade or by an order."""
+    UNPAUSED_BY_OTHERS = "UnpausedByOthers"
+
+
+class LatestWrite(Frozen):
+    """What was written and is not seen yet: the detector may answer what was there before for a moment."""
+
+    action: OpenEnum[PauseAction]
+    replaced: str
+    """The resourceVersion that it was written over."""
+
+
+class Handled(Frozen):
+    """One check that was handled in this upgrade."""
+
+    reference: CheckReference
+    uid: str
+    how: OpenEnum[How]
+    paused_at: datetime | None = None
+    """When we paused it; None: we did not, or that is not known any more."""
+    unpaused_at: datetime | None = None
+    """When it was unpaused, or seen to be."""
+    reason: str = ""
+    """The reason of the person who had it paused or unpaused; "": the upgrade."""
+    identity: str = ""
+    """Who that was."""
+    obeyed: int = 0
+    """The number of the latest order that was obeyed for it."""
+    latest_write: LatestWrite | None = None
+    """None: what was written last has been seen."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is paused by us, as far as is known."""
+        return self.how is How.PAUSED
+
+    def as_known(self, check: PausableCheck) -> PausableCheck:
+        """The check as it is by now, where it is answered as it was before the latest write."""
+        write = self.latest_write
+        if write is None or write.replaced != check.resource_version:
+            return check
+        return check.after(write.action)
+
+
+class KnownUpgrade(Frozen):
+    """Which upgrade the memory is of."""
+
+    since: datetime | None = None
+    """The transition of its condition, by the clock of whoever set it."""
+    first_seen: datetime
+    is_over: bool = False
+    """Whether its end was seen."""
+
+    @property
+    def began(self) -> datetime:
+        """When it began, as well as that is known."""
+        return self.since or self.first_seen
+
+    def is_another(self, since: datetime | None) -> bool:
+        """Whether an upgrade that is under way since then came after this one."""
+        if since is None or self.since is None:
+            return self.is_over
+        return since > self.since
+
+
+class PauseMemory(Frozen):
+    """Everything that an upgrade pause remembers."""
+
+    upgrade: KnownUpgrade | None = None
+    """None: none was seen under way."""
+    handled: tuple[Handled, ...] = ()
+    failed: tuple[FailedWrite, ...] = ()
+    """What could not be written, and is tried again."""
+    orders: tuple[PauseOrderRecord, ...] = ()
+    """Of people, the latest last."""
+    warned_at: datetime | None = None
+    """When it was told that this upgrade takes long."""
+    began: datetime | None = None
+    """When the first run began; None in that."""
+
+    @property
+    def by_uid(self) -> Mapping[str, Handled]:
+        """What was handled, by uid."""
+        return {one.uid: one for one in self.handled}
+
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """The uids of those that the detector need not hold any more for the upgrade.
+
+        What was written and is not seen yet is not among them: there the annotation holds nothing yet.
+        """
+        return tuple(one.uid for one in self.handled if one.latest_write is None)
+
+    def next_order_number(self) -> int:
+        """The number of an order that is given now."""
+        return self.orders[-1].number + 1 if self.orders else 1
+
+    def having_been_ordered(self, order: PauseOrderRecord) -> "PauseMemory":
+        """The memory with an order more; those that are the oldest by far are forgotten."""
+        orders = (*self.orders, order)[-MOST_ORDERS:]
+        failed = tuple(one.due_at_once() for one in self.failed)
+        return self.model_copy(update={"orders": orders, "failed": failed})

@@ -1,0 +1,43 @@
+"""UpgradeObservation: the detector's answer to an upgrade pause: where the upgrade stands, and the checks."""
+
+from datetime import datetime
+
+from health.gate.upgrade import UpgradePhase
+from health.upgrade.pausable_check import PausableCheck
+from objects.frozen import Frozen, OpenEnum
+
+
+class UpgradeObservation(Frozen):
+    """What the detector sees; no times are compared but those of the API server."""
+
+    phase: OpenEnum[UpgradePhase]
+    """One that this version does not know is as Unknown."""
+    since: datetime | None = None
+    """The latest transition of the condition that signals upgrades."""
+    sign: str = ""
+    """What says that an upgrade is under way."""
+    why_unknown: str = ""
+    checks: tuple[PausableCheck, ...] = ()
+    """All of every kind that is paused by annotation, those that are being deleted too."""
+    unread: str = ""
+    """Why these are not known well enough, so that nothing may be changed; "": they are."""
+    seen_at: datetime | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether checks are to be paused."""
+        return self.phase is UpgradePhase.UNDER_WAY
+
+    @property
+    def is_over(self) -> bool:
+        """Whether checks are to be unpaused; so it is too where nothing tells of upgrades any more."""
+        return self.phase in {UpgradePhase.OVER, UpgradePhase.NEVER}
+
+    @property
+    def why_nothing_is_done(self) -> str:
+        """Why nothing is known well enough to change anything (rule 36); "": it is."""
+        if self.unread:
+            return f"the checks cannot all be read: {self.unread}"
+        if self.is_under_way or self.is_over:
+            return ""
+        return f"nobody can say whether the cluster is being upgraded: {self.why_unknown or self.phase}"

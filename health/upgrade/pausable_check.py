@@ -1,0 +1,97 @@
+"""PausableCheck: a check that is paused by an annotation while the cluster is being upgraded.
+
+Two annotations, of which presence alone counts: one pauses the check, whoever wrote it; the mark beside it
+says that the pause is ours. A mark alone says that somebody unpaused what we had paused, and that it is not
+to be paused again in the same upgrade.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from health.model.references import CheckReference
+from objects.frozen import Frozen, OpenEnum
+from objects.metadata import ObjectMetadata
+
+
+class PauseAction(StrEnum):
+    """What is done to the two annotations of one check, in one patch."""
+
+    PAUSE = "Pause"
+    """Both are written."""
+    UNPAUSE = "Unpause"
+    """Both are removed."""
+    UNPAUSE_MARKED = "UnpauseMarked"
+    """The pause is removed, in the middle of an upgrade; the mark stays until its end."""
+    REMOVE_MARK = "RemoveMark"
+
+
+_PAUSED_AND_MARKED_AFTER: Mapping[str, tuple[bool, bool]] = {
+    PauseAction.PAUSE: (True, True),
+    PauseAction.UNPAUSE: (False, False),
+    PauseAction.UNPAUSE_MARKED: (False, True),
+    PauseAction.REMOVE_MARK: (False, False),
+}
+
+
+@dataclass(frozen=True)
+class PauseAnnotations:
+    """The two annotations of a kind of check."""
+
+    paused: str
+    mark: str
+
+    def patch(self, action: PauseAction) -> dict[str, str | None]:
+        """The annotations as a merge patch has them; what is not changed is not in it."""
+        match action:
+            case PauseAction.PAUSE:
+                return {self.paused: "", self.mark: ""}
+            case PauseAction.UNPAUSE:
+                return {self.paused: None, self.mark: None}
+            case PauseAction.UNPAUSE_MARKED:
+                return {self.paused: None}
+            case PauseAction.REMOVE_MARK:
+                return {self.mark: None}
+
+
+class PausableCheck(Frozen):
+    """One check, as far as its pause is concerned."""
+
+    reference: CheckReference
+    uid: str
+    resource_version: str
+    is_paused: bool = False
+    is_marked: bool = False
+    is_going: bool = False
+    """Whether it is being deleted; then nothing is written any more."""
+
+    @classmethod
+    def of(cls, reference: CheckReference, metadata: ObjectMetadata, annotations: PauseAnnotations) -> Self:
+        """The check with this metadata."""
+        return cls(
+            reference=reference,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+            is_paused=annotations.paused in metadata.annotations,
+            is_marked=annotations.mark in metadata.annotations,
+            is_going=metadata.deletion_timestamp is not None,
+        )
+
+    def after(self, action: str) -> Self:
+        """The check once `action` is done."""
+        paused, marked = _PAUSED_AND_MARKED_AFTER[action]
+        return self.model_copy(update={"is_paused": paused, "is_marked": marked})
+
+
+class PausePatch(Frozen):
+    """One patch of one check, which must be as it was when that was decided."""
+
+    reference: CheckReference
+    uid: str
+    resource_version: str
+    action: OpenEnum[PauseAction]
+    """One that this version does not know is not carried out."""
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.reference}"

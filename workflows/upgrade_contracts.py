@@ -1,0 +1,137 @@
+"""Contracts and messages of an upgrade pause: what goes in and out of its workflow and its activities.
+
+`observe_upgrade` is retried by Temporal for as long as it takes: without a detector nothing is known.
+`write_pauses` answers for each patch what became of it, and is repeated only where its worker was lost: a
+patch that the lost one wrote meets a changed resourceVersion then, and is a conflict. The warning is told
+for a minute, and is lost where nobody takes it; nothing depends on it.
+"""
+
+from datetime import datetime, timedelta
+
+from temporalio.common import RetryPolicy
+
+from health.upgrade.failed_write import FailedWrite, PauseAnswer
+from health.upgrade.memory import Handled, PauseMemory
+from health.upgrade.observation import UpgradeObservation
+from health.upgrade.orders import PauseOrderRecord
+from health.upgrade.pausable_check import PausePatch
+from objects.frozen import Frozen
+from workflows.kit.calls import Contract
+from workflows.kit.runs import RunInput
+from workflows.kit.standing_orders import StandingOrder
+
+UPGRADE_PAUSE = "UpgradePause"
+"""The type of the workflow."""
+WAKE_UPGRADE_PAUSE = "wake"
+"""The one signal of the detector, without an argument: what it would answer has changed, or it took the lead."""
+LONG_UPGRADE = timedelta(hours=6)
+
+
+class UpgradePauseInput(RunInput):
+    """Starts the upgrade pause of a cluster, or carries it on in a new run."""
+
+    cluster: str
+    long_upgrade_seconds: float = LONG_UPGRADE.total_seconds()
+    """After how long an upgrade is told to take long."""
+    memory: PauseMemory = PauseMemory()
+
+
+class ObserveUpgradeInput(Frozen):
+    """Asks the detector where the upgrade and the checks stand, and tells it what has been handled."""
+
+    cluster: str
+    upgrade: datetime | None = None
+    """The transition of the upgrade that `handled` is of; of any other one nothing is handled yet."""
+    handled: tuple[str, ...] = ()
+    """The uids of the checks that need no hold for that upgrade any more: their annotation decides."""
+
+
+class WritePausesInput(Frozen):
+    """Asks to write each of these, once."""
+
+    cluster: str
+    patches: tuple[PausePatch, ...]
+
+
+class WritePausesResult(Frozen):
+    """What became of each."""
+
+    answers: tuple[PauseAnswer, ...] = ()
+
+
+class PauseOrder(StandingOrder):
+    """Pause a check until the upgrade is over, or for a time, whether or not one is under way."""
+
+    reason: str = "pause was ordered"
+    check: str = ""
+    """`namespace/name`; "": every check."""
+    identity: str = ""
+    """Who orders it."""
+
+
+class UnpauseOrder(Frozen):
+    """Unpause a check that the upgrade pause has paused, and do not pause it again in this upgrade."""
+
+    reason: str = "unpause was ordered"
+    check: str = ""
+    identity: str = ""
+
+
+class ForgetOrder(Frozen):
+    """Forget that a check was handled in this upgrade: if it is not paused, it is paused."""
+
+    reason: str = "forget was ordered"
+    check: str = ""
+    identity: str = ""
+
+
+class UpgradePauseState(Frozen):
+    """Answer to the query `state`."""
+
+    details: str
+    """In words, what is paused and what it waits for."""
+    observed: UpgradeObservation | None = None
+    """The latest answer of the detector; None: none yet."""
+    handled: tuple[Handled, ...] = ()
+    failed: tuple[FailedWrite, ...] = ()
+    orders: tuple[PauseOrderRecord, ...] = ()
+    upgrading_since: datetime | None = None
+    warned_at: datetime | None = None
+    """When it was told that the upgrade takes long."""
+    wakes_at: datetime | None = None
+    """When its timer ends; None: it waits for nothing but a wake or an order."""
+
+
+class UpgradePauseResult(Frozen):
+    """The end of an upgrade pause."""
+
+    reason: str
+    upgrading_since: datetime | None = None
+    started: datetime
+    ended: datetime
+    checks: tuple[Handled, ...] = ()
+    """Who was paused, since when, and who unpaused."""
+    orders: tuple[PauseOrderRecord, ...] = ()
+
+
+class WarnOfLongUpgradeInput(Frozen):
+    """Asks for a Warning Event on each check that an upgrade holds up."""
+
+    cluster: str
+    since: datetime
+    message: str
+    checks: tuple[Handled, ...]
+
+
+_FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
+_TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=2)
+
+OBSERVE_UPGRADE = Contract("observe_upgrade", timedelta(seconds=5), None, _FOR_EVER)
+"""Answered by the detector that holds the lead, from its queue."""
+WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), _TWICE)
+WARN_OF_LONG_UPGRADE = Contract("warn_of_long_upgrade", timedelta(seconds=20), timedelta(minutes=1), _TWICE)
+
+
+def upgrade_pause_id(cluster: str) -> str:
+    """The id of the workflow: one cluster has one at a time."""
+    return f"upgrade/{cluster}"
