@@ -18,6 +18,7 @@ from activities.live_requests import LiveRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
+from activities.upgrade_pauses import WarnOfLongUpgrade, WritePauses
 from health.kinds.check_kind import CheckKind
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
@@ -32,6 +33,7 @@ from worker.counting import Counting
 from worker.tally import Tally
 from workflows.contracts import ACT, worker_queue
 from workflows.remediation import Remediation
+from workflows.upgrade_pause import UpgradePause
 
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """How long a worker that is told to end lets its activities finish: an act is never cut short."""
@@ -66,12 +68,14 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
-        workflows=[Remediation],
+        workflows=[Remediation, UpgradePause],
         activities=[
             Act(steps(leases, revalidation, clock), event_recorder).act,
             CleanUp(client, live, leases).clean_up,
             Renew(leases, clock.now).renew,
             Annotate(live).annotate,
+            WritePauses(connection).write_pauses,
+            WarnOfLongUpgrade(client, settings.identity, wall_clock).warn_of_long_upgrade,
         ],
         interceptors=[Counting(Tally(connections.metrics))],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).

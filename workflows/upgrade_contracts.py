@@ -6,11 +6,13 @@ patch that the lost one wrote meets a changed resourceVersion then, and is a con
 for a minute, and is lost where nobody takes it; nothing depends on it.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Self
 
 from temporalio.common import RetryPolicy
 
-from health.upgrade.failed_write import FailedWrite, PauseAnswer
+from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled, PauseMemory
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import PauseOrderRecord
@@ -23,7 +25,7 @@ from workflows.kit.standing_orders import StandingOrder
 UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""
 WAKE_UPGRADE_PAUSE = "wake"
-"""The one signal of the detector, without an argument: what it would answer has changed, or it took the lead."""
+"""The one signal of the detector, without an argument: its answer has changed, or it took the lead."""
 LONG_UPGRADE = timedelta(hours=6)
 
 
@@ -57,6 +59,12 @@ class WritePausesResult(Frozen):
     """What became of each."""
 
     answers: tuple[PauseAnswer, ...] = ()
+
+    @classmethod
+    def unanswered(cls, patches: Iterable[PausePatch], why: str) -> Self:
+        """Where no worker did it in time: nobody knows what was written."""
+        failed = WriteOutcome.FAILED
+        return cls(answers=tuple(PauseAnswer(uid=one.uid, outcome=failed, why=why) for one in patches))
 
 
 class PauseOrder(StandingOrder):
@@ -121,6 +129,10 @@ class WarnOfLongUpgradeInput(Frozen):
     since: datetime
     message: str
     checks: tuple[Handled, ...]
+
+
+class WarnOfLongUpgradeResult(Frozen):
+    """It was told."""
 
 
 _FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))

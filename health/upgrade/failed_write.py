@@ -1,8 +1,8 @@
 """FailedWrite: what could not be written on a check, and when it is tried again.
 
-Rule: what failed is never remembered as done (rule 47). It is tried again after 2, 4, 8, … 300 s with jitter, no
-earlier than the API server says; a check that had changed meanwhile as soon as the change is seen. For half a
-minute 403 is a fault as any other, then it is told as a missing right.
+Rule: what failed is never remembered as done (rule 47). It is tried again after 2, 4, 8, … 300 s with jitter,
+no earlier than the API server says; a check that had changed meanwhile as soon as the change is seen. For
+half a minute 403 is a fault as any other, then it is told as a missing right.
 """
 
 from datetime import datetime
@@ -78,11 +78,12 @@ class FailedWrite(Frozen):
             next_try=now + retry_delay(count, answer.wait_seconds, spread),
         )
 
-    def is_put_off(self, resource_version: str, now: datetime) -> bool:
-        """Whether it is too early to patch the check, seen at that resourceVersion."""
-        if self.outcome is WriteOutcome.CONFLICT and resource_version != self.resource_version:
-            return False
-        return self.next_try is not None and now < self.next_try
+    def put_off_until(self, resource_version: str, now: datetime) -> datetime | None:
+        """When the check, seen at that resourceVersion, is patched again; None: now."""
+        has_changed = resource_version != self.resource_version
+        if self.next_try is None or self.next_try <= now:
+            return None
+        return None if has_changed and self.outcome is WriteOutcome.CONFLICT else self.next_try
 
     def due_at_once(self) -> "FailedWrite":
         """The row where a person has ordered something: it is tried at once."""

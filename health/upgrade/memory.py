@@ -59,10 +59,11 @@ class Handled(Frozen):
     latest_write: LatestWrite | None = None
     """None: what was written last has been seen."""
 
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is paused by us, as far as is known."""
-        return self.how is How.PAUSED
+    def having_seen(self, check: PausableCheck) -> "Handled":
+        """The same once the check is answered so: what was written may have been seen by that."""
+        if self.latest_write is None or self.latest_write.replaced == check.resource_version:
+            return self
+        return self.model_copy(update={"latest_write": None})
 
     def as_known(self, check: PausableCheck) -> PausableCheck:
         """The check as it is by now, where it is answered as it was before the latest write."""
@@ -80,6 +81,8 @@ class KnownUpgrade(Frozen):
     first_seen: datetime
     is_over: bool = False
     """Whether its end was seen."""
+    old_marks: tuple[str, ...] = ()
+    """The uids of checks that had a mark alone when it was first seen, left of the upgrade before it."""
 
     @property
     def began(self) -> datetime:

@@ -38,8 +38,10 @@ class Contract:
         return self.start_to_close * 0.9
 
 
-async def call(contract: Contract, argument: Frozen, result: type[Result], *, summary: str) -> Result:
-    """What an activity of a worker answers; `summary` says in the UI what it is for.
+async def call(
+    contract: Contract, argument: Frozen, result: type[Result], *, summary: str, task_queue: str | None = None
+) -> Result:
+    """What an activity answers, of the workflow's own queue or another; `summary` says in the UI what for.
 
     Raises:
         ActivityError: no worker took it in time, or was done in time.
@@ -48,6 +50,7 @@ async def call(contract: Contract, argument: Frozen, result: type[Result], *, su
     answer: Any = await workflow.execute_activity(
         contract.name,
         argument,
+        task_queue=task_queue,
         result_type=result,
         start_to_close_timeout=contract.start_to_close,
         schedule_to_close_timeout=contract.schedule_to_close,
@@ -61,7 +64,8 @@ async def call(contract: Contract, argument: Frozen, result: type[Result], *, su
 class FinishedCalls:
     """Calls of one workflow whose end is awaited also where it is cancelled meanwhile.
 
-    A call cut short would lose what it made. So each needs a contract that bounds it.
+    A call cut short would lose what it made. So each needs a contract that bounds it, or is a
+    question without whose answer nothing can be done.
     """
 
     def __init__(self, obey_cancel: Callable[[], None]) -> None:
@@ -69,10 +73,18 @@ class FinishedCalls:
         self._obey_cancel = obey_cancel
 
     async def call(
-        self, contract: Contract, argument: Frozen, result: type[Result], *, summary: str
+        self,
+        contract: Contract,
+        argument: Frozen,
+        result: type[Result],
+        *,
+        summary: str,
+        task_queue: str | None = None,
     ) -> Result:
         """As the function `call`, to its end."""
-        calling = asyncio.ensure_future(call(contract, argument, result, summary=summary))
+        calling = asyncio.ensure_future(
+            call(contract, argument, result, summary=summary, task_queue=task_queue)
+        )
         try:
             return await asyncio.shield(calling)
         except asyncio.CancelledError:

@@ -19,7 +19,7 @@ RIGHTS = (
     Right(Process.DETECTOR, "", "events", ("create",), granted_by=_BY),
     Right(Process.WORKER, GROUP, "machines", ("get",)),
     Right(Process.WORKER, GROUP, "machines", ("delete", "patch"), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list"), granted_by=_BY),
+    Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list", "patch"), granted_by=_BY),
     Right(Process.WORKER, "", "events", ("create",), granted_by=_BY),
 )
 

@@ -1,0 +1,139 @@
+"""CheckRow: what is done with one check, by its two annotations and what is remembered of it.
+
+While an upgrade is under way (P: paused, M: marked; "unseen": not handled in this upgrade):
+
+    P M
+    - -   unseen: both are written; handled: nothing, somebody unpaused it (rule 34)
+    P -   nothing: somebody else paused it, and also counts as handled
+    P M   nothing: it is ours already
+    - M   nothing: unpaused by somebody; but a mark left of the last upgrade is as none (rule 35)
+
+Once none is, whatever is remembered:
+
+    P M   both are removed
+    - M   the mark is removed, so that the next upgrade pauses the check again
+    P -   nothing
+    - -   nothing
+
+An order of a person is obeyed once, before these. What somebody else paused is never unpaused.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from health.upgrade.memory import Handled, How, LatestWrite
+from health.upgrade.orders import OrderName, PauseOrderRecord
+from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One check with what is known of it."""
+
+    check: PausableCheck
+    """As it is by now, what was written and is not seen yet included."""
+    before: Handled | None
+    """What is remembered of it; None: it is unseen."""
+    order: PauseOrderRecord | None
+    """The latest that is meant for it."""
+    has_old_mark: bool
+    """Whether it had a mark alone when an upgrade after another one was seen first."""
+
+    @classmethod
+    def of(
+        cls,
+        check: PausableCheck,
+        before: Handled | None,
+        order: PauseOrderRecord | None,
+        old_marks: Collection[str],
+    ) -> "CheckRow":
+        """The row of a check that was observed so."""
+        known = before.as_known(check) if before else check
+        seen = before.having_seen(check) if before else None
+        return cls(known, seen, order, check.uid in old_marks)
+
+    @property
+    def new_order(self) -> PauseOrderRecord | None:
+        """The order, where it was not obeyed yet."""
+        obeyed = self.before.obeyed if self.before else 0
+        return self.order if self.order and self.order.number > obeyed else None
+
+    def action(self, now: datetime, *, is_under_way: bool) -> PauseAction | None:
+        """What is to be written; None: nothing."""
+        if is_under_way:
+            return self._ordered() if self.new_order else self._by_the_upgrade()
+        if self.order and self.order.is_kept(now):
+            return self._ordered() if self.new_order else None
+        return self._afterwards()
+
+    def patch(self, action: PauseAction) -> PausePatch:
+        """The patch for it."""
+        check = self.check
+        return PausePatch(
+            reference=check.reference,
+            uid=check.uid,
+            resource_version=check.resource_version,
+            action=action,
+        )
+
+    def handled_by(self, action: PauseAction, now: datetime) -> Handled:
+        """What is remembered once `action` is written."""
+        changes: dict[str, object] = {
+            "latest_write": LatestWrite(action=action, replaced=self.check.resource_version),
+            "obeyed": self.order.number if self.order else 0,
+        }
+        match action:
+            case PauseAction.PAUSE:
+                changes |= {"how": How.PAUSED, "paused_at": now, "unpaused_at": None, **self._who()}
+            case PauseAction.UNPAUSE | PauseAction.UNPAUSE_MARKED:
+                changes |= {"how": How.UNPAUSED, "unpaused_at": now, **self._who()}
+            case PauseAction.REMOVE_MARK:
+                pass
+        return (self.before or self._unseen(How.UNPAUSED_BY_OTHERS)).model_copy(update=changes)
+
+    def handled_as_found(self, now: datetime) -> Handled:
+        """What is remembered where nothing is to be written."""
+        before = self.before or self._unseen(self._how_found())
+        how = self._how_found()
+        changes: dict[str, object] = {"how": how, "obeyed": self.order.number if self.order else 0}
+        if how is How.UNPAUSED_BY_OTHERS and before.how in {How.PAUSED, How.FOUND_PAUSED}:
+            changes |= {"unpaused_at": now}
+        if how is How.PAUSED and before.how is not How.PAUSED:
+            changes |= {"paused_at": None, "unpaused_at": None}
+        return before.model_copy(update=changes)
+
+    def _ordered(self) -> PauseAction | None:
+        order = self.new_order
+        if order is not None and order.order is OrderName.UNPAUSE:
+            is_ours = self.check.is_paused and self.check.is_marked
+            return PauseAction.UNPAUSE_MARKED if is_ours else None
+        return None if self.check.is_paused else PauseAction.PAUSE
+
+    def _by_the_upgrade(self) -> PauseAction | None:
+        if self.before is not None or self.check.is_paused:
+            return None
+        if self.check.is_marked and not self.has_old_mark:
+            return None
+        return PauseAction.PAUSE
+
+    def _afterwards(self) -> PauseAction | None:
+        if not self.check.is_marked:
+            return None
+        return PauseAction.UNPAUSE if self.check.is_paused else PauseAction.REMOVE_MARK
+
+    def _how_found(self) -> How:
+        if self.check.is_paused:
+            return How.PAUSED if self.check.is_marked else How.FOUND_PAUSED
+        if self.before is not None and self.before.how is How.UNPAUSED:
+            return How.UNPAUSED
+        return How.UNPAUSED_BY_OTHERS
+
+    def _who(self) -> dict[str, object]:
+        order = self.new_order
+        if order is None or order.order is OrderName.FORGET:
+            return {"reason": "", "identity": ""}
+        return {"reason": order.reason, "identity": order.identity}
+
+    def _unseen(self, how: How) -> Handled:
+        return Handled(reference=self.check.reference, uid=self.check.uid, how=how)

@@ -1,0 +1,163 @@
+"""next_pass: what an upgrade pause does next, by what the detector sees and what it remembers.
+
+Rule: where nobody can say whether the cluster is being upgraded, or the checks are not all read, nothing is
+changed at all (rule 36). Else each check has its row (`check_row`). Done is what the API server has taken:
+the memory of a pass knows what was found, and `having_written` adds what was written.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from health.upgrade.check_row import CheckRow
+from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
+from health.upgrade.memory import MOST_GONE, Handled, How, KnownUpgrade, PauseMemory
+from health.upgrade.observation import UpgradeObservation
+from health.upgrade.orders import latest_for, still_standing
+from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
+from objects.timestamps import stamp
+
+MOST_PATCHES = 500
+"""In one pass: so that a call of the activity is bounded."""
+MOST_TOLD = 5
+"""Of what cannot be written, in the words for people."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is to be done."""
+
+    memory: PauseMemory
+    """What is remembered whether or not the patches are written."""
+    why: str
+    """Where it stands, for people."""
+    patches: tuple[PausePatch, ...] = ()
+    once_written: tuple[Handled, ...] = ()
+    """What is remembered once the patch in its place is written."""
+    warns: bool = False
+    """Whether it is to be told that the upgrade takes long."""
+    until: datetime | None = None
+    """When there is something to do without a wake; None: never."""
+    is_over: bool = False
+    """Whether nothing is left to do."""
+
+
+def next_pass(
+    observed: UpgradeObservation, memory: PauseMemory, now: datetime, long_upgrade: timedelta
+) -> Pass:
+    """What is to be done now."""
+    if observed.why_nothing_is_done:
+        return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
+    memory = _of_this_upgrade(observed, memory, now)
+    rows = [_row(check, memory) for check in observed.checks if not check.is_going]
+    wanted = [
+        (row, action) for row in rows if (action := row.action(now, is_under_way=observed.is_under_way))
+    ]
+    memory = _having_found(memory, observed, rows, {row.check.uid for row, _ in wanted}, now)
+    put_off = _put_off(memory, wanted, now)
+    due = [one for one in wanted if one[0].check.uid not in put_off][:MOST_PATCHES]
+    warn_at, kept_until = _warn_at(observed, memory, long_upgrade), _kept_until(observed, memory, now)
+    times = [*put_off.values(), *(one for one in (warn_at, kept_until) if one)]
+    return Pass(
+        memory,
+        _words(observed, memory),
+        patches=tuple(row.patch(action) for row, action in due),
+        once_written=tuple(row.handled_by(action, now) for row, action in due),
+        warns=warn_at is not None and warn_at <= now,
+        until=min(times, default=None),
+        is_over=observed.is_over and not wanted and kept_until is None,
+    )
+
+
+def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, spread: float) -> PauseMemory:
+    """What is remembered once the patches of a pass were tried; without an answer one has failed."""
+    told = {answer.uid: answer for answer in answers}
+    memory, handled = passed.memory, dict(passed.memory.by_uid)
+    failed = {one.uid: one for one in memory.failed}
+    for patch, done in zip(passed.patches, passed.once_written, strict=True):
+        answer = told.get(patch.uid, PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="no answer"))
+        if answer.outcome is WriteOutcome.WRITTEN:
+            handled[patch.uid] = done
+            failed.pop(patch.uid, None)
+        else:
+            failed[patch.uid] = FailedWrite.after(failed.get(patch.uid), patch, answer, now, spread)
+    changes = {"handled": tuple(handled.values()), "failed": tuple(failed.values())}
+    return memory.model_copy(update=changes)
+
+
+def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> PauseMemory:
+    """The memory as of the upgrade that is observed: another one begins anew (rule 35)."""
+    known = memory.upgrade
+    if not observed.is_under_way:
+        over = known and known.model_copy(update={"is_over": True})
+        return memory.model_copy(update={"upgrade": over})
+    if known is not None and not known.is_another(observed.since):
+        return memory
+    marked_alone = (one.uid for one in observed.checks if one.is_marked and not one.is_paused)
+    upgrade = KnownUpgrade(
+        since=observed.since, first_seen=now, old_marks=tuple(marked_alone) if known is not None else ()
+    )
+    orders = still_standing(memory.orders, upgrade.began, now)
+    return PauseMemory(upgrade=upgrade, orders=orders, began=memory.began)
+
+
+def _row(check: PausableCheck, memory: PauseMemory) -> CheckRow:
+    old_marks = memory.upgrade.old_marks if memory.upgrade else ()
+    return CheckRow.of(
+        check, memory.by_uid.get(check.uid), latest_for(memory.orders, check.reference), old_marks
+    )
+
+
+def _having_found(
+    memory: PauseMemory,
+    observed: UpgradeObservation,
+    rows: Iterable[CheckRow],
+    wanted: Collection[str],
+    now: datetime,
+) -> PauseMemory:
+    """The memory with all that is so without a patch; of what nobody wants any more no failure is left."""
+    found: dict[str, Handled] = {}
+    for row in rows:
+        uid = row.check.uid
+        if uid in wanted and row.before is not None:
+            found[uid] = row.before
+        elif uid not in wanted and (observed.is_under_way or row.before is not None):
+            found[uid] = row.handled_as_found(now)
+    gone = [one for one in memory.handled if one.uid not in found][-MOST_GONE:]
+    failed = tuple(one for one in memory.failed if one.uid in wanted)
+    return memory.model_copy(update={"handled": (*gone, *found.values()), "failed": failed})
+
+
+def _put_off(
+    memory: PauseMemory, wanted: Iterable[tuple[CheckRow, PauseAction]], now: datetime
+) -> dict[str, datetime]:
+    """By uid, when what failed is tried again."""
+    failed = {one.uid: one for one in memory.failed}
+    checks = (row.check for row, _ in wanted if row.check.uid in failed)
+    tries = ((check.uid, failed[check.uid].put_off_until(check.resource_version, now)) for check in checks)
+    return {uid: again for uid, again in tries if again}
+
+
+def _warn_at(observed: UpgradeObservation, memory: PauseMemory, long_upgrade: timedelta) -> datetime | None:
+    """When it is told that the upgrade takes long; None: not, or not any more."""
+    if not observed.is_under_way or memory.upgrade is None or memory.warned_at is not None:
+        return None
+    return memory.upgrade.began + long_upgrade
+
+
+def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> datetime | None:
+    """When the next of the pauses ends that people keep though no upgrade is under way."""
+    kept = (one.until for one in memory.orders if observed.is_over and one.is_kept(now))
+    return min((until for until in kept if until), default=None)
+
+
+def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
+    """What is paused, and what cannot be written."""
+    paused = sum(one.how is How.PAUSED for one in memory.handled)
+    left = sum(one.how in {How.UNPAUSED, How.UNPAUSED_BY_OTHERS} for one in memory.handled)
+    since = f" since {stamp(observed.since)}" if observed.since else ""
+    upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"
+    state = upgrade if observed.is_under_way else "no upgrade is under way"
+    long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""
+    counts = f"{paused} of {len(memory.handled)} checks are paused by it, {left} were unpaused"
+    return "\n".join([f"{state}{long}: {counts}", *map(str, memory.failed[:MOST_TOLD])])

@@ -1,0 +1,226 @@
+"""UpgradePause: the workflow that pauses checks while the cluster is being upgraded, and unpauses them then.
+
+What is to be done is `health.upgrade.next_pass`; this carries it out: it observes, does the one thing that is
+due, and observes again, until there is nothing to do but to wait. It holds no timer but for what is tried
+again, for the time that people gave, and once for an upgrade that takes long. The detector starts it, wakes
+it, and starts it again where somebody terminated it; what it does then it knows by the annotations.
+
+A cancel is an order as any other, to unpause every check and to pause none in this upgrade. It does not end
+before the upgrade does: the detector would start it anew, and that one would pause the checks again.
+"""
+
+import asyncio
+import contextlib
+from datetime import datetime, timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from health.upgrade.memory import How, PauseMemory
+    from health.upgrade.next_pass import Pass, having_written, next_pass
+    from health.upgrade.observation import UpgradeObservation
+    from objects.durations import in_words as duration
+    from objects.timestamps import stamp
+    from workflows.contracts import detector_queue
+    from workflows.kit.calls import FinishedCalls, in_words
+    from workflows.kit.runs import begin_a_new_run, is_new_run_due
+    from workflows.kit.standing_orders import StandingOrders
+    from workflows.kit.wakes import Wakes
+    from workflows.upgrade_contracts import (
+        OBSERVE_UPGRADE,
+        UPGRADE_PAUSE,
+        WAKE_UPGRADE_PAUSE,
+        WARN_OF_LONG_UPGRADE,
+        WRITE_PAUSES,
+        ForgetOrder,
+        ObserveUpgradeInput,
+        PauseOrder,
+        UnpauseOrder,
+        UpgradePauseInput,
+        UpgradePauseResult,
+        UpgradePauseState,
+        WarnOfLongUpgradeInput,
+        WarnOfLongUpgradeResult,
+        WritePausesInput,
+        WritePausesResult,
+    )
+    from workflows.upgrade_orders import Order, ordered, refuse_senseless
+
+CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
+NOTHING_SEEN = "asks the detector"
+
+
+@workflow.defn(name=UPGRADE_PAUSE)
+class UpgradePause:
+    """The pause of one upgrade of one cluster."""
+
+    @workflow.init
+    def __init__(self, start: UpgradePauseInput) -> None:
+        self._cluster = start.cluster
+        self._long_upgrade = timedelta(seconds=start.long_upgrade_seconds)
+        memory = start.memory if start.is_handed_over() else PauseMemory()
+        began = memory.began or workflow.now()
+        self._memory = memory.model_copy(update={"began": began})
+        self._began = began
+        self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
+        self._calls = FinishedCalls(self._orders.obey_cancel)
+        self._wakes = Wakes()
+        self._seen: UpgradeObservation | None = None
+        self._told: tuple[str, ...] = ()
+        """What the detector was told to be handled."""
+        self._details = NOTHING_SEEN
+        self._wakes_at: datetime | None = None
+
+    @workflow.run
+    async def run(self, start: UpgradePauseInput) -> UpgradePauseResult:  # noqa: ARG002  `__init__` took it
+        """Do what is due until the upgrade is over and nothing of it is left."""
+        while True:
+            try:
+                self._orders.obey()
+                self._wakes.answer()
+                passed = await self._look()
+                if passed.patches:
+                    await self._write(passed)
+                elif passed.warns:
+                    await self._warn()
+                elif self._is_woken() or set(self._told) != set(self._memory.settled):
+                    continue
+                elif passed.is_over:
+                    return self._concluded(passed)
+                else:
+                    await self._rest(passed)
+            except asyncio.CancelledError:
+                self._orders.obey_cancel()
+
+    @workflow.update
+    def pause(self, order: PauseOrder = PauseOrder()) -> str:
+        """Pause a check until the upgrade is over, or for a time."""
+        self._orders.give(order)
+        return f"pauses {order.check or 'every check'}: {order.reason}"
+
+    @workflow.update
+    def unpause(self, order: UnpauseOrder = UnpauseOrder()) -> str:
+        """Unpause what was paused for the upgrade; it is not paused again in this one."""
+        self._orders.give(order)
+        return f"unpauses {order.check or 'every check'} until the upgrade is over: {order.reason}"
+
+    @workflow.update
+    def forget(self, order: ForgetOrder = ForgetOrder()) -> str:
+        """Treat a check as if it had not been seen in this upgrade."""
+        self._orders.give(order)
+        return f"takes {order.check or 'every check'} for one that it has not seen yet: {order.reason}"
+
+    @pause.validator
+    def _refuse_pause(self, order: PauseOrder = PauseOrder()) -> None:
+        refuse_senseless(order, self._seen)
+
+    @unpause.validator
+    def _refuse_unpause(self, order: UnpauseOrder = UnpauseOrder()) -> None:
+        refuse_senseless(order, self._seen)
+
+    @forget.validator
+    def _refuse_forget(self, order: ForgetOrder = ForgetOrder()) -> None:
+        refuse_senseless(order, self._seen)
+
+    @workflow.signal(name=WAKE_UPGRADE_PAUSE)
+    def wake(self) -> None:
+        """Observe again."""
+        self._wakes.receive()
+
+    @workflow.query
+    def state(self) -> UpgradePauseState:
+        """Who is paused since when and why, and what it waits for."""
+        memory = self._memory
+        return UpgradePauseState(
+            details=self._details,
+            observed=self._seen,
+            handled=memory.handled,
+            failed=memory.failed,
+            orders=memory.orders,
+            upgrading_since=memory.upgrade.since if memory.upgrade else None,
+            warned_at=memory.warned_at,
+            wakes_at=self._wakes_at,
+        )
+
+    def _write_down(self, order: Order) -> None:
+        self._memory = ordered(self._memory, order, workflow.now())
+
+    async def _look(self) -> Pass:
+        """What is to be done by what the detector sees; it is told which checks have been handled."""
+        self._told = self._memory.settled
+        upgrade = self._memory.upgrade
+        asked = ObserveUpgradeInput(
+            cluster=self._cluster, upgrade=upgrade.since if upgrade else None, handled=self._told
+        )
+        self._seen = await self._calls.call(
+            OBSERVE_UPGRADE,
+            asked,
+            UpgradeObservation,
+            summary=self._details,
+            task_queue=detector_queue(self._cluster),
+        )
+        passed = next_pass(self._seen, self._memory, workflow.now(), self._long_upgrade)
+        self._memory = passed.memory
+        self._say(passed.why)
+        return passed
+
+    async def _write(self, passed: Pass) -> None:
+        asked = WritePausesInput(cluster=self._cluster, patches=passed.patches)
+        summary = f"{len(passed.patches)} checks, the first: {passed.patches[0]}"
+        try:
+            result = await self._calls.call(WRITE_PAUSES, asked, WritePausesResult, summary=summary)
+        except ActivityError as error:
+            result = WritePausesResult.unanswered(passed.patches, in_words(error))
+        written = having_written(passed, result.answers, workflow.now(), workflow.random().random())
+        # An order that came meanwhile is written down in the memory of now.
+        self._memory = self._memory.model_copy(update={"handled": written.handled, "failed": written.failed})
+
+    async def _warn(self) -> None:
+        """Tell once that the upgrade takes long; nothing depends on it, so it is tried once."""
+        upgrade = self._memory.upgrade
+        began = upgrade.began if upgrade else self._began
+        paused = tuple(one for one in self._memory.handled if one.how is How.PAUSED)
+        message = (
+            f"paused for an upgrade of the cluster that began at {stamp(began)} and takes longer than "
+            f"{duration(self._long_upgrade)}; its targets are not remediated until it is over"
+        )
+        asked = WarnOfLongUpgradeInput(cluster=self._cluster, since=began, message=message, checks=paused)
+        with contextlib.suppress(ActivityError):
+            await self._calls.call(
+                WARN_OF_LONG_UPGRADE, asked, WarnOfLongUpgradeResult, summary="the upgrade takes long"
+            )
+        self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
+
+    async def _rest(self, passed: Pass) -> None:
+        if is_new_run_due():
+            begin_a_new_run(
+                UpgradePauseInput(
+                    cluster=self._cluster,
+                    long_upgrade_seconds=self._long_upgrade.total_seconds(),
+                    memory=self._memory,
+                )
+            )
+        self._wakes_at = passed.until
+        timeout = passed.until - workflow.now() if passed.until else None
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary="until it is due")
+        self._wakes_at = None
+
+    def _is_woken(self) -> bool:
+        return self._wakes.has_new or self._orders.has_new
+
+    def _say(self, details: str) -> None:
+        self._details = details
+        workflow.set_current_details(details)
+
+    def _concluded(self, passed: Pass) -> UpgradePauseResult:
+        memory = self._memory
+        return UpgradePauseResult(
+            reason=passed.why,
+            upgrading_since=memory.upgrade.since if memory.upgrade else None,
+            started=self._began,
+            ended=workflow.now(),
+            checks=memory.handled,
+            orders=memory.orders,
+        )
