@@ -16,6 +16,7 @@ from tests.conformance import (
     rules_on_machines,
     rules_on_nodes,
     rules_on_safety,
+    upgrade_pause_behaviour,
 )
 
 SECTIONS = (
@@ -30,6 +31,7 @@ SECTIONS = (
     *machines_behaviour.SECTIONS,
     *cluster_api_contract.SECTIONS,
     *cluster_api_behaviour.SECTIONS,
+    *upgrade_pause_behaviour.SECTIONS,
     *rules_on_safety.SECTIONS,
     *rules_on_nodes.SECTIONS,
     *rules_on_machines.SECTIONS,

@@ -1,0 +1,54 @@
+"""MHC C.2: how MachineHealthChecks of OpenShift are paused while the cluster is upgraded."""
+
+from tests.conformance.rule import Section
+
+PAUSE = Section(
+    "MHC C.2/",
+    "MHC C.2: pause and unpause for an upgrade",
+    {
+        "begin": (
+            "Once ClusterVersion says Progressing=True, each check that is not paused gets "
+            "cluster.x-k8s.io/paused and machine.openshift.io/paused-for-upgrade in one patch, if it is still "
+            "as it was seen."
+        ),
+        "found paused": "A check that somebody else paused is not touched, in the upgrade and after it.",
+        "created": "A check created during the upgrade is paused too.",
+        "unpaused": "A check that somebody unpauses during the upgrade is not paused again in it.",
+        "end": "Once it says False, both annotations go, in one patch, from exactly those that are marked.",
+        "left mark": "A mark alone is removed after the upgrade, so that the next one pauses the check again.",
+        "unknown": "While nobody knows whether there is an upgrade, no annotation changes.",
+        "restart": (
+            "What both annotations say holds without any memory: a marked pause is ours, a mark alone is of "
+            "a check that somebody unpaused."
+        ),
+        "end over which nothing ran": "An end that was not seen is made up for at the next look.",
+        "end and begin over which nothing ran": (
+            "A check that was unpaused in an upgrade whose end nobody saw is paused in the next one."
+        ),
+        "paused by several": (
+            "Who pauses a check that we paused, or marked before, cannot be told from us: it is unpaused."
+        ),
+        "stuck": "Checks stay paused in an upgrade that does not end; after six hours that is told once.",
+        "re-targeted": "An upgrade that is given another version is the same one.",
+        "quickly": "An upgrade that ends and begins again unpauses checks, and pauses them again.",
+        "deleting": "A check that is being deleted is not patched.",
+        "gone": "A check that vanishes before its patch is no failure.",
+    },
+)
+
+RULES = Section(
+    "rule ",
+    "Rules 34 to 36: the memory of an upgrade pause",
+    {
+        "34": (
+            "Each check that was handled in an upgrade is remembered by uid, over restarts too; unpaused by "
+            "anybody, whoever paused it, with or without its mark, it stays unpaused in that upgrade."
+        ),
+        "35": "The next upgrade is known by the lastTransitionTime of Progressing.",
+        "36/annotations": (
+            "Where the state of the upgrade or the checks cannot be read no annotation is changed."
+        ),
+    },
+)
+
+SECTIONS = (PAUSE, RULES)

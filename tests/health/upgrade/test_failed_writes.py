@@ -1,0 +1,108 @@
+"""What could not be written is not remembered as written, and is tried again."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.upgrade.failed_write import WriteOutcome
+from health.upgrade.next_pass import MOST_PATCHES, having_written
+from health.upgrade.pausable_check import PauseAction
+from tests.health.upgrade.looks import NOW, actions, answered, check, over, passed, remembering, under_way
+
+A_MOMENT = timedelta(seconds=0.5)
+A_MINUTE = timedelta(minutes=1)
+
+
+@pytest.mark.rule("rule 47")
+@pytest.mark.parametrize("outcome", [WriteOutcome.FAILED, WriteOutcome.CONFLICT, WriteOutcome.GONE])
+def test_failed_write_is_no_handled_check_and_is_tried_again_with_back_off(outcome: WriteOutcome) -> None:
+    look = under_way(check())
+    memory = answered(passed(look), outcome, why="no")
+    soon = passed(look, memory, NOW + A_MOMENT)
+
+    assert memory.handled == ()
+    assert memory.settled == ()
+    assert soon.patches == ()
+    assert soon.until == NOW + timedelta(seconds=1)
+    assert "cannot Pause MachineHealthCheck/machines/a: no" in soon.why
+    assert soon.until is not None
+    assert actions(passed(look, soon.memory, soon.until)) == [PauseAction.PAUSE]
+
+
+def test_check_that_had_changed_is_decided_anew_as_soon_as_that_is_seen() -> None:
+    memory = answered(passed(under_way(check())), WriteOutcome.CONFLICT)
+
+    assert actions(passed(under_way(check(version=2)), memory)) == [PauseAction.PAUSE]
+    assert actions(passed(under_way(check("P", version=2)), memory)) == []
+
+
+def test_change_of_a_check_ends_no_other_back_off() -> None:
+    memory = answered(passed(under_way(check())), WriteOutcome.FAILED)
+
+    assert actions(passed(under_way(check(version=2)), memory)) == []
+
+
+def test_nobody_who_answers_is_a_failure() -> None:
+    done = passed(under_way(check()))
+
+    assert [one.why for one in having_written(done, (), NOW, 0).failed] == ["no answer"]
+
+
+@pytest.mark.rule("rule 47")
+def test_right_is_told_as_missing_after_half_a_minute() -> None:
+    look = under_way(check())
+    memory = answered(passed(look), WriteOutcome.FAILED, is_forbidden=True)
+    assert not memory.failed[0].is_right_missing
+    done = passed(look, memory, NOW + A_MINUTE)
+    memory = answered(done, WriteOutcome.FAILED, is_forbidden=True, now=NOW + A_MINUTE)
+
+    assert memory.failed[0].is_right_missing
+    assert "a right is missing" in passed(look, memory, NOW + A_MINUTE).why
+
+
+def test_server_that_asks_for_time_gets_it() -> None:
+    memory = answered(passed(under_way(check())), WriteOutcome.FAILED, wait_seconds=30)
+
+    assert passed(under_way(check()), memory, NOW).until == NOW + timedelta(seconds=31)
+
+
+@pytest.mark.rule("MHC C.2/gone")
+def test_check_that_vanished_leaves_nothing_behind() -> None:
+    memory = answered(passed(over(check("PM"))), WriteOutcome.GONE)
+    done = passed(over(), memory)
+
+    assert done.is_over
+    assert done.memory.failed == ()
+
+
+def test_one_that_fails_keeps_no_other() -> None:
+    done = passed(under_way(check(), check(name="b")))
+    memory = having_written(done, answers=(), now=NOW, spread=0)
+    memory = memory.model_copy(update={"handled": (done.once_written[1],), "failed": memory.failed[:1]})
+    again = passed(under_way(check(), check(name="b")), memory)
+
+    assert again.patches == ()
+    assert [one.uid for one in again.memory.handled] == ["uid-b"]
+
+
+def test_what_was_written_is_known_before_it_is_seen() -> None:
+    memory = remembering(under_way(check()))
+    old_look = passed(under_way(check()), memory)
+    assert (old_look.patches, old_look.memory.settled) == ((), ())
+
+    assert passed(under_way(check("PM", version=2)), memory).memory.settled == ("uid-a",)
+
+
+def test_end_does_not_wait_until_what_was_written_is_seen() -> None:
+    look = over(check("PM"))
+
+    assert passed(look, remembering(look, remembering(under_way(check("PM"))))).is_over
+
+
+@pytest.mark.rule("MHC C.2/begin")
+def test_large_fleet_is_paused_in_several_passes() -> None:
+    look = under_way(*(check(name=str(number)) for number in range(MOST_PATCHES + 1)))
+    first = passed(look)
+    second = passed(look, answered(first))
+
+    assert [len(first.patches), len(second.patches)] == [MOST_PATCHES, 1]

@@ -1,0 +1,141 @@
+"""The table: what is done by the two annotations alone, and by what was handled in this upgrade."""
+
+import pytest
+
+from health.gate.upgrade import UpgradePhase
+from health.upgrade.memory import How
+from health.upgrade.pausable_check import PauseAction, PauseAnnotations
+from tests.health.upgrade.looks import NOTHING, actions, check, over, passed, remembering, under_way, unknown
+
+PAUSE, UNPAUSE, REMOVE_MARK = (
+    [PauseAction.PAUSE.value],
+    [PauseAction.UNPAUSE.value],
+    [PauseAction.REMOVE_MARK.value],
+)
+
+
+@pytest.mark.rule("MHC C.2/begin", "MHC C.2/found paused", "MHC C.2/restart", "MHC C.2/unpaused")
+@pytest.mark.parametrize(
+    ("annotations", "expected", "how"),
+    [
+        pytest.param("", PAUSE, How.PAUSED, id="neither annotation: both are written"),
+        pytest.param("P", [], How.FOUND_PAUSED, id="paused by somebody else: nothing"),
+        pytest.param("PM", [], How.PAUSED, id="ours already: nothing"),
+        pytest.param("M", [], How.UNPAUSED_BY_OTHERS, id="unpaused by somebody: nothing"),
+    ],
+)
+def test_check_that_is_seen_first_during_an_upgrade(annotations: str, expected: list[str], how: How) -> None:
+    look = under_way(check(annotations))
+
+    assert actions(passed(look)) == expected
+    assert remembering(look).by_uid["uid-a"].how is how
+
+
+@pytest.mark.rule("MHC C.2/end", "MHC C.2/left mark", "MHC C.2/end over which nothing ran")
+@pytest.mark.parametrize("phase", [UpgradePhase.OVER, UpgradePhase.NEVER])
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        pytest.param("PM", UNPAUSE, id="ours: both are removed"),
+        pytest.param("M", REMOVE_MARK, id="a mark that was left: it is removed"),
+        pytest.param("P", [], id="paused by somebody else: nothing"),
+        pytest.param("", [], id="neither: nothing"),
+    ],
+)
+def test_check_after_an_upgrade_that_nothing_is_remembered_of(
+    annotations: str, expected: list[str], phase: UpgradePhase
+) -> None:
+    done = passed(over(check(annotations), phase=phase))
+
+    assert actions(done) == expected
+    assert done.is_over is not bool(expected)
+
+
+@pytest.mark.rule("MHC C.2/unknown", "rule 36/annotations")
+@pytest.mark.parametrize("annotations", ["", "P", "PM", "M"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param(unknown, id="phase unknown"),
+        pytest.param(lambda one: under_way(one, unread="403"), id="checks not read, under way"),
+        pytest.param(lambda one: over(one).model_copy(update={"unread": "403"}), id="checks not read, over"),
+        pytest.param(
+            lambda one: over(one).model_copy(update={"phase": "Paused"}), id="phase of another version"
+        ),
+    ],
+)
+def test_what_nobody_knows_changes_no_annotation_and_no_memory(annotations: str, look: object) -> None:
+    assert callable(look)
+    done = passed(look(check(annotations)))
+
+    assert done.patches == ()
+    assert done.memory == NOTHING
+    assert not done.is_over
+    assert done.until is None
+    assert "changes nothing" in done.why
+
+
+@pytest.mark.rule("MHC C.2/unpaused", "rule 34")
+@pytest.mark.parametrize("left", ["", "M"], ids=["both annotations removed", "the mark left"])
+@pytest.mark.parametrize("before", ["", "P"], ids=["paused by us", "found paused"])
+def test_check_unpaused_in_mid_upgrade_is_never_paused_again_in_it(before: str, left: str) -> None:
+    memory = remembering(under_way(check(before)))
+    look = under_way(check(left, version=3))
+
+    assert actions(passed(look, memory)) == []
+    handled = remembering(look, memory).by_uid["uid-a"]
+    assert handled.how is How.UNPAUSED_BY_OTHERS
+    assert handled.unpaused_at is not None
+    assert actions(passed(look, remembering(look, memory))) == []
+
+
+@pytest.mark.rule("MHC C.2/paused by several")
+def test_mark_is_ours_whoever_paused_the_check_again() -> None:
+    memory = remembering(under_way(check()))
+    memory = remembering(under_way(check("M", version=3)), memory)
+    memory = remembering(under_way(check("PM", version=4)), memory)
+
+    assert memory.by_uid["uid-a"].how is How.PAUSED
+    assert memory.by_uid["uid-a"].paused_at is None
+    assert actions(passed(over(check("PM", version=4)), memory)) == UNPAUSE
+
+
+def test_pause_whose_mark_was_removed_is_somebody_elses() -> None:
+    memory = remembering(under_way(check()))
+    memory = remembering(under_way(check("P", version=3)), memory)
+
+    assert memory.by_uid["uid-a"].how is How.FOUND_PAUSED
+    assert passed(over(check("P", version=3)), memory).is_over
+
+
+@pytest.mark.rule("MHC C.2/created")
+def test_check_created_during_the_upgrade_is_paused() -> None:
+    memory = remembering(under_way(check()))
+    done = passed(under_way(check("PM", version=2), check(name="b")), memory)
+
+    assert [(one.reference.name, one.action) for one in done.patches] == [("b", PauseAction.PAUSE)]
+
+
+@pytest.mark.rule("MHC C.2/created")
+def test_check_deleted_and_made_anew_is_another_one() -> None:
+    memory = remembering(under_way(check("M")))
+    anew = check(version=9).model_copy(update={"uid": "another"})
+
+    assert actions(passed(under_way(anew), memory)) == PAUSE
+    assert set(remembering(under_way(anew), memory).by_uid) == {"uid-a", "another"}
+
+
+@pytest.mark.rule("MHC C.2/deleting")
+def test_check_that_is_being_deleted_is_left_alone() -> None:
+    assert actions(passed(under_way(check(is_going=True)))) == []
+    assert passed(over(check("PM", is_going=True))).is_over
+
+
+@pytest.mark.rule("MHC C.2/begin", "MHC C.2/end")
+def test_both_annotations_are_one_patch() -> None:
+    annotations = PauseAnnotations(paused="p", mark="m")
+
+    assert annotations.patch(PauseAction.PAUSE) == {"p": "", "m": ""}
+    assert annotations.patch(PauseAction.UNPAUSE) == {"p": None, "m": None}
+    assert annotations.patch(PauseAction.UNPAUSE_MARKED) == {"p": None}
+    assert annotations.patch(PauseAction.REMOVE_MARK) == {"m": None}
