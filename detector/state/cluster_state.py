@@ -94,6 +94,7 @@ class ClusterState:
             return
         before, of_kinds = set(self.all_wanted()), self.cluster_context.of_kinds
         self.cluster_context = context
+        self.event_handlers.notify_context()
         for reference, check in self.checks.items():
             if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_all(reference, check)

@@ -3,6 +3,7 @@
 One that raises all the same is noted by the guard, and keeps no other from being told.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,6 +26,10 @@ class RequestHandler(Protocol):
         """The request came (nothing before), changed or went (nothing after); the cluster state shows it."""
 
 
+ContextHandler = Callable[[], None]
+"""Is told that the cluster context is another now."""
+
+
 @dataclass(frozen=True)
 class EventHandlers:
     """The handlers of one cluster state, in the order in which they are told."""
@@ -32,6 +37,7 @@ class EventHandlers:
     guard: Guard
     of_changes: list[ChangeHandler] = field(default_factory=list)
     of_requests: list[RequestHandler] = field(default_factory=list)
+    of_context: list[ContextHandler] = field(default_factory=list)
 
     def add_change_handler(self, handler: ChangeHandler) -> None:
         """Tell `handler` of changes from now on, after those that were added before."""
@@ -40,6 +46,16 @@ class EventHandlers:
     def add_request_handler(self, handler: RequestHandler) -> None:
         """Tell `handler` what becomes of each request from now on."""
         self.of_requests.append(handler)
+
+    def add_context_handler(self, handler: ContextHandler) -> None:
+        """Tell `handler` from now on when the cluster context is another."""
+        self.of_context.append(handler)
+
+    def notify_context(self) -> None:
+        """The cluster context is another."""
+        for handler in self.of_context:
+            with self.guard.item("events", _name_of(handler)):
+                handler()
 
     def notify_change(self, check: CheckReference, target: str | None) -> None:
         """The answer for `target`, or the check itself, may have changed."""
@@ -56,6 +72,6 @@ class EventHandlers:
                 handler(before, after)
 
 
-def _name_of(handler: ChangeHandler | RequestHandler) -> str:
+def _name_of(handler: ChangeHandler | RequestHandler | ContextHandler) -> str:
     """Whose it is, for people."""
     return str(getattr(handler, "__qualname__", type(handler).__name__))

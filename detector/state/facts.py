@@ -5,12 +5,15 @@ Who else holds the target, who has the control-plane lock, and the context of it
 
 from datetime import datetime
 
+from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.check_context import NO_CONTEXT, CheckContext
+from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import InvalidCheckError
+from health.gate.pause_progress import PauseStage
 from health.model.references import CheckReference, Step
 from health.model.target import Target
 from health.model.verdict import Health
@@ -118,4 +121,12 @@ def check_context(cluster_state: ClusterState, reference: CheckReference, now: d
     targets = cluster_state.targets.of(reference)
     reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
     expired = [one for one in reconfigured if check.verdict(one, now, context).health is Health.EXPIRED]
-    return CheckContext.of(check, context, cluster_state.template_kinds, expired)
+    stage = _pause_stage(entry, context)
+    return CheckContext.of(check, context, cluster_state.template_kinds, expired, stage)
+
+
+def _pause_stage(entry: CheckState, context: ClusterContext) -> PauseStage:
+    progress = context.upgrade_pause
+    if progress is None or entry.kind.upgrade_pause is None:
+        return PauseStage.NONE
+    return progress.stage_of(entry.record.metadata.uid, context.upgrade.since)

@@ -7,6 +7,7 @@ from typing import Self
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck
+from health.gate.pause_progress import PauseStage
 from health.gate.template_validity import TemplateKinds
 from health.gate.upgrade import upgrade_hold
 from health.model.observation import Hold
@@ -30,13 +31,21 @@ class CheckContext:
 
     @classmethod
     def of(
-        cls, check: HealthCheck, context: ClusterContext, kinds: TemplateKinds, reconfigured: Sequence[Target]
+        cls,
+        check: HealthCheck,
+        context: ClusterContext,
+        kinds: TemplateKinds,
+        reconfigured: Sequence[Target],
+        stage: PauseStage = PauseStage.NONE,
     ) -> Self:
-        """What it is for `check`, whose expired targets with another configuration to come are given."""
+        """What it is for `check`, whose expired targets with another configuration to come are given.
+
+        `stage` is how far it is paused for an upgrade that goes on.
+        """
         return cls(
             context.stop,
             check.problem(context, kinds),
-            upgrade_hold(context.upgrade, reconfigured),
+            upgrade_hold(context.upgrade, reconfigured, stage),
             check.hold_in(context),
             check.is_fully_paused_in(context),
             context.unreachable_hold(check.node_cluster(context)),

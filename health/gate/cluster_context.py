@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.global_stop import Stop
+from health.gate.pause_progress import PauseProgress
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade
 from health.model.observation import Hold, HoldReason
 from objects.group_kind import GroupKind
@@ -21,6 +22,8 @@ class ClusterContext:
 
     upgrade: Upgrade = NEVER_UPGRADED
     stop: Stop | None = None
+    upgrade_pause: PauseProgress | None = None
+    """How far checks are paused for upgrades; None: nobody pauses any."""
     reconnected: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, the end of the last time in which the connection to it was lost."""
 

@@ -4,7 +4,7 @@ Rule (NHC 2.1/10, rules 36 to 38): an object whose condition has the status of a
 remediations; so does a condition that is Unknown, an object that is unreadable, and where a signal is always
 given one that is missing. A kind that is not served signals nothing. At the end, the clocks of unhealthy
 targets restart. Beside that a check is held while the machine config operator changes the configuration of
-one of its expired targets.
+one of its expired targets. A check that was paused for the upgrade is held by that alone (rule 46).
 
 A signal is written `apiVersion/kind/condition=status`, as in
 `config.openshift.io/v1/ClusterVersion/Progressing=True`.
@@ -19,6 +19,7 @@ from typing import Self
 
 from pydantic import Field
 
+from health.gate.pause_progress import PauseStage
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
 from health.model.target import Target
@@ -167,8 +168,14 @@ def _unknown(why: str) -> Upgrade:
     return Upgrade(UpgradePhase.UNKNOWN, why_unknown=why)
 
 
-def upgrade_hold(known: Upgrade, reconfigured: Sequence[Target]) -> Hold | None:
-    """Why a check is held, whose expired targets with another configuration to come are `reconfigured`."""
+def upgrade_hold(
+    known: Upgrade, reconfigured: Sequence[Target], stage: PauseStage = PauseStage.NONE
+) -> Hold | None:
+    """Why a check is held, whose expired targets with another configuration to come are `reconfigured`.
+
+    Who unpauses a check while the upgrade goes on wants just those remediated that hang in it: then their
+    configuration holds nothing either.
+    """
     match known.phase:
         case UpgradePhase.NEVER:
             return None
@@ -180,11 +187,16 @@ def upgrade_hold(known: Upgrade, reconfigured: Sequence[Target]) -> Hold | None:
                 ask_again_seconds=UNKNOWN_ASK_AGAIN_SECONDS,
             )
         case UpgradePhase.UNDER_WAY:
-            since = f" since {stamp(known.since)}" if known.since else ""
-            message = f"the cluster is being upgraded{since}, says {known.sign}"
-            return Hold(reason=HoldReason.UPGRADING, message=message)
+            return None if stage is PauseStage.HANDLED else _upgrading_hold(known, stage)
         case UpgradePhase.OVER:
             return _reconfiguration_hold(reconfigured)
+
+
+def _upgrading_hold(known: Upgrade, stage: PauseStage) -> Hold:
+    since = f" since {stamp(known.since)}" if known.since else ""
+    until = ", until the upgrade pause has come to the check" if stage is PauseStage.AWAITED else ""
+    message = f"the cluster is being upgraded{since}, says {known.sign}{until}"
+    return Hold(reason=HoldReason.UPGRADING, message=message)
 
 
 def _reconfiguration_hold(targets: Sequence[Target]) -> Hold | None:

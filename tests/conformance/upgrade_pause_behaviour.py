@@ -38,7 +38,7 @@ PAUSE = Section(
 
 RULES = Section(
     "rule ",
-    "Rules 34 to 36: the memory of an upgrade pause",
+    "Rules 34 to 36, 46: the memory of an upgrade pause",
     {
         "34": (
             "Each check that was handled in an upgrade is remembered by uid, over restarts too; unpaused by "
@@ -47,6 +47,11 @@ RULES = Section(
         "35": "The next upgrade is known by the lastTransitionTime of Progressing.",
         "36/annotations": (
             "Where the state of the upgrade or the checks cannot be read no annotation is changed."
+        ),
+        "46": (
+            "A MachineHealthCheck of OpenShift is held by its annotation, not by the upgrade itself: unpaused "
+            "in mid-upgrade it works at once. Until the pause has come to it (the upgrade or the detector has "
+            "just begun) it is held."
         ),
     },
 )

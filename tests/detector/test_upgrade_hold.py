@@ -1,0 +1,134 @@
+"""What an incident of a Machine is answered during an upgrade, for which its check is paused or not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from detector.state.facts import check_context
+from health.gate.cluster_context import ClusterContext
+from health.gate.pause import PAUSED
+from health.gate.pause_progress import PauseProgress
+from health.gate.upgrade import Upgrade, UpgradePhase
+from health.model.observation import HoldReason, TargetState
+from tests.detector.small_cluster import CHECK as NODES
+from tests.detector.small_cluster import SmallCluster
+from tests.detector.small_machines import SmallMachines
+from tests.objects import NOW
+
+MARK = "machine.openshift.io/paused-for-upgrade"
+OURS, UNPAUSED_BY_HAND = {PAUSED: "", MARK: ""}, {MARK: ""}
+UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
+UNKNOWN = Upgrade(UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
+
+
+def handled(world: SmallMachines) -> PauseProgress:
+    (check,) = world.cluster_state.checks.values()
+    return PauseProgress(NOW, frozenset({check.record.metadata.uid}))
+
+
+@pytest.fixture
+def world() -> SmallMachines:
+    """A Machine whose Node has been silent for an hour."""
+    made = SmallMachines()
+    made.check()
+    made.node("m", ready="Unknown")
+    made.machine("m", node="m")
+    return made
+
+
+def context(world: SmallMachines, upgrade: Upgrade, progress: PauseProgress | None) -> None:
+    world.cluster_state.take_context(ClusterContext(upgrade=upgrade, upgrade_pause=progress))
+
+
+def held(world: SmallMachines) -> str | None:
+    hold = world.observe("m").hold
+    return None if hold is None else hold.reason
+
+
+@pytest.mark.rule("rule 46")
+@pytest.mark.parametrize(
+    ("annotations", "is_handled", "reason"),
+    [
+        pytest.param({}, False, HoldReason.UPGRADING, id="the first pass has not run yet"),
+        pytest.param(UNPAUSED_BY_HAND, False, HoldReason.UPGRADING, id="the detector has just started"),
+        pytest.param(OURS, False, HoldReason.PAUSED, id="paused, and not told so yet"),
+        pytest.param(OURS, True, HoldReason.PAUSED, id="paused"),
+        pytest.param({PAUSED: ""}, True, HoldReason.PAUSED, id="paused by somebody else"),
+        pytest.param(UNPAUSED_BY_HAND, True, None, id="unpaused by an administrator"),
+        pytest.param({}, True, None, id="both annotations removed by an administrator"),
+    ],
+)
+def test_check_is_held_by_the_upgrade_until_it_is_handled_and_then_by_its_annotation_alone(
+    world: SmallMachines, annotations: dict[str, str], reason: HoldReason | None, *, is_handled: bool
+) -> None:
+    world.check(annotations)
+    context(world, UNDER_WAY, handled(world) if is_handled else PauseProgress())
+
+    assert held(world) is reason
+
+
+@pytest.mark.rule("rule 46")
+def test_check_that_is_unpaused_in_mid_upgrade_is_told_and_works_at_once(world: SmallMachines) -> None:
+    context(world, UNDER_WAY, handled(world))
+    world.check(OURS)
+    assert held(world) is HoldReason.PAUSED
+    world.told.clear()
+    world.check(UNPAUSED_BY_HAND)
+
+    assert "m" in world.told
+    assert world.observe("m").is_admitted
+
+
+@pytest.mark.rule("rule 46", "rule 6")
+def test_incidents_are_told_when_the_pause_has_come_to_their_check(world: SmallMachines) -> None:
+    context(world, UNDER_WAY, PauseProgress())
+    world.told.clear()
+    context(world, UNDER_WAY, handled(world))
+
+    assert "m" in world.told
+
+
+@pytest.mark.rule("rule 38")
+def test_where_nobody_pauses_checks_the_upgrade_holds_them_as_it_holds_others(world: SmallMachines) -> None:
+    context(world, UNDER_WAY, None)
+
+    assert held(world) is HoldReason.UPGRADING
+
+
+@pytest.mark.rule("rule 36")
+@pytest.mark.parametrize("is_paused_for_upgrades", [True, False])
+def test_where_nobody_knows_of_the_upgrade_every_check_is_held(
+    world: SmallMachines, *, is_paused_for_upgrades: bool
+) -> None:
+    context(world, UNKNOWN, handled(world) if is_paused_for_upgrades else None)
+
+    assert held(world) is HoldReason.UPGRADE_UNKNOWN
+
+
+@pytest.mark.rule("rule 37")
+def test_at_the_end_clocks_restart_also_of_a_check_that_was_paused(world: SmallMachines) -> None:
+    context(world, UNDER_WAY, handled(world))
+    world.now = NOW + timedelta(hours=1)
+    context(world, Upgrade(UpgradePhase.OVER, world.now), handled(world))
+
+    seen = world.observe("m")
+    assert (seen.state, round(seen.remaining_seconds)) == (TargetState.WAITING, 300)
+    world.now += timedelta(minutes=6)
+    assert world.observe("m").is_admitted
+
+
+@pytest.mark.rule("rule 38", "NHC 2.1/10")
+def test_node_health_check_is_held_by_the_upgrade_whatever_was_handled() -> None:
+    world = SmallCluster()
+    world.check()
+    uid = world.cluster_state.checks[NODES].record.metadata.uid
+    told: dict[str, Any] = {"upgrade_pause": PauseProgress(NOW, frozenset({uid}))}
+    world.cluster_state.take_context(ClusterContext(upgrade=UNDER_WAY, **told))
+
+    assert held_of(world) is HoldReason.UPGRADING
+
+
+def held_of(world: SmallCluster) -> str | None:
+    hold = check_context(world.cluster_state, NODES, NOW).upgrade
+    return None if hold is None else hold.reason

@@ -1,0 +1,63 @@
+"""What an upgrade that goes on holds, by how far the pause of checks for it has come."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from health.gate.pause_progress import PauseProgress, PauseStage
+from health.gate.upgrade import Upgrade, UpgradePhase, upgrade_hold
+from health.model.observation import HoldReason
+from tests.objects import NOW, node
+
+UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
+HANDLED = PauseProgress(NOW, frozenset({"ours"}))
+MACHINE_CONFIG = "machineconfiguration.openshift.io"
+RECONFIGURED = node(
+    annotations={f"{MACHINE_CONFIG}/currentConfig": "a", f"{MACHINE_CONFIG}/desiredConfig": "b"}
+)
+
+
+@pytest.mark.rule("rule 46")
+def test_check_is_held_by_the_upgrade_until_the_pause_has_come_to_it() -> None:
+    stage = PauseProgress().stage_of("ours", UNDER_WAY.since)
+    hold = upgrade_hold(UNDER_WAY, (), stage)
+
+    assert stage is PauseStage.AWAITED
+    assert hold is not None
+    assert hold.reason is HoldReason.UPGRADING
+    assert hold.message.endswith("Progressing=True, until the upgrade pause has come to the check")
+
+
+@pytest.mark.rule("rule 46")
+def test_check_that_the_pause_has_come_to_is_held_by_its_annotation_alone() -> None:
+    stage = HANDLED.stage_of("ours", UNDER_WAY.since)
+
+    assert stage is PauseStage.HANDLED
+    assert upgrade_hold(UNDER_WAY, (), stage) is None
+    # Who unpauses it wants just those Nodes remediated that hang in the upgrade.
+    assert upgrade_hold(UNDER_WAY, (RECONFIGURED,), stage) is None
+
+
+@pytest.mark.rule("rule 46", "rule 35")
+@pytest.mark.parametrize(
+    ("uid", "since"),
+    [("another of its name", NOW), ("ours", NOW + timedelta(hours=1)), ("ours", None)],
+)
+def test_what_was_handled_is_one_object_in_one_upgrade(uid: str, since: datetime | None) -> None:
+    assert HANDLED.stage_of(uid, since) is PauseStage.AWAITED
+
+
+@pytest.mark.rule("rule 36")
+@pytest.mark.parametrize("stage", PauseStage)
+def test_where_nobody_knows_whether_there_is_an_upgrade_every_check_is_held(stage: PauseStage) -> None:
+    hold = upgrade_hold(Upgrade(UpgradePhase.UNKNOWN, why_unknown="it cannot be read"), (), stage)
+
+    assert hold is not None
+    assert hold.reason is HoldReason.UPGRADE_UNKNOWN
+
+
+@pytest.mark.rule("NHC 2.1/10")
+@pytest.mark.parametrize("stage", PauseStage)
+def test_node_that_is_still_reconfigured_after_the_upgrade_holds_its_check(stage: PauseStage) -> None:
+    assert upgrade_hold(Upgrade(UpgradePhase.OVER, NOW), (RECONFIGURED,), stage) is not None
+    assert upgrade_hold(Upgrade(UpgradePhase.OVER, NOW), (), stage) is None
