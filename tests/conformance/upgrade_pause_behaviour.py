@@ -8,14 +8,14 @@ PAUSE = Section(
     {
         "begin": (
             "Once ClusterVersion says Progressing=True, each check that is not paused gets "
-            "cluster.x-k8s.io/paused and machine.openshift.io/paused-for-upgrade in one patch, if it is still "
-            "as it was seen."
+            "cluster.x-k8s.io/paused and machine.openshift.io/paused-for-upgrade in one patch, if it is "
+            "still as it was seen."
         ),
         "found paused": "A check that somebody else paused is not touched, in the upgrade and after it.",
         "created": "A check created during the upgrade is paused too.",
         "unpaused": "A check that somebody unpauses during the upgrade is not paused again in it.",
         "end": "Once it says False, both annotations go, in one patch, from exactly those that are marked.",
-        "left mark": "A mark alone is removed after the upgrade, so that the next one pauses the check again.",
+        "left mark": "A mark alone is removed after the upgrade: the next one pauses the check again.",
         "unknown": "While nobody knows whether there is an upgrade, no annotation changes.",
         "restart": (
             "What both annotations say holds without any memory: a marked pause is ours, a mark alone is of "
