@@ -106,8 +106,10 @@ class UpgradePauseState(Frozen):
     upgrading_since: datetime | None = None
     warned_at: datetime | None = None
     """When it was told that the upgrade takes long."""
+    is_resting: bool = False
+    """Whether there is nothing to do until a wake, an order or `wakes_at`."""
     wakes_at: datetime | None = None
-    """When its timer ends; None: it waits for nothing but a wake or an order."""
+    """When its timer ends; None: it has none."""
 
 
 class UpgradePauseResult(Frozen):

@@ -70,6 +70,7 @@ class UpgradePause:
         self._told: tuple[str, ...] = ()
         """What the detector was told to be handled."""
         self._details = NOTHING_SEEN
+        self._is_resting = False
         self._wakes_at: datetime | None = None
 
     @workflow.run
@@ -140,6 +141,7 @@ class UpgradePause:
             orders=memory.orders,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             warned_at=memory.warned_at,
+            is_resting=self._is_resting,
             wakes_at=self._wakes_at,
         )
 
@@ -201,11 +203,11 @@ class UpgradePause:
                     memory=self._memory,
                 )
             )
-        self._wakes_at = passed.until
+        self._is_resting, self._wakes_at = True, passed.until
         timeout = passed.until - workflow.now() if passed.until else None
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary="until it is due")
-        self._wakes_at = None
+        self._is_resting, self._wakes_at = False, None
 
     def _is_woken(self) -> bool:
         return self._wakes.has_new or self._orders.has_new

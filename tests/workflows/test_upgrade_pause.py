@@ -1,0 +1,304 @@
+"""An upgrade pause through a real Temporal, whose worker forgets everything between two tasks."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+
+from health.gate.upgrade import UpgradePhase
+from health.upgrade.memory import How
+from health.upgrade.pausable_check import PauseAction
+from tests.kube.eventually import eventually
+from tests.workflows.upgrading import Upgrading
+from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
+from workflows.upgrade_pause import UpgradePause
+
+HOUR = timedelta(hours=1)
+PAUSE, UNPAUSE, UNPAUSE_MARKED = PauseAction.PAUSE, PauseAction.UNPAUSE, PauseAction.UNPAUSE_MARKED
+
+
+@pytest.fixture
+async def upgrading(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgrading]:
+    """An upgrade that has begun, and what plays detector and worker."""
+    cluster = Upgrading(time_skipping)
+    async with cluster.detector(), cluster.worker():
+        yield cluster
+    replayer = Replayer(
+        workflows=[UpgradePause],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        data_converter=pydantic_data_converter,
+    )
+    await replayer.replay_workflow(await cluster.handle.fetch_history())
+
+
+async def ends(upgrading: Upgrading) -> None:
+    upgrading.end()
+    await upgrading.handle.signal(UpgradePause.wake)
+
+
+@pytest.mark.rule("MHC C.2/begin", "MHC C.2/found paused", "MHC C.2/end")
+async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Upgrading) -> None:
+    upgrading.create("theirs", is_paused=True)
+    since = upgrading.since
+    await upgrading.start()
+    await upgrading.becomes(a="PM", b="PM", theirs="P")
+    await upgrading.rests()
+    await ends(upgrading)
+    result = await upgrading.result()
+
+    assert upgrading.annotations() == {"a": "", "b": "", "theirs": "P"}
+    assert upgrading.done("a") == [PAUSE, UNPAUSE]
+    assert upgrading.done("theirs") == []
+    how = {one.reference.name: one for one in result.checks}
+    assert {name: one.how for name, one in how.items()} == {
+        "a": How.UNPAUSED,
+        "b": How.UNPAUSED,
+        "theirs": How.FOUND_PAUSED,
+    }
+    assert how["a"].paused_at is not None
+    assert how["a"].unpaused_at is not None
+    assert result.upgrading_since == since
+
+
+async def test_detector_is_told_of_a_check_once_its_pause_is_seen(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+
+    assert upgrading.questions[0].handled == ()
+    assert set(upgrading.questions[-1].handled) == {one.uid for one in upgrading.checks.values()}
+    assert upgrading.questions[-1].upgrade == upgrading.since
+
+
+@pytest.mark.rule("MHC C.2/created", "MHC C.2/unpaused", "rule 34")
+async def test_checks_come_and_are_unpaused_during_the_upgrade(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    upgrading.edit("a", is_paused=False, is_marked=False)
+    upgrading.create("new")
+    await upgrading.handle.signal(UpgradePause.wake)
+    await upgrading.becomes(a="", b="PM", new="PM")
+    await ends(upgrading)
+    await upgrading.result()
+
+    assert upgrading.done("a") == [PAUSE]
+    assert set(upgrading.annotations().values()) == {""}
+
+
+@pytest.mark.rule("rule 36/annotations")
+async def test_unknown_state_changes_nothing_and_the_pause_goes_on(upgrading: Upgrading) -> None:
+    upgrading.phase = UpgradePhase.UNKNOWN
+    await upgrading.start()
+    state = await upgrading.rests()
+    assert "changes nothing" in state.details
+    assert state.wakes_at is None
+    upgrading.phase = UpgradePhase.UNDER_WAY
+    await upgrading.handle.signal(UpgradePause.wake)
+
+    await upgrading.becomes(a="PM", b="PM")
+
+
+@pytest.mark.rule("rule 47")
+async def test_what_fails_is_tried_again_and_not_told_as_done(upgrading: Upgrading) -> None:
+    upgrading.refusing = 2
+    await upgrading.start()
+    state = await upgrading.rests()
+    assert state.handled == ()
+    assert len(state.failed) == len(upgrading.checks)
+    assert "the server is away" in state.details
+    await upgrading.environment.fast_forward(upgrading.handle, timedelta(seconds=3))
+
+    await upgrading.becomes(a="PM", b="PM")
+
+
+@pytest.mark.rule("MHC C.2/restart")
+async def test_worker_that_was_lost_after_it_wrote_is_made_up_for(upgrading: Upgrading) -> None:
+    upgrading.losing = 1
+    await upgrading.start()
+    await upgrading.becomes(a="PM", b="PM")
+    state = await upgrading.rests()
+    while len(state.handled) < len(upgrading.checks):
+        await upgrading.environment.fast_forward(upgrading.handle, timedelta(seconds=3))
+        state = await upgrading.rests()
+
+    assert {one.how for one in state.handled} == {How.PAUSED}
+    await ends(upgrading)
+    await upgrading.result()
+    assert upgrading.annotations() == {"a": "", "b": ""}
+
+
+@pytest.mark.rule("MHC C.2/restart")
+async def test_pause_that_was_terminated_is_started_again_and_knows_its_own(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    upgrading.edit("b", is_paused=False, is_marked=True)
+    await upgrading.handle.terminate("by mistake")
+    await upgrading.start()
+    await upgrading.rests()
+    assert upgrading.annotations() == {"a": "PM", "b": "M"}
+    await ends(upgrading)
+    await upgrading.result()
+
+    assert upgrading.done("a") == [PAUSE, UNPAUSE]
+    assert upgrading.annotations() == {"a": "", "b": ""}
+
+
+@pytest.mark.rule("MHC C.2/end over which nothing ran")
+async def test_pause_that_begins_after_the_end_cleans_up(upgrading: Upgrading) -> None:
+    upgrading.edit("a", is_paused=True, is_marked=True)
+    upgrading.end()
+    await upgrading.start()
+    await upgrading.result()
+
+    assert upgrading.annotations() == {"a": "", "b": ""}
+    assert upgrading.done("b") == []
+
+
+@pytest.mark.rule("MHC C.2/end and begin over which nothing ran", "rule 35")
+async def test_next_upgrade_is_known_though_the_end_was_not_seen(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    upgrading.edit("a", is_paused=False, is_marked=True)
+    await upgrading.wake()
+    await upgrading.rests()
+    assert upgrading.annotations() == {"a": "M", "b": "PM"}
+    upgrading.since += HOUR
+    await upgrading.handle.signal(UpgradePause.wake)
+
+    await upgrading.becomes(a="PM", b="PM")
+
+
+@pytest.mark.rule("MHC C.2/stuck")
+async def test_long_upgrade_is_told_once_and_no_call_is_made_meanwhile(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    looks, patches = len(upgrading.questions), len(upgrading.patches)
+    await upgrading.environment.fast_forward(upgrading.handle, 5 * HOUR)
+    assert len(upgrading.questions) == looks
+    await upgrading.environment.fast_forward(upgrading.handle, 7 * HOUR)
+    await eventually(lambda: upgrading.warnings)
+    state = await upgrading.rests()
+
+    (warning,) = upgrading.warnings
+    assert "takes longer than 6h" in warning.message
+    assert {one.reference.name for one in warning.checks} == {"a", "b"}
+    assert state.wakes_at is None
+    assert "takes long" in state.details
+    assert state.warned_at is not None
+    assert len(upgrading.questions) <= looks + 2
+    assert len(upgrading.patches) == patches
+
+
+async def test_people_unpause_pause_and_have_it_forgotten(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    order = UnpauseOrder(check="machines/a", reason="it is broken", identity="ann")
+    answer = await upgrading.handle.execute_update(UpgradePause.unpause, order)
+    assert "it is broken" in answer
+    await upgrading.becomes(a="M", b="PM")
+    await upgrading.handle.execute_update(UpgradePause.pause, PauseOrder(check="machines/a"))
+    await upgrading.becomes(a="PM", b="PM")
+    upgrading.edit("b", is_paused=False, is_marked=False)
+    await upgrading.wake()
+    await upgrading.handle.execute_update(UpgradePause.forget, ForgetOrder(check="machines/b"))
+    await upgrading.becomes(a="PM", b="PM")
+    await ends(upgrading)
+    result = await upgrading.result()
+
+    assert [(one.order, one.identity) for one in result.orders] == [
+        ("unpause", "ann"),
+        ("pause", ""),
+        ("forget", ""),
+    ]
+    assert set(upgrading.annotations().values()) == {""}
+
+
+@pytest.mark.parametrize(
+    ("check", "type_"), [("machines/none", "UnknownCheck"), ("machines/theirs", "PausedBySomebodyElse")]
+)
+async def test_order_that_could_never_be_obeyed_is_refused(
+    upgrading: Upgrading, check: str, type_: str
+) -> None:
+    upgrading.create("theirs", is_paused=True)
+    await upgrading.start()
+    await upgrading.rests()
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check=check))
+
+    assert getattr(refused.value.cause, "type", None) == type_
+
+
+async def test_cancel_unpauses_and_pauses_nothing_more_in_this_upgrade(upgrading: Upgrading) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    await upgrading.handle.cancel()
+    await upgrading.becomes(a="M", b="M")
+    upgrading.create("new")
+    await upgrading.wake()
+    await upgrading.rests()
+    assert upgrading.annotations() == {"a": "M", "b": "M", "new": ""}
+    await ends(upgrading)
+    await upgrading.result()
+
+    assert set(upgrading.annotations().values()) == {""}
+
+
+async def test_cancel_while_it_writes_loses_nothing(upgrading: Upgrading) -> None:
+    upgrading.gate.close()
+    await upgrading.start()
+    await upgrading.gate.entered.wait()
+    await upgrading.handle.cancel()
+    upgrading.gate.open()
+
+    await upgrading.becomes(a="M", b="M")
+
+
+@pytest.mark.rule("rule 34")
+async def test_history_stays_small_over_a_hundred_edits_and_the_memory_lives_on(
+    short_histories: WorkflowEnvironment,
+) -> None:
+    upgrading = Upgrading(short_histories)
+    async with upgrading.detector(), upgrading.worker():
+        first = await upgrading.start()
+        await upgrading.rests()
+        order = UnpauseOrder(check="machines/a", reason="it is broken", identity="ann")
+        await upgrading.handle.execute_update(UpgradePause.unpause, order)
+        await upgrading.becomes(a="M", b="PM")
+        upgrading.edit("a", is_paused=False, is_marked=False)
+        for edit in range(100):
+            upgrading.edit("b", is_paused=bool(edit % 2), is_marked=True)
+            await upgrading.wake()
+        state = await upgrading.rests()
+        described = await upgrading.handle.describe()
+
+        assert described.run_id != first.first_execution_run_id
+        assert described.history_length < 100
+        assert [(one.reason, one.identity) for one in state.orders] == [("it is broken", "ann")]
+        assert upgrading.done("a") == [PAUSE, UNPAUSE_MARKED]
+        assert upgrading.done("b") == [PAUSE]
+        await ends(upgrading)
+        result = await upgrading.result()
+
+    assert upgrading.annotations() == {"a": "", "b": ""}
+    assert result.started < result.ended
+
+
+async def test_pause_survives_a_worker_and_a_detector_that_are_away(
+    time_skipping: WorkflowEnvironment,
+) -> None:
+    upgrading = Upgrading(time_skipping)
+    async with upgrading.detector(), upgrading.worker():
+        await upgrading.start()
+        await upgrading.rests()
+    upgrading.edit("a", is_paused=False, is_marked=False)
+    await ends(upgrading)
+    async with upgrading.worker():
+        pass
+    async with upgrading.worker(), upgrading.detector():
+        await upgrading.result()
+
+    assert upgrading.done("a") == [PAUSE]
+    assert upgrading.done("b") == [PAUSE, UNPAUSE]

@@ -1,0 +1,176 @@
+"""A cluster that is upgraded, as an upgrade pause meets it: a detector and a worker of memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from health.gate.upgrade import UpgradePhase
+from health.model.references import CheckReference
+from health.upgrade.failed_write import PauseAnswer, WriteOutcome
+from health.upgrade.observation import UpgradeObservation
+from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
+from tests.workflows.fake_cluster import Gate
+from tests.workflows.sandbox import workflow_runner
+from workflows.contracts import detector_queue, worker_queue
+from workflows.upgrade_contracts import (
+    OBSERVE_UPGRADE,
+    WARN_OF_LONG_UPGRADE,
+    WRITE_PAUSES,
+    ObserveUpgradeInput,
+    UpgradePauseInput,
+    UpgradePauseResult,
+    UpgradePauseState,
+    WarnOfLongUpgradeInput,
+    WarnOfLongUpgradeResult,
+    WritePausesInput,
+    WritePausesResult,
+    upgrade_pause_id,
+)
+from workflows.upgrade_pause import UpgradePause
+
+PATIENCE_SECONDS, POLL_SECONDS = 60, 0.005
+Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
+
+
+class Upgrading:
+    """The cluster, the log of what was done to it, and the upgrade pause."""
+
+    def __init__(self, environment: WorkflowEnvironment) -> None:
+        self.environment, self.client = environment, environment.client
+        self.cluster = f"test-{uuid4().hex[:8]}"
+        self.phase = UpgradePhase.UNDER_WAY
+        self.since = datetime.now(UTC).replace(microsecond=0)
+        self.checks: dict[str, PausableCheck] = {}
+        self.revision = 0
+        self.questions: list[ObserveUpgradeInput] = []
+        self.patches: list[PausePatch] = []
+        """Those that came, whatever became of them."""
+        self.warnings: list[WarnOfLongUpgradeInput] = []
+        self.refusing = 0
+        """How many of the next patches fail."""
+        self.losing = 0
+        """How many of the next attempts write, and lose their answers."""
+        self.gate = Gate()
+        for name in ("a", "b"):
+            self.create(name)
+
+    @property
+    def handle(self) -> Handle:
+        return self.client.get_workflow_handle_for(UpgradePause.run, upgrade_pause_id(self.cluster))
+
+    def create(self, name: str, *, is_paused: bool = False, is_marked: bool = False) -> None:
+        self.revision += 1
+        self.checks[name] = PausableCheck(
+            reference=CheckReference(kind="MachineHealthCheck", namespace="machines", name=name),
+            uid=f"uid-{name}-{self.revision}",
+            resource_version=str(self.revision),
+            is_paused=is_paused,
+            is_marked=is_marked,
+        )
+
+    def edit(self, name: str, *, is_paused: bool, is_marked: bool) -> None:
+        self.revision += 1
+        changes = {"is_paused": is_paused, "is_marked": is_marked, "resource_version": str(self.revision)}
+        self.checks[name] = self.checks[name].model_copy(update=changes)
+
+    def end(self) -> None:
+        self.phase, self.since = UpgradePhase.OVER, self.since + timedelta(hours=1)
+
+    def done(self, name: str) -> list[str]:
+        """What was tried on a check."""
+        return [str(one.action) for one in self.patches if one.reference.name == name]
+
+    def annotations(self) -> dict[str, str]:
+        return {name: "P" * one.is_paused + "M" * one.is_marked for name, one in sorted(self.checks.items())}
+
+    @activity.defn(name=OBSERVE_UPGRADE.name)
+    async def observe(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
+        self.questions.append(asked)
+        return UpgradeObservation(
+            phase=self.phase, since=self.since, sign="the version", checks=tuple(self.checks.values())
+        )
+
+    @activity.defn(name=WRITE_PAUSES.name)
+    async def write(self, asked: WritePausesInput) -> WritePausesResult:
+        await self.gate.pass_through()
+        answers = tuple(self._written(patch) for patch in asked.patches)
+        if self.losing:
+            self.losing -= 1
+            raise RuntimeError("the worker is lost")
+        return WritePausesResult(answers=answers)
+
+    @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
+    async def warn(self, asked: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
+        self.warnings.append(asked)
+        return WarnOfLongUpgradeResult()
+
+    def _written(self, patch: PausePatch) -> PauseAnswer:
+        self.patches.append(patch)
+        if self.refusing:
+            self.refusing -= 1
+            return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="the server is away")
+        one = self.checks[patch.reference.name]
+        if (one.uid, one.resource_version) != (patch.uid, patch.resource_version):
+            return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.CONFLICT)
+        after = one.after(PauseAction(patch.action))
+        self.edit(patch.reference.name, is_paused=after.is_paused, is_marked=after.is_marked)
+        return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
+
+    @asynccontextmanager
+    async def detector(self) -> AsyncIterator[None]:
+        async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=[self.observe]):
+            yield
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[None]:
+        async with Worker(
+            self.client,
+            task_queue=worker_queue(self.cluster),
+            workflows=[UpgradePause],
+            activities=[self.write, self.warn],
+            workflow_runner=workflow_runner(),
+            max_cached_workflows=0,  # each task is a replay, as after a restart
+        ):
+            yield
+
+    async def start(self, **changes: object) -> Handle:
+        start = UpgradePauseInput.model_validate({"cluster": self.cluster, **changes})
+        return await self.client.start_workflow(
+            UpgradePause.run,
+            start,
+            id=upgrade_pause_id(self.cluster),
+            task_queue=worker_queue(self.cluster),
+        )
+
+    async def wake(self) -> None:
+        """Wake it, and wait until it has looked."""
+        looks = len(self.questions)
+        await self.handle.signal(UpgradePause.wake)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(self.questions) == looks:  # noqa: ASYNC110  a list signals nothing
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def becomes(self, **annotations: str) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.annotations() != annotations:  # noqa: ASYNC110  as above
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def rests(self) -> UpgradePauseState:
+        """Where it is once it has told the detector all that it knows."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                state = await self.handle.query(UpgradePause.state)
+                if state.is_resting:
+                    return state
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def result(self) -> UpgradePauseResult:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await self.handle.result()
