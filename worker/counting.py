@@ -1,4 +1,4 @@
-"""Counting: interceptors that count acts, chores and ended incidents, so that none of them knows of metrics.
+"""Counting: interceptors that count acts, chores, ended incidents and long upgrades; none of them knows of it.
 
 Of activities and workflows that it does not know it counts nothing.
 
@@ -37,6 +37,7 @@ from workflows.contracts import (
     TargetDisrupted,
 )
 from workflows.messages import WORKFLOW, RemediationInput
+from workflows.upgrade_contracts import WARN_OF_LONG_UPGRADE
 
 _INCIDENT_ENDED = "paramedic_incident_ended"
 """What leads out of the sandbox of workflows."""
@@ -74,6 +75,10 @@ class _CountedActivity(ActivityInboundInterceptor):
                 result = await super().execute_activity(input)
                 self._count_chore(Chore(name), result)
                 return result
+            case WARN_OF_LONG_UPGRADE.name:
+                if activity.info().attempt == 1:
+                    self._tally.upgrade_took_long()
+                return await super().execute_activity(input)
             case _:
                 return await super().execute_activity(input)
 

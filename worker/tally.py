@@ -1,4 +1,4 @@
-"""Tally: what the worker counts: incidents that ended, acts by their result, and chores that failed.
+"""Tally: what the worker counts: incidents that ended, acts by result, failed chores, and long upgrades.
 
 What can be counted is there from the start, at 0: of a series that begins at 1 Prometheus sees no increase.
 """
@@ -40,6 +40,11 @@ class Tally:
             ("chore", "reason"),
             registry=registry,
         )
+        self._long_upgrades = Counter(
+            "paramedic_long_upgrades",
+            "Upgrades of the cluster that were told to take long, while checks are paused for them.",
+            registry=registry,
+        )
         self._deletions = {
             kind: Counter(*activities.deletions, ("name", "namespace"), registry=registry)
             for kind, activities in KIND_ACTIVITIES.items()
@@ -69,3 +74,7 @@ class Tally:
         """Count a deletion that was asked for, where its kind counts them."""
         if check.group_kind in self._deletions:
             self._deletions[check.group_kind].labels(check.name, check.namespace).inc()
+
+    def upgrade_took_long(self) -> None:
+        """Count an upgrade that takes longer than it should."""
+        self._long_upgrades.inc()

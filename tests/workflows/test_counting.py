@@ -2,23 +2,29 @@
 
 from datetime import timedelta
 
+import pytest
 from prometheus_client import CollectorRegistry
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
+from tests.kube.eventually import eventually
 from tests.samples_of_metrics import Series, scrape, series
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, hold, waiting
+from tests.workflows.upgrading import Upgrading
 from worker.counting import Counting
 from worker.tally import Tally
 from workflows.remediation import Remediation
 
 CHORES = ("mark", "renew", "clean_up")
 """By what docs/metrics.md calls them."""
+
+LONG_UPGRADES = series("paramedic_long_upgrades_total")
 
 
 class Counted:
@@ -51,7 +57,20 @@ def left(chore: str, reason: str) -> Series:
 def test_what_can_be_counted_is_there_from_the_start() -> None:
     ends = {ended(outcome, kind) for outcome in Outcome for kind in map(kind_name, CHECK_KINDS)}
     chores = {left(chore, reason) for chore in CHORES for reason in ("Failed", "Forbidden")}
-    assert Counted().shown() == dict.fromkeys({acted("Requested"), *ends, *chores}, 0)
+    assert Counted().shown() == dict.fromkeys({acted("Requested"), LONG_UPGRADES, *ends, *chores}, 0)
+
+
+@pytest.mark.rule("MHC C.2/stuck")
+async def test_upgrade_that_takes_long_is_counted_once(time_skipping: WorkflowEnvironment) -> None:
+    counted, upgrading = Counted(), Upgrading(time_skipping)
+    async with upgrading.detector(), upgrading.worker(counted.interceptor):
+        await upgrading.start(long_upgrade_seconds=1e-3)
+        await eventually(lambda: upgrading.warnings)
+        await upgrading.rests()
+        await upgrading.wake()
+        await upgrading.rests()
+
+    assert counted.all() == {LONG_UPGRADES: 1}
 
 
 async def test_incident_is_counted_by_its_outcome_when_it_ends_and_each_act_with_its_result(

@@ -9,7 +9,7 @@ from uuid import uuid4
 from temporalio import activity
 from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
+from temporalio.worker import Interceptor, Worker
 
 from health.gate.upgrade import UpgradePhase
 from health.model.references import CheckReference
@@ -129,12 +129,13 @@ class Upgrading:
             yield
 
     @asynccontextmanager
-    async def worker(self) -> AsyncIterator[None]:
+    async def worker(self, *interceptors: Interceptor) -> AsyncIterator[None]:
         async with Worker(
             self.client,
             task_queue=worker_queue(self.cluster),
             workflows=[UpgradePause],
             activities=[self.write, self.warn],
+            interceptors=interceptors,
             workflow_runner=workflow_runner(),
             max_cached_workflows=0,  # each task is a replay, as after a restart
         ):
