@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
 from temporalio.client import Client
@@ -23,6 +23,7 @@ from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.incident_workflows import Observe
+from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.handover import Handover, HandoverTimes
 from detector.metrics.failing_incidents import FailingIncidents
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
@@ -33,6 +34,8 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
+from detector.upgrade.upgrade_metrics import UpgradeMetrics
+from detector.upgrade.upgrade_pauses import Sight, UpgradePauses
 from detector.watched_kind import KindMetrics
 from detector.watching.blind_times import BlindTimes
 from detector.watching.clock_watch import ClockWatch
@@ -40,6 +43,7 @@ from detector.watching.kind_watch import Kind
 from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
+from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
@@ -91,6 +95,7 @@ class Detector:
             connections.management.client, settings.namespace, LEADER_LEASE, connections.problems
         )
         self._sources = self._made_sources()
+        self._upgrades = self._made_upgrades()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
@@ -127,8 +132,35 @@ class Detector:
             settings.check_kinds,
             self._reflectors,
             WorkloadAccess(others.connect, others.close, self._blind_times.of),
+            self._pause_progress,
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
+
+    def _pause_progress(self) -> PauseProgress | None:
+        return self._upgrades.progress()
+
+    def _made_upgrades(self) -> UpgradePauses:
+        settings, connections, sources = self._settings, self._connections, self._sources
+        sight = Sight(
+            lambda: self._cluster_state.cluster_context.upgrade,
+            lambda: sources.serves_signals,
+            sources.unread_signals,
+            sources.refresh_context,
+        )
+        dependencies = ReconcilerDependencies(
+            lambda: self._election.is_leader, self._now, self._cluster_state.guard, connections.problems
+        )
+        return UpgradePauses(
+            connections.cluster,
+            connections.management,
+            connections.temporal,
+            sight,
+            dependencies,
+            is_on=settings.upgrade_pause == "on",
+            long_upgrade=timedelta(seconds=settings.long_upgrade_seconds),
+            policy=self._policy,
+            reflectors=self._reflectors,
+        )
 
     def _made_observe(self) -> Observe:
         observer = Observer(
@@ -215,6 +247,7 @@ class Detector:
             self._ledger.request_changed,
         ):
             handlers.add_request_handler(request_changed)
+        handlers.add_context_handler(self._upgrades.changed)
 
     def _register_metrics(
         self, registry: CollectorRegistry, of_kinds: Sequence[KindMetrics], latency: FailureToRequest
@@ -230,11 +263,13 @@ class Detector:
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(self._failing_incidents)
+        registry.register(UpgradeMetrics(self._upgrades, self._now))
 
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch())
+            tasks.create_task(self._upgrades.run())
             tasks.create_task(self._clock.run())
             tasks.create_task(self._election.run())
             tasks.create_task(self._handover.run())
@@ -285,6 +320,7 @@ class Detector:
             tasks.create_task(self._blind_times.lead(lambda: self._sources.workload_watches))
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
+            tasks.create_task(self._upgrades.lead())
             tasks.create_task(self._reporters.lead())
             tasks.create_task(self._target_reporter.lead())
             tasks.create_task(self._failing_incidents.lead())
@@ -297,7 +333,7 @@ class Detector:
             await asyncio.sleep(REPORT_EVERY_SECONDS)
 
     def _task_worker(self, temporal: Client) -> Worker:
-        return self._answering.worker(temporal, self._connections.cluster)
+        return self._answering.worker(temporal, self._connections.cluster, self._upgrades.observe_upgrade)
 
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""

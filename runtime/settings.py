@@ -21,6 +21,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
+from workflows.upgrade_contracts import LONG_UPGRADE
 
 PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
@@ -119,6 +120,12 @@ class Settings(Frozen):
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = (CLUSTER_VERSION,)
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""
+    upgrade_pause: Literal["on", "off"] = "on"
+    """PARAMEDIC_UPGRADE_PAUSE: whether checks that are paused by an annotation get it for upgrades."""
+    long_upgrade_seconds: float = Field(
+        default=LONG_UPGRADE.total_seconds(), gt=0, le=timedelta(days=366).total_seconds()
+    )
+    """PARAMEDIC_LONG_UPGRADE_SECONDS: after how long an upgrade is told to take long."""
 
     @property
     def policy(self) -> Policy:

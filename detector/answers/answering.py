@@ -1,10 +1,11 @@
-"""Answering: the activity `observe`, polled only while this detector holds the lead.
+"""Answering: the activity `observe`, and others beside it, polled only while this detector holds the lead.
 
 An incident whose answer cannot be made is told so: nobody knows, so it holds. Whatever the cause is, it is
 the same a moment later; so the incident asks again after a minute, and earlier only if something changes.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client
@@ -53,9 +54,9 @@ class Answering:
             self._cluster_state.found(asked.incident, asked.found)
         return observation.model_copy(update={"answered_at": activity.info().started_time})
 
-    def worker(self, client: Client, cluster: str) -> Worker:
-        """The worker that polls for questions."""
-        return Worker(client, task_queue=detector_queue(cluster), activities=[self.observe])
+    def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
+        """The worker that polls for questions; `others` are activities that are served beside `observe`."""
+        return Worker(client, task_queue=detector_queue(cluster), activities=[self.observe, *others])
 
 
 def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from detector.registry import WATCHED_KINDS
-from detector.watching.source import Source, all_tried, by_name
+from detector.watching.source import NOT_YET, Source, all_tried, by_name, first_unread
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import LeaseNamespace, Stop
 from health.gate.upgrade import (
@@ -34,8 +34,6 @@ from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import NAMESPACES
 from objects.group_kind import GroupKind
-
-NOT_YET = "not read completely yet"
 
 
 class ClusterContextWatch:
@@ -108,15 +106,16 @@ class ClusterContextWatch:
     def unread(self, kind: GroupKind, limit: timedelta) -> str:
         """Why the cluster context is not known well enough for checks of `kind`; "" if it is."""
         of_others = {source.name for other, (_, source) in self._of_kinds.items() if other != kind}
-        for part, source in self.sources.items():
-            if part in of_others:
-                continue
-            if not source.synced:
-                return f"{part}: {source.problem or NOT_YET}"
-            age = source.age()
-            if age is None or age > limit:
-                return f"{part}: {source.problem or 'without any activity for too long'}"
-        return ""
+        return first_unread((one for part, one in self.sources.items() if part not in of_others), limit)
+
+    def unread_signals(self, limit: timedelta) -> str:
+        """Why it is not known well enough what signals upgrades; "" if it is."""
+        return first_unread(self._signalling.values(), limit)
+
+    @property
+    def serves_signals(self) -> bool:
+        """Whether anything is served that can signal an upgrade."""
+        return any(source.synced and source.is_served for source in self._signalling.values())
 
     def now(self) -> ClusterContext:
         """The cluster context now."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Protocol
 
 LOOK_AGAIN_SECONDS = 0.05
+NOT_YET = "not read completely yet"
 
 
 class Source(Protocol):
@@ -47,3 +48,14 @@ async def all_tried(sources: Iterable[Source]) -> None:
     for source in sources:
         while not source.synced and not source.problem:  # noqa: ASYNC110  nothing signals a problem
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
+def first_unread(sources: Iterable[Source], limit: timedelta) -> str:
+    """What is wrong with the first that was not proven true within `limit`; "" if all were."""
+    for source in sources:
+        if not source.synced:
+            return f"{source.name}: {source.problem or NOT_YET}"
+        age = source.age()
+        if age is None or age > limit:
+            return f"{source.name}: {source.problem or 'without any activity for too long'}"
+    return ""

@@ -22,6 +22,7 @@ from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source, all_tried, by_name
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.gate.cluster_context import ClusterContext, workload_cluster_hold
+from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
@@ -65,6 +66,8 @@ class Scope:
     reflectors: CurrentSettings = patient
     workload_clusters: WorkloadAccess | None = None
     """How other clusters are reached that have Nodes of targets; None: there are none."""
+    pause_progress: Callable[[], PauseProgress | None] = lambda: None
+    """How far checks are paused for upgrades; None: nobody pauses any."""
 
 
 class Sources:
@@ -82,6 +85,7 @@ class Sources:
         self._cluster_state = cluster_state
         self._problems = problems
         self._policy = policy
+        self._pause_progress = scope.pause_progress
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
         self._kinds = NamedKinds(connection, cluster_state, settings)
@@ -90,7 +94,7 @@ class Sources:
             scope.lease_namespace,
             scope.upgrade_signals,
             [kind.group_kind for kind in scope.kinds],
-            self._refresh_context,
+            self.refresh_context,
             settings,
         )
         self._joins: list[TargetJoin] = []
@@ -152,7 +156,7 @@ class Sources:
             while True:
                 self._report_problems()
                 # That a kind is served by now, or no more, is told to nobody.
-                self._refresh_context()
+                self.refresh_context()
                 await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
 
     async def wait_settled(self) -> None:
@@ -164,7 +168,7 @@ class Sources:
             await source.wait_synced()
         await all_tried((*self._of_checks.values(), *self._of_targets.values()))
         await self._context.wait_tried()
-        self._refresh_context()
+        self.refresh_context()
         await self._kinds.wait_tried()
 
     async def wait_read(self, check: CheckReference) -> None:
@@ -298,10 +302,21 @@ class Sources:
         self._cluster_state.check_changed(kind, reference, change.new)
         self._kinds.watch(self._tasks)
 
-    def _refresh_context(self) -> None:
+    def unread_signals(self) -> str:
+        """Why it is not known well enough what signals upgrades; "" if it is."""
+        return self._context.unread_signals(self._policy().staleness_limit)
+
+    @property
+    def serves_signals(self) -> bool:
+        """Whether anything is served that can signal an upgrade."""
+        return self._context.serves_signals
+
+    def refresh_context(self) -> None:
+        """Take in what the cluster context is now."""
         context = UNJUDGED
         with self._cluster_state.guard.item("cluster context", "cluster"):
-            context = self._with_workloads(self._context.now())
+            known = replace(self._context.now(), upgrade_pause=self._pause_progress())
+            context = self._with_workloads(known)
         self._cluster_state.take_context(context)
 
     def _with_workloads(self, context: ClusterContext) -> ClusterContext:

@@ -55,3 +55,9 @@ def test_signal_of_another_form_is_refused_by_name_and_value(text: str, bad: str
     assert str(refused.value) == (
         f"PARAMEDIC_UPGRADE_SIGNALS: {bad!r} is not apiVersion/kind/condition=status (found {text!r})"
     )
+
+
+def test_upgrade_pause_is_on_unless_a_setting_turns_it_off() -> None:
+    assert (Settings(cluster="c").upgrade_pause, Settings(cluster="c").long_upgrade_seconds) == ("on", 21600)
+    with pytest.raises(SettingsError, match=r"PARAMEDIC_UPGRADE_PAUSE: .*'on' or 'off'.* \(found 'no'\)"):
+        Settings.from_environment({"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_UPGRADE_PAUSE": "no"})

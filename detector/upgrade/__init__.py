@@ -1,0 +1,1 @@
+"""Pauses of checks while the cluster is upgraded: what a detector watches, answers and starts for them."""

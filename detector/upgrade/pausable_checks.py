@@ -1,0 +1,105 @@
+"""PausableChecks: the metadata of all checks that are paused by an annotation while the cluster is upgraded.
+
+They are watched whether or not checks of their kind are handled here: whoever handles them heeds the pause.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from detector.watching.source import NOT_YET, Source, all_tried, first_unread
+from health.kinds.check_kind import CheckKind
+from health.model.references import CheckReference
+from health.upgrade.pausable_check import PausableCheck, PauseAnnotations
+from kube.connection import ClusterConnection
+from kube.record import Key
+from kube.reflector import Reflector
+from kube.reflector_settings import CurrentSettings
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
+from runtime.problems import Problems
+
+REPORT_EVERY_SECONDS = 1.0
+
+
+class PausableRecord(FrozenObject):
+    """What is kept of a check."""
+
+    metadata: ObjectMetadata
+
+
+class KindOfPausableChecks:
+    """The checks of one kind."""
+
+    def __init__(
+        self,
+        kind: CheckKind,
+        annotations: PauseAnnotations,
+        connection: ClusterConnection,
+        changed: Callable[[], None],
+        reflectors: CurrentSettings,
+    ) -> None:
+        self._kind = kind
+        self._annotations = annotations
+        self.source = Reflector(
+            connection.transport,
+            kind,
+            PausableRecord,
+            notify=lambda _: changed(),
+            settings=reflectors,
+        )
+
+    def all(self) -> Iterable[PausableCheck]:
+        """Each as it is now."""
+        for key, record in self.source.store.items():
+            yield PausableCheck.of(self._reference(key), record.metadata, self._annotations)
+
+    def _reference(self, key: Key) -> CheckReference:
+        return CheckReference(
+            kind=self._kind.kind, group=self._kind.group, namespace=key.namespace, name=key.name
+        )
+
+
+class PausableChecks:
+    """All of one cluster, of every kind that has annotations for it."""
+
+    def __init__(
+        self,
+        connection: ClusterConnection,
+        kinds: Iterable[CheckKind],
+        changed: Callable[[], None],
+        reflectors: CurrentSettings,
+    ) -> None:
+        self._kinds = [
+            KindOfPausableChecks(kind, kind.upgrade_pause, connection, changed, reflectors)
+            for kind in kinds
+            if kind.upgrade_pause is not None
+        ]
+        # What is wrong with them keeps nothing else from being done: the detector is ready.
+        self._problems = Problems("checks are neither paused nor unpaused for upgrades")
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for kind in self._kinds:
+                tasks.create_task(kind.source.run())
+            while True:
+                for kind in self._kinds:
+                    self._report(kind.source)
+                await asyncio.sleep(REPORT_EVERY_SECONDS)
+
+    def _report(self, source: Source) -> None:
+        unread = "" if source.synced else NOT_YET
+        self._problems.report(source.name, (source.problem or unread) if source.is_served else "")
+
+    async def wait_tried(self) -> None:
+        """Return when each kind was read completely, is not served, or could not be read."""
+        await all_tried(kind.source for kind in self._kinds)
+
+    def all(self) -> tuple[PausableCheck, ...]:
+        """Each as it is now."""
+        return tuple(check for kind in self._kinds for check in kind.all())
+
+    def unread(self, limit: timedelta) -> str:
+        """Why they are not known well enough; "" if they are."""
+        return first_unread((kind.source for kind in self._kinds), limit)

@@ -1,0 +1,166 @@
+"""UpgradePauses: all that a detector does for the pauses of checks while the cluster is upgraded.
+
+It watches the checks, answers `observe_upgrade`, keeps the one workflow running and awake, and knows which
+checks it has come to: those are held by their annotation, the others by the upgrade (rule 46). What was
+handled is told by the workflow with each question, and nothing of it outlives the lead: a detector that takes
+the lead wakes the workflow, and is told anew.
+
+Where nothing is served that signals upgrades, and nobody has asked, it watches and calls nothing.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.client import Client
+
+from detector.answers.answering import NotLeading
+from detector.dispatching.open_workflows import OpenWorkflows
+from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
+from detector.upgrade.pausable_checks import PausableChecks
+from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
+from health.gate.pause_progress import PauseProgress
+from health.gate.policy import CurrentPolicy
+from health.gate.upgrade import Upgrade
+from health.kinds.registry import CHECK_KINDS
+from health.upgrade.observation import UpgradeObservation
+from kube.connection import ClusterConnection
+from kube.reflector_settings import CurrentSettings
+from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
+
+LOOK_AGAIN_SECONDS = 1.0
+"""That something is too old is told to nobody."""
+BETWEEN_WAKES_SECONDS = 0.5
+"""Changes come in groups: what was written on 500 checks is a few wakes."""
+TURNED_OFF = "a setting turns the upgrade pause off"
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is seen beside the checks."""
+
+    upgrade: Callable[[], Upgrade]
+    """Where the cluster stands, as the gate takes it."""
+    serves_signals: Callable[[], bool]
+    """Whether anything is served that can signal an upgrade."""
+    unread_signals: Callable[[], str]
+    """Why it is not known well enough what signals upgrades."""
+    refresh: Callable[[], None]
+    """Take over into the cluster context what is known by now, `progress` with it."""
+
+
+class UpgradePauses:
+    """Those of one cluster."""
+
+    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
+        self,
+        cluster: str,
+        connection: ClusterConnection,
+        temporal: Callable[[], Client],
+        sight: Sight,
+        dependencies: ReconcilerDependencies,
+        *,
+        is_on: bool,
+        long_upgrade: timedelta,
+        policy: CurrentPolicy,
+        reflectors: CurrentSettings,
+    ) -> None:
+        self._sight = sight
+        self._dependencies = dependencies
+        self._is_on = is_on
+        self._policy = policy
+        self._is_concerned = False
+        self._progress = PauseProgress()
+        self._changed = asyncio.Event()
+        self._key = UpgradeKey(cluster)
+        self._checks = PausableChecks(connection, CHECK_KINDS.values(), self.changed, reflectors)
+        self._workflow = UpgradeWorkflow(self._key, temporal, self.observe, long_upgrade)
+        self._open: OpenWorkflows[UpgradeKey, UpgradeObservation] = OpenWorkflows(lambda key: key)
+        self._reconciler = Reconciler(
+            self._workflow, self._open, dependencies, part="upgrade pause", listed="open upgrade pause"
+        )
+
+    @property
+    def is_concerned(self) -> bool:
+        """Whether there is anything to do here: once so, it stays so."""
+        if self._is_on and not self._is_concerned:
+            self._is_concerned = self._sight.serves_signals()
+        return self._is_concerned
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it tells Prometheus of upgrades now: only the leader speaks of the cluster."""
+        return self.is_concerned and self._dependencies.is_leader()
+
+    def progress(self) -> PauseProgress | None:
+        """How far it has come, as far as we were told; None: nobody pauses any check."""
+        return self._progress if self.is_concerned else None
+
+    def changed(self) -> None:
+        """What is seen of checks, or of the upgrade, may be something else now."""
+        self._changed.set()
+
+    def observe(self) -> UpgradeObservation:
+        """What is seen: one answer from one moment."""
+        upgrade = self._sight.upgrade()
+        return UpgradeObservation(
+            phase=upgrade.phase,
+            since=upgrade.since,
+            sign=upgrade.sign,
+            why_unknown=upgrade.why_unknown,
+            checks=self._checks.all(),
+            unread=self._unread(),
+            seen_at=self._dependencies.now(),
+        )
+
+    def _unread(self) -> str:
+        if not self._is_on:
+            return TURNED_OFF
+        limit = self._policy().staleness_limit
+        return self._sight.unread_signals() or self._checks.unread(limit)
+
+    @activity.defn(name=OBSERVE_UPGRADE.name)
+    async def observe_upgrade(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
+        """Where the upgrade and the checks stand; what has been handled comes with the question."""
+        if not self._dependencies.is_leader():
+            raise NotLeading("this detector does not hold the lead any more")
+        self._is_concerned = self._is_on
+        self._take(PauseProgress(asked.upgrade, frozenset(asked.handled)))
+        seen = self.observe()
+        self._open.put(self._key, seen, self._dependencies.now())
+        return seen
+
+    def _take(self, progress: PauseProgress) -> None:
+        self._progress = progress
+        self._sight.refresh()
+
+    async def run(self) -> None:
+        """Watch the checks until cancelled, leading or not."""
+        await self._until_concerned()
+        await self._checks.run()
+
+    async def lead(self) -> None:
+        """Start and wake the workflow until cancelled."""
+        self._take(PauseProgress())
+        await self._until_concerned()
+        await self._checks.wait_tried()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._reconciler.lead())
+            tasks.create_task(self._look_for_ever())
+
+    async def _until_concerned(self) -> None:
+        while not self.is_concerned:  # noqa: ASYNC110  what comes to be served is told to nobody
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _look_for_ever(self) -> None:
+        while True:
+            self._changed.clear()
+            if self._open.get(self._key) is not None or self._workflow.is_wanted(self._key):
+                self._reconciler.consider(self._key)
+            await asyncio.sleep(BETWEEN_WAKES_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_SECONDS):
+                    await self._changed.wait()

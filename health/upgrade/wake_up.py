@@ -1,0 +1,41 @@
+"""Whether there should be an upgrade pause, and when it is to know of what is seen.
+
+It is wanted while an upgrade goes on, also where there is no check yet; and afterwards for as long as a check
+carries our mark, whoever has forgotten it there. What a person ordered by hand keeps one open by itself.
+"""
+
+from datetime import datetime
+
+from health.upgrade.observation import UpgradeObservation
+from health.upgrade.pausable_check import PausableCheck
+
+
+def is_wanted(seen: UpgradeObservation) -> bool:
+    """Whether there should be one."""
+    return seen.is_under_way or (seen.is_over and bool(_marked(seen)))
+
+
+def needs_wake_up(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
+    """Whether an open one that was `told` is to know of what is `seen`; other edits of checks are no news."""
+    return _news(told) != _news(seen)
+
+
+def has_appeared(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
+    """Whether one is wanted for what one that was `told` did not know: another upgrade, or another mark."""
+    began = seen.is_under_way and not (told.is_under_way and told.since == seen.since)
+    return began or not _marked(seen) <= _marked(told)
+
+
+def _news(
+    seen: UpgradeObservation,
+) -> tuple[str, datetime | None, bool, frozenset[tuple[str, bool, bool, bool]]]:
+    return seen.phase, seen.since, bool(seen.unread), frozenset(map(_stands, seen.checks))
+
+
+def _stands(check: PausableCheck) -> tuple[str, bool, bool, bool]:
+    return check.uid, check.is_paused, check.is_marked, check.is_going
+
+
+def _marked(seen: UpgradeObservation) -> frozenset[str]:
+    """On what is being deleted a mark means nothing any more."""
+    return frozenset(check.uid for check in seen.checks if check.is_marked and not check.is_going)
