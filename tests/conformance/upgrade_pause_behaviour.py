@@ -49,9 +49,9 @@ RULES = Section(
             "Where the state of the upgrade or the checks cannot be read no annotation is changed."
         ),
         "46": (
-            "A MachineHealthCheck of OpenShift is held by its annotation, not by the upgrade itself: one that "
-            "is unpaused in mid-upgrade works at once. Until the pause has come to it (the upgrade or the "
-            "detector has just begun) it is held."
+            "A MachineHealthCheck of OpenShift is held by its annotation, not by the upgrade itself: one "
+            "that is unpaused in mid-upgrade works at once. Until the pause has come to it (the upgrade or "
+            "the detector has just begun) it is held."
         ),
     },
 )
