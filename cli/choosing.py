@@ -81,6 +81,11 @@ def is_called(name: str, reference: CheckReference | TargetReference) -> bool:
     return bool({name, with_kind(name, reference.kind_name)} & forms(reference))
 
 
+def is_cluster_called(name: str, cluster: str) -> bool:
+    """Whether people may call it so: by its identity, or the configured name in front of that; "" is any."""
+    return name in ("", cluster, cluster.rpartition("-")[0])
+
+
 @dataclass(frozen=True)
 class NameFilter:
     """What Temporal is asked for one name of an attribute; "" is any."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution
 
-from cli.choosing import NameFilter, quoted
+from cli.choosing import NameFilter, is_cluster_called, quoted
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
@@ -37,7 +37,7 @@ class Filter:
 
     def takes(self, incident: IncidentReference) -> bool:
         """Whether this is the cluster, the check and the target."""
-        is_here = self.cluster in ("", incident.cluster, incident.cluster.rpartition("-")[0])
+        is_here = is_cluster_called(self.cluster, incident.cluster)
         return is_here and self._check.takes(incident.check) and self._target.takes(incident.target)
 
     @property

@@ -91,7 +91,7 @@ async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:
 async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cli.asking.AGAIN_SECONDS", 0.5)
+    monkeypatch.setattr("cli.querying.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     (one,) = await asked(script, 1)
     assert (one.phase, one.problem) == (None, NO_WORKER)
@@ -99,7 +99,7 @@ async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
 
 
 async def test_where_nobody_works_no_more_are_asked_than_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.asking.AGAIN_SECONDS", 0.5)
+    monkeypatch.setattr("cli.querying.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     found = await asked(script, 1000)
     assert {(one.phase, one.problem) for one in found} == {(None, NO_WORKER)}
