@@ -49,3 +49,13 @@ OrderTime = Annotated[
         help="For how long, e.g. 30m or 1h30m; until resume by default.",
     ),
 ]
+
+PauseTime = Annotated[
+    timedelta | None,
+    typer.Option(
+        "--for",
+        parser=_parse,
+        metavar="DURATION",
+        help="For how long, e.g. 30m or 1h30m, longer than the upgrade too; until it is over by default.",
+    ),
+]

@@ -15,6 +15,7 @@ from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
 from cli.show import show
+from cli.upgrade.command import upgrade
 from runtime.leaving import leave
 from runtime.utf8 import in_utf8
 
@@ -29,6 +30,7 @@ app.callback()(choose_temporal)
 app.command("list")(list_incidents)
 for command in (show, abort, hold, resume, doctor, setup):
     app.command()(command)
+app.add_typer(upgrade)
 app.command()(in_foreground(dev))
 app.command()(in_foreground(demo))
 

@@ -1,0 +1,82 @@
+"""`paramedic upgrade`: who is paused while a cluster is upgraded, since when and why."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from cli.choosing import filled, one_of, words
+from cli.connection import temporal
+from cli.failing import carry_out
+from cli.show import PageOutput
+from cli.terminal import console, print_trimmed
+from cli.upgrade.finding import asked, last_upgrades, open_upgrades
+from cli.upgrade.orders import forget, pause, unpause
+from cli.upgrade.page import upgrade_page
+from cli.upgrade.summary import UpgradeSummary
+from cli.upgrade.view import UpgradesView, UpgradeView
+
+upgrade = typer.Typer(name="upgrade", add_completion=False)
+for order in (pause, unpause, forget):
+    upgrade.command()(order)
+
+
+@upgrade.callback(invoke_without_command=True)
+def show_upgrades(
+    context: typer.Context,
+    *,
+    cluster: Annotated[
+        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster.")
+    ] = None,
+    output: Annotated[
+        PageOutput | None,
+        typer.Option(
+            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
+        ),
+    ] = None,
+) -> None:
+    """Show which checks are paused for an upgrade of the cluster, since when and why; else the last time.
+
+    `pause`, `unpause` and `forget` order something else for a check.
+    """
+    if order := context.invoked_subcommand:
+        _refuse_before(order, {"--cluster": cluster, "--output": output})
+        return
+    summaries = carry_out(_read(context, cluster or ""))
+    if output is PageOutput.JSON:
+        typer.echo(_json(summaries))
+    else:
+        _print(summaries)
+
+
+def _refuse_before(order: str, given: dict[str, str | None]) -> None:
+    """An option that would be without effect there is refused."""
+    for option, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(
+                f"is an option of `paramedic upgrade`, not of {order}", param_hint=option
+            )
+
+
+async def _read(context: typer.Context, cluster: str) -> Sequence[UpgradeSummary]:
+    async with temporal(context) as client:
+        found = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
+        return await asyncio.gather(*(asked(client, one) for one in found))
+
+
+def _print(summaries: Sequence[UpgradeSummary]) -> None:
+    now, out = datetime.now(UTC), console()
+    for number, summary in enumerate(summaries):
+        if number:
+            typer.echo()
+        print_trimmed(upgrade_page(summary, now), out)
+    if not any(summary.is_open for summary in summaries):
+        typer.echo(f"no upgrade pause is open{'; so ended the last' if summaries else ''}", err=True)
+
+
+def _json(summaries: Sequence[UpgradeSummary]) -> str:
+    now = datetime.now(UTC)
+    views = tuple(UpgradeView.of(summary, now) for summary in summaries)
+    return UpgradesView(upgrades=views).model_dump_json(indent=2)

@@ -1,0 +1,138 @@
+"""Finding: which upgrade pauses there are, what each says of itself, and which one a person means.
+
+Temporal's lists may be a second late.
+"""
+
+import dataclasses
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+from pydantic import ValidationError
+from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.service import RPCError
+
+from cli.asking import NO_WORKER, OTHER_VERSION
+from cli.choosing import is_cluster_called
+from cli.failing import NotFoundError
+from cli.history import read_task_failure
+from cli.querying import NO_ANSWER, query_state
+from cli.querying import RPC_TIMEOUT as QUERY_TIMEOUT
+from cli.upgrade.summary import UpgradeSummary
+from runtime.retrying import one_sentence
+from workflows.upgrade_contracts import (
+    UPGRADE_PAUSE,
+    UpgradePauseResult,
+    UpgradePauseState,
+    upgrade_pause_id,
+)
+
+RPC_TIMEOUT = timedelta(seconds=10)
+_OF_TYPE = f"WorkflowType = '{UPGRADE_PAUSE}'"
+
+
+async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
+    """Those that run, of a cluster or of all.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    query = f"{_OF_TYPE} AND ExecutionStatus = 'Running'"
+    found = [one async for one in _list(client, query) if is_cluster_called(cluster, one.cluster)]
+    return sorted(found, key=lambda one: one.cluster)
+
+
+async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
+    """The one of each cluster that ended last.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    query = f"{_OF_TYPE} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
+    newest: dict[str, UpgradeSummary] = {}
+    async for one in _list(client, query):
+        if not is_cluster_called(cluster, one.cluster):
+            continue
+        known = newest.setdefault(one.cluster, one)
+        if known.started < one.started:
+            newest[one.cluster] = one
+    return [newest[name] for name in sorted(newest)]
+
+
+async def find_one(client: Client, cluster: str) -> UpgradeSummary:
+    """The one that runs.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+        RPCError: Temporal cannot be asked.
+
+    """
+    found = await open_upgrades(client, cluster)
+    if not found:
+        of_cluster = f" of cluster {cluster!r}" if cluster else ""
+        raise NotFoundError(f"no upgrade pause{of_cluster} is open, so there is nobody to order anything")
+    if len(found) > 1:
+        clusters = ", ".join(one.cluster for one in found)
+        raise NotFoundError(f"several clusters are upgraded, say which with --cluster: {clusters}")
+    return found[0]
+
+
+async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
+    """It with what it says now, or ended with; what cannot be known is the problem."""
+    try:
+        state = await (_state(client, summary) if summary.is_open else _end(client, summary))
+    except (WorkflowQueryFailedError, WorkflowFailureError) as error:
+        return dataclasses.replace(summary, problem=one_sentence(error))
+    except ValidationError:
+        return dataclasses.replace(summary, problem=OTHER_VERSION)
+    except RPCError as error:
+        return dataclasses.replace(summary, problem=await _why_silent(client, summary, error))
+    return dataclasses.replace(summary, state=state)
+
+
+async def _state(client: Client, summary: UpgradeSummary) -> UpgradePauseState:
+    handle = client.get_workflow_handle(summary.workflow_id, run_id=summary.run_id)
+    return await query_state(handle, UpgradePauseState)
+
+
+async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | None:
+    if summary.status != "Completed":
+        return None
+    handle = client.get_workflow_handle(
+        summary.workflow_id, run_id=summary.run_id, result_type=UpgradePauseResult
+    )
+    result = await handle.result(follow_runs=False, rpc_timeout=QUERY_TIMEOUT)
+    return UpgradePauseState(
+        details=result.reason,
+        handled=result.checks,
+        orders=result.orders,
+        upgrading_since=result.upgrading_since,
+    )
+
+
+async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) -> str:
+    if error.status not in NO_ANSWER:
+        return one_sentence(error)
+    try:
+        failure = await read_task_failure(client, summary.workflow_id, summary.run_id, QUERY_TIMEOUT)
+    except RPCError:
+        return NO_WORKER
+    return str(failure) if failure else NO_WORKER
+
+
+async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
+    async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+        yield _summary(execution)
+
+
+def _summary(execution: WorkflowExecution) -> UpgradeSummary:
+    closed = execution.close_time
+    return UpgradeSummary(
+        cluster=execution.id.removeprefix(upgrade_pause_id("")),
+        workflow_id=execution.id,
+        run_id=execution.run_id,
+        status=execution.status.name.title().replace("_", "") if execution.status else "Unknown",
+        started=execution.start_time.astimezone(UTC),
+        closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+    )

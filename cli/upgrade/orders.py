@@ -1,0 +1,172 @@
+"""`paramedic upgrade pause`, `unpause` and `forget`: a person's orders to the upgrade pause of a cluster.
+
+Each is an update, which a worker answers. A check is named as people call it, and is looked up among those
+that the workflow knows, so that a name that means none, or several, is refused with those that there are.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, TypeVar
+
+import typer
+from temporalio.client import (
+    Client,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.ages import PauseTime
+from cli.asking import NO_WORKER
+from cli.choosing import filled, is_called
+from cli.connection import identity_of, temporal
+from cli.failing import CommandError, NotFoundError, carry_out
+from cli.naming import object_name
+from cli.orders import RPC_TIMEOUT, Reason
+from cli.upgrade.finding import asked, find_one
+from cli.upgrade.summary import UpgradeSummary
+from health.model.references import CheckReference
+from objects.durations import in_words
+from objects.timestamps import stamp
+from runtime.retrying import one_sentence
+from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
+from workflows.upgrade_orders import NAMES, Order
+
+MOST_NAMED = 10
+"""Checks that a refusal names."""
+Message = TypeVar("Message", PauseOrder, UnpauseOrder, ForgetOrder)
+
+Check = Annotated[
+    str | None,
+    typer.Argument(
+        parser=object_name, metavar="CHECK", help="NAME, NAMESPACE/NAME, with or without KIND before it."
+    ),
+]
+EveryCheck = Annotated[bool, typer.Option("--all", help="Every check, instead of CHECK.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster, where several are upgraded."),
+]
+
+
+def pause(  # noqa: PLR0913  typer reads one option a parameter
+    context: typer.Context,
+    check: Check = None,
+    *,
+    is_all: EveryCheck = False,
+    reason: Reason = None,
+    duration: PauseTime = None,
+    cluster: Cluster = None,
+) -> None:
+    """Pause a check until the upgrade is over, or for a time."""
+    seconds = duration.total_seconds() if duration else None
+    order = _with_reason(PauseOrder(for_seconds=seconds), reason)
+    _give(context, _named(check, is_all=is_all), order, cluster or "")
+
+
+def unpause(
+    context: typer.Context,
+    check: Check = None,
+    *,
+    is_all: EveryCheck = False,
+    reason: Reason = None,
+    cluster: Cluster = None,
+) -> None:
+    """Unpause a check that was paused for the upgrade; it is not paused again in this one."""
+    order = _with_reason(UnpauseOrder(), reason)
+    _give(context, _named(check, is_all=is_all), order, cluster or "")
+
+
+def forget(
+    context: typer.Context,
+    check: Check = None,
+    *,
+    is_all: EveryCheck = False,
+    reason: Reason = None,
+    cluster: Cluster = None,
+) -> None:
+    """Treat a check as if it had not been seen in this upgrade: if it is not paused, it is paused."""
+    order = _with_reason(ForgetOrder(), reason)
+    _give(context, _named(check, is_all=is_all), order, cluster or "")
+
+
+def _with_reason(order: Message, reason: str | None) -> Message:
+    return order if reason is None else order.model_copy(update={"reason": reason})
+
+
+def _named(check: str | None, *, is_all: bool) -> str:
+    """The name of the check; "" is every one, which nobody may ask for by leaving something out."""
+    if is_all == (check is not None):
+        raise typer.BadParameter("give one: the name of a check, or --all", param_hint="CHECK")
+    return check or ""
+
+
+def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None:
+    typer.echo(carry_out(_given(context, name, order, cluster)))
+
+
+async def _given(context: typer.Context, name: str, order: Order, cluster: str) -> str:
+    async with temporal(context) as client:
+        summary = await asked(client, await find_one(client, cluster))
+        check = str(meant(name, summary)) if name else ""
+        identity = identity_of(context.obj)
+        answer = await _send(client, summary, order.model_copy(update={"check": check, "identity": identity}))
+    return f"{summary.cluster}: {answer}{standing(order, datetime.now(UTC))}"
+
+
+def meant(name: str, summary: UpgradeSummary) -> CheckReference:
+    """The check that a person calls so.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+        CommandError: nobody knows which there are.
+
+    """
+    state = summary.state
+    if state is None:
+        raise CommandError(f"{summary.workflow_id} cannot be asked: {summary.problem}; nothing was ordered")
+    if state.observed is None:
+        raise CommandError(f"{summary.workflow_id} does not know the checks yet: no detector has answered")
+    found = [one for one in summary.known_checks if is_called(name, one)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFoundError(f"{name!r} is ambiguous, say which: {_list(found)}")
+    raise NotFoundError(
+        f"no check that upgrades of {summary.cluster} pause is called {name!r}; "
+        f"there are {_list(summary.known_checks)}"
+    )
+
+
+def _list(checks: Iterable[CheckReference]) -> str:
+    names = sorted(map(str, checks))
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"
+
+
+def standing(order: Order, now: datetime) -> str:
+    """Until when a pause is kept that was given a time at `now`; "" for any other order."""
+    if not isinstance(order, PauseOrder) or order.for_seconds is None:
+        return ""
+    duration = timedelta(seconds=order.for_seconds)
+    return f"; until {stamp(now + duration)} (in {in_words(duration)}) at least"
+
+
+async def _send(client: Client, summary: UpgradeSummary, order: Order) -> str:
+    handle, name = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
+    try:
+        answer: str = await handle.execute_update(name, order, result_type=str, rpc_timeout=RPC_TIMEOUT)
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        why = cause.message if isinstance(cause, ApplicationError) else one_sentence(cause)
+        raise CommandError(f"{handle.id} refuses {name}: {why}") from error
+    except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+        raise CommandError(
+            f"{handle.id}: {NO_WORKER}; `paramedic upgrade` shows whether the {name} was taken"
+        ) from error
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise NotFoundError(f"{handle.id} has ended meanwhile") from error
+        raise
+    return answer

@@ -1,0 +1,81 @@
+"""One upgrade pause for people: where it stands, what is tried again, orders, and each check. Pure."""
+
+import shlex
+from collections.abc import Iterator
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from cli.ages import short
+from cli.upgrade.summary import CheckStanding, UpgradeSummary
+from health.upgrade.orders import PauseOrderRecord
+from workflows.upgrade_contracts import UpgradePauseState
+
+Line = tuple[str, str]
+
+
+def upgrade_page(summary: UpgradeSummary, now: datetime) -> RenderableType:
+    """A label and a value a line, and a table of its checks."""
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(style="bold", no_wrap=True)
+    lines.add_column(overflow="fold")
+    for line in _lines(summary, now):
+        lines.add_row(*line)
+    standings = summary.standings
+    return Group(lines, "", _checks(standings, now)) if standings else lines
+
+
+def _lines(summary: UpgradeSummary, now: datetime) -> Iterator[Line]:
+    yield "Cluster", summary.cluster
+    if summary.closed is None:
+        yield "Began", _ago(summary.started, now)
+    else:
+        yield "Ended", f"{_ago(summary.closed, now)}: {summary.status}"
+    if summary.problem:
+        yield "Unknown", summary.problem
+    if summary.state is not None:
+        yield from _of_state(summary.state, now)
+    if summary.is_open:
+        yield "You can", _orders(summary.cluster)
+    yield "Workflow", summary.workflow_id
+
+
+def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
+    details, *_ = state.details.split("\n")
+    yield "State", details
+    if state.upgrading_since is not None:
+        yield "Upgrade", f"since {_ago(state.upgrading_since, now)}"
+    if state.warned_at is not None:
+        yield "Takes long", f"told {_ago(state.warned_at, now)}"
+    for one in state.failed:
+        yield "Retrying", f"{one}; failed {one.failures} times since {_ago(one.since, now)}"
+    for order in state.orders:
+        yield "Order", _order(order, now)
+
+
+def _order(order: PauseOrderRecord, now: datetime) -> str:
+    who = f" by {order.identity}" if order.identity else ""
+    until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
+    given = _ago(order.given, now)
+    return f"{order.order} {order.check or 'every check'}{until}{who}, {given}: {order.reason}"
+
+
+def _orders(cluster: str) -> str:
+    where = f"--cluster {shlex.quote(cluster)}"
+    return f"paramedic upgrade pause|unpause|forget CHECK {where} --reason WORDS"
+
+
+def _checks(standings: list[CheckStanding], now: datetime) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("CHECK", "STATE", "SINCE", "BY", "WHY"):
+        table.add_column(name, overflow="fold", no_wrap=name in {"STATE", "SINCE"})
+    for one in standings:
+        state = f"{one.standing}, deleted" if one.is_deleted else str(one.standing)
+        since = short(now - one.since) if one.since else "-"
+        table.add_row(str(one.check), state, since, one.identity or "-", one.why)
+    return table
+
+
+def _ago(when: datetime, now: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M:%SZ} ({short(now - when)} ago)"

@@ -1,0 +1,120 @@
+"""Upgrade pauses as `-o json` prints them; docs/cli.md documents the fields, which stay."""
+
+from datetime import datetime
+from typing import Self
+
+from cli.incident_view import RetryView
+from cli.upgrade.summary import CheckStanding, UpgradeSummary
+from health.gate.upgrade import UpgradePhase
+from health.upgrade.failed_write import FailedWrite
+from health.upgrade.orders import OrderName, PauseOrderRecord
+from objects.frozen import Frozen, OpenEnum
+
+
+class CheckView(Frozen):
+    """One check."""
+
+    check: str
+    uid: str
+    state: str
+    since: datetime | None
+    why: str
+    identity: str
+    is_deleted: bool
+
+    @classmethod
+    def of(cls, one: CheckStanding) -> Self:
+        """The view of how a check stands."""
+        return cls(
+            check=str(one.check),
+            uid=one.uid,
+            state=one.standing,
+            since=one.since,
+            why=one.why,
+            identity=one.identity,
+            is_deleted=one.is_deleted,
+        )
+
+
+class PauseOrderView(Frozen):
+    """One order of a person."""
+
+    order: OpenEnum[OrderName]
+    check: str
+    reason: str
+    identity: str
+    given_at: datetime
+    until: datetime | None
+
+    @classmethod
+    def of(cls, one: PauseOrderRecord) -> Self:
+        """The view of an order."""
+        return cls(
+            order=one.order,
+            check=one.check,
+            reason=one.reason,
+            identity=one.identity,
+            given_at=one.given,
+            until=one.until,
+        )
+
+
+class UpgradeView(Frozen):
+    """One run of the workflow of a cluster."""
+
+    workflow_id: str
+    run_id: str
+    status: str
+    cluster: str
+    started_at: datetime
+    closed_at: datetime | None
+    problem: str
+    details: str
+    phase: OpenEnum[UpgradePhase] | None
+    signal: str
+    upgrading_since: datetime | None
+    told_as_long_at: datetime | None
+    checks: tuple[CheckView, ...]
+    retries: tuple[RetryView, ...]
+    orders: tuple[PauseOrderView, ...]
+
+    @classmethod
+    def of(cls, summary: UpgradeSummary, now: datetime) -> Self:
+        """The view of what was seen at `now`."""
+        state = summary.state
+        seen = state.observed if state else None
+        return cls(
+            workflow_id=summary.workflow_id,
+            run_id=summary.run_id,
+            status=summary.status,
+            cluster=summary.cluster,
+            started_at=summary.started,
+            closed_at=summary.closed,
+            problem=summary.problem,
+            details=state.details if state else "",
+            phase=seen.phase if seen else None,
+            signal=seen.sign if seen else "",
+            upgrading_since=state.upgrading_since if state else None,
+            told_as_long_at=state.warned_at if state else None,
+            checks=tuple(map(CheckView.of, summary.standings)),
+            retries=tuple(_retry(one, now) for one in state.failed) if state else (),
+            orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
+        )
+
+
+class UpgradesView(Frozen):
+    """What `-o json` prints."""
+
+    upgrades: tuple[UpgradeView, ...]
+
+
+def _retry(one: FailedWrite, now: datetime) -> RetryView:
+    next_try = max(one.next_try or now, now)
+    return RetryView(
+        what=one.what,
+        why=one.why,
+        failures=one.failures,
+        since=one.since,
+        next_try_at=next_try,
+        next_try_in_seconds=(next_try - now).total_seconds(),
+    )

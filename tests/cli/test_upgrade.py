@@ -1,0 +1,151 @@
+"""`paramedic upgrade`, against a real Temporal server and the real workflow."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+from cli.upgrade.finding import open_upgrades
+from devcluster.temporal import TemporalServer
+from health.upgrade.memory import How
+from tests.cli.command import Command
+from tests.workflows.upgrading import Upgrading
+from workflows.upgrade_pause import UpgradePause
+
+PATIENCE_SECONDS, POLL_SECONDS = 20, 0.05
+
+
+@pytest.fixture
+async def idle(temporal_server: TemporalServer) -> AsyncIterator[Upgrading]:
+    """A cluster whose upgrade has begun, without detector and worker."""
+    client = await Client.connect(
+        temporal_server.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
+    )
+    cluster = Upgrading(WorkflowEnvironment.from_client(client))
+    yield cluster
+    for one in await open_upgrades(client, cluster.cluster):
+        await client.get_workflow_handle(one.workflow_id).terminate("the test is over")
+
+
+@pytest.fixture
+async def upgrading(idle: Upgrading) -> AsyncIterator[Upgrading]:
+    """One whose checks a and b are paused, and theirs was."""
+    idle.create("theirs", is_paused=True)
+    async with idle.detector(), idle.worker():
+        await idle.start()
+        await idle.rests()
+        await listed(idle, 1)
+        yield idle
+
+
+async def listed(upgrading: Upgrading, count: int) -> None:
+    """Return when Temporal lists so many that are open; its lists are a little late."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(await open_upgrades(upgrading.client, upgrading.cluster)) != count:  # noqa: ASYNC110  as said
+            await asyncio.sleep(POLL_SECONDS)
+
+
+async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(
+    upgrading: Upgrading, paramedic: Command
+) -> None:
+    ran = await paramedic("upgrade", "--cluster", upgrading.cluster)
+    assert (ran.code, ran.err) == (0, "")
+    assert "the cluster is being upgraded since" in ran.out
+    assert "MachineHealthCheck/machines/theirs  FoundPaused" in ran.out
+
+    upgrading.end()
+    await upgrading.handle.signal(UpgradePause.wake)
+    await upgrading.result()
+    await listed(upgrading, 0)
+    ran = await paramedic("upgrade", "--cluster", upgrading.cluster, "-o", "json")
+    (shown,) = ran.json["upgrades"]
+    assert (shown["status"], shown["cluster"]) == ("Completed", upgrading.cluster)
+    assert {one["check"][-1]: one["state"] for one in shown["checks"]} == {
+        "a": How.UNPAUSED,
+        "b": How.UNPAUSED,
+        "s": How.FOUND_PAUSED,
+    }
+    ran = await paramedic("upgrade", "--cluster", upgrading.cluster)
+    assert (ran.code, ran.err) == (0, "no upgrade pause is open; so ended the last\n")
+
+
+async def test_orders_carry_reason_and_identity(upgrading: Upgrading, paramedic: Command) -> None:
+    where = ("--cluster", upgrading.cluster, "--reason", "it hangs")
+    ran = await paramedic("upgrade", "unpause", "a", *where)
+    name = "MachineHealthCheck/machines/a"
+    said = f"{upgrading.cluster}: unpauses {name} until the upgrade is over: it hangs\n"
+    assert (ran.code, ran.out, ran.err) == (0, said, "")
+    await upgrading.becomes(a="M", b="PM", theirs="P")
+    handled = {one.reference.name: one for one in (await upgrading.rests()).handled}
+    assert handled["a"].reason == "it hangs"
+    assert handled["a"].identity.startswith("ada@")
+
+    ran = await paramedic("upgrade", "pause", "machines/a", *where, "--for", "1h")
+    assert ran.out.startswith(f"{upgrading.cluster}: pauses {name}: it hangs; until 20")
+    await upgrading.becomes(a="PM", b="PM", theirs="P")
+    upgrading.edit("b", is_paused=False, is_marked=False)
+    await upgrading.wake()
+    ran = await paramedic("upgrade", "forget", "--all", *where)
+    assert ran.code == 0
+    await upgrading.becomes(a="PM", b="PM", theirs="P")
+
+
+async def test_order_that_cannot_be_obeyed_is_refused_with_what_there_is(
+    upgrading: Upgrading, paramedic: Command
+) -> None:
+    where = ("--cluster", upgrading.cluster)
+    ran = await paramedic("upgrade", "pause", "none", *where)
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.endswith(
+        "/machines/a, MachineHealthCheck/machines/b, MachineHealthCheck/machines/theirs\n"
+    )
+    ran = await paramedic("upgrade", "unpause", "theirs", *where)
+    assert ran.code == 1
+    assert ran.err == (
+        f"paramedic: upgrade/{upgrading.cluster} refuses unpause: "
+        "MachineHealthCheck/machines/theirs was paused by somebody else, who unpauses it\n"
+    )
+
+
+async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
+    ran = await paramedic("upgrade", "--cluster", "nowhere")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no upgrade pause is open\n")
+    ran = await paramedic("upgrade", "--cluster", "nowhere", "-o", "json")
+    assert ran.json == {"upgrades": []}
+    ran = await paramedic("upgrade", "unpause", "a", "--cluster", "nowhere")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("paramedic: no upgrade pause of cluster 'nowhere' is open")
+
+
+async def test_upgrade_whose_worker_is_away_is_shown_and_takes_no_order(
+    idle: Upgrading, paramedic: Command
+) -> None:
+    await idle.start()
+    await listed(idle, 1)
+    ran = await paramedic("upgrade", "--cluster", idle.cluster)
+    assert ran.code == 0
+    assert "no worker answers" in ran.out
+    ran = await paramedic("upgrade", "pause", "a", "--cluster", idle.cluster)
+    assert (ran.code, ran.out) == (1, "")
+    assert "no worker answers; nothing was ordered" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("pause",), "--all"),
+        (("pause", "a", "--all"), "--all"),
+        (("pause", "a/b/c/d"), "a/b/c/d"),
+        (("forget", "a", "--reason", " "), "--reason"),
+        (("--cluster", "prod", "unpause", "a"), "--cluster"),
+    ],
+)
+async def test_order_that_leaves_open_what_is_meant_is_refused(
+    paramedic: Command, arguments: tuple[str, ...], named: str
+) -> None:
+    ran = await paramedic("upgrade", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert named in ran.err
