@@ -7,10 +7,10 @@ the service account of the Pod.
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -74,6 +74,11 @@ def _signals(listed: object) -> object:
         raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
 
 
+def _signals_of_kinds(given: Mapping[str, Any]) -> tuple[UpgradeSignal, ...]:
+    kinds: Sequence[CheckKind] = given["check_kinds"]
+    return (CLUSTER_VERSION, *(signal for kind in kinds for signal in kind.upgrade_signals))
+
+
 def _kinds(listed: object) -> object:
     if not isinstance(listed, str):
         return listed
@@ -118,7 +123,9 @@ class Settings(Frozen):
 
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
-    upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = (CLUSTER_VERSION,)
+    upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(
+        default_factory=_signals_of_kinds
+    )
     """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""
     upgrade_pause: Literal["on", "off"] = "on"
     """PARAMEDIC_UPGRADE_PAUSE: whether checks that are paused by an annotation get it for upgrades."""

@@ -138,7 +138,7 @@ class TargetReporter:
             known.check,
             check_context(self._cluster_state, check, self._now()),
             context.of_kinds.get(check.group_kind),
-            context.blind_until(known.node_cluster_in(context)),
+            context.blind_until(known.managed_cluster),
         )
 
     def _consider_all(self, check: CheckReference) -> None:

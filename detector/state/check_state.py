@@ -104,6 +104,11 @@ class CheckState:
         if target.configuration_to_come:
             self.reconfigured.add(name)
 
+    @property
+    def managed_cluster(self) -> str:
+        """The cluster that it is about; its own where it cannot be read."""
+        return MANAGEMENT_CLUSTER if isinstance(self.check, InvalidCheckError) else self.check.managed_cluster
+
     def node_cluster_in(self, context: ClusterContext) -> str:
         """The cluster whose Nodes its verdicts rest on; its own where it cannot be read."""
         if isinstance(self.check, InvalidCheckError):

@@ -1,7 +1,8 @@
 """ClusterContextWatch: the cluster context of all checks, watched as long as the process lives.
 
 What matters to the checks of one kind alone is watched where that kind is handled. Whose conditions signal an
-upgrade is a setting (rule 38). Where such kinds are not served there are none. The global stop is an
+upgrade is a setting (rule 38). Where such kinds are not served there are none. What cannot be read of objects
+that belong to managed clusters concerns the kind alone whose checks are about those. The global stop is an
 annotation on the namespace of the Leases.
 
 A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.
@@ -18,22 +19,18 @@ from typing import Any
 from detector.registry import WATCHED_KINDS
 from detector.watching.source import NOT_YET, Source, all_tried, by_name, first_unread
 from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_upgrades import Signalled, upgrades
 from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.upgrade import (
-    NEVER_UPGRADED,
-    SignallingObject,
-    Upgrade,
-    UpgradePhase,
-    UpgradeSignal,
-    gravest,
-    upgrade,
-)
+from health.gate.upgrade import SignallingObject, UpgradeSignal
+from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection
 from kube.discovery import KindName
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import NAMESPACES
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind
+from objects.metadata import ObjectMetadata
 
 
 class ClusterContextWatch:
@@ -106,22 +103,29 @@ class ClusterContextWatch:
     def unread(self, kind: GroupKind, limit: timedelta) -> str:
         """Why the cluster context is not known well enough for checks of `kind`; "" if it is."""
         of_others = {source.name for other, (_, source) in self._of_kinds.items() if other != kind}
+        of_others |= {
+            source.name for name, source in self._signalling.items() if _CLUSTERS_OF.get(name, kind) != kind
+        }
         return first_unread((one for part, one in self.sources.items() if part not in of_others), limit)
 
     def unread_signals(self, limit: timedelta) -> str:
-        """Why it is not known well enough what signals upgrades; "" if it is."""
-        return first_unread(self._signalling.values(), limit)
+        """Why it is not known well enough what signals upgrades of this cluster; "" if it is."""
+        return first_unread(self._signalling_all, limit)
 
     @property
     def serves_signals(self) -> bool:
-        """Whether anything is served that can signal an upgrade."""
-        return any(source.synced and source.is_served for source in self._signalling.values())
+        """Whether anything is served that can signal an upgrade of this cluster."""
+        return any(source.synced and source.is_served for source in self._signalling_all)
+
+    @property
+    def _signalling_all(self) -> Sequence[Source]:
+        return [source for name, source in self._signalling.items() if name not in _CLUSTERS_OF]
 
     def now(self) -> ClusterContext:
         """The cluster context now."""
-        return ClusterContext(
-            gravest(map(self._upgrade, self._signals)), self._stop(), of_kinds=self._judged()
-        )
+        served = [signal for signal in self._signals if self._signalling[_kind(signal)].is_served]
+        of_all, of_clusters = upgrades(map(self._signalled, served), _cluster_of)
+        return ClusterContext(of_all, self._stop(), of_kinds=self._judged(), cluster_upgrades=of_clusters)
 
     def _judged(self) -> dict[GroupKind, Any]:
         return {
@@ -129,13 +133,15 @@ class ClusterContextWatch:
             for kind, (judge, source) in self._of_kinds.items()
         }
 
-    def _upgrade(self, signal: UpgradeSignal) -> Upgrade:
+    def _signalled(self, signal: UpgradeSignal) -> Signalled:
         source = self._signalling[_kind(signal)]
-        if not source.is_served:
-            return NEVER_UPGRADED
-        if not source.synced:
-            return Upgrade(UpgradePhase.UNKNOWN, why_unknown=source.problem or NOT_YET)
-        return upgrade(signal, tuple(source.store.values()), unreadable=source.undecodable.values())
+        return Signalled(
+            signal,
+            tuple(source.store.values()),
+            tuple(source.undecodable.values()),
+            problem="" if source.synced else source.problem or NOT_YET,
+            belongs_to_clusters=_kind(signal) in _CLUSTERS_OF,
+        )
 
     def _stop(self) -> Stop | None:
         for namespace in self._lease_namespace.store.values():
@@ -146,3 +152,14 @@ class ClusterContextWatch:
 
 def _kind(signal: UpgradeSignal) -> KindName:
     return KindName(signal.api_version, signal.kind)
+
+
+def _cluster_of(metadata: ObjectMetadata) -> str:
+    found = (kind.cluster_of(metadata) for kind in CHECK_KINDS.values())
+    return next((cluster for cluster in found if cluster != MANAGEMENT_CLUSTER), MANAGEMENT_CLUSTER)
+
+
+_CLUSTERS_OF = {
+    _kind(signal): kind.group_kind for kind in CHECK_KINDS.values() for signal in kind.upgrade_signals
+}
+"""What always belongs to a managed cluster, and which kind of checks is about such clusters."""

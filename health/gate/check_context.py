@@ -45,7 +45,7 @@ class CheckContext:
         return cls(
             context.stop,
             check.problem(context, kinds),
-            upgrade_hold(context.upgrade, reconfigured, stage),
+            upgrade_hold(context.upgrade_of(check.managed_cluster), reconfigured, stage),
             check.hold_in(context),
             check.is_fully_paused_in(context),
             context.unreachable_hold(check.node_cluster(context)),

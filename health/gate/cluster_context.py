@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from health.gate.cluster_upgrades import ClusterUpgrades
 from health.gate.global_stop import Stop
 from health.gate.pause_progress import PauseProgress
-from health.gate.upgrade import NEVER_UPGRADED, Upgrade
+from health.gate.upgrade import NEVER_UPGRADED, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
 from objects.group_kind import GroupKind
 
@@ -21,6 +22,7 @@ class ClusterContext:
     """One value for the whole cluster; the default is a cluster in which nothing is the matter."""
 
     upgrade: Upgrade = NEVER_UPGRADED
+    """Of this cluster, and of all that are managed from here."""
     stop: Stop | None = None
     upgrade_pause: PauseProgress | None = None
     """How far checks are paused for upgrades; None: nobody pauses any."""
@@ -31,16 +33,29 @@ class ClusterContext:
     """By cluster, why its Nodes cannot be seen now."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
     """By kind of check, what matters to its checks alone, as the kind judges it."""
+    cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)
+    """Of single clusters that are managed from here."""
+
+    def upgrade_of(self, cluster: str) -> Upgrade:
+        """What holds checks of a managed cluster, or of this one: the gravest that is known."""
+        return gravest((self.upgrade, self.cluster_upgrades.of(cluster)))
+
+    def upgrade_ended(self, cluster: str) -> datetime | None:
+        """When the last upgrade ended that concerned the targets of a cluster."""
+        return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
     def blind_until(self, cluster: str) -> datetime | None:
         """The end of the last time in which conditions of Nodes in a cluster told nothing."""
-        ends = (self.upgrade.ended, self.reconnected.get(cluster))
-        return max((end for end in ends if end is not None), default=None)
+        return _latest(self.upgrade_ended(cluster), self.reconnected.get(cluster))
 
     def unreachable_hold(self, cluster: str) -> Hold | None:
         """Why nothing may be done to targets whose Nodes are in a cluster (rule 33)."""
         why = self.unreachable.get(cluster)
         return None if why is None else workload_cluster_hold(cluster, why)
+
+
+def _latest(*times: datetime | None) -> datetime | None:
+    return max((time for time in times if time is not None), default=None)
 
 
 UNREACHABLE_ASK_AGAIN_SECONDS = 10.0

@@ -48,6 +48,10 @@ class HealthCheckOf(Protocol[Watched_contra]):
         """The generation of its spec."""
 
     @property
+    def managed_cluster(self) -> str:
+        """The cluster that it is about, whether Nodes are read there yet or not."""
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         """The steps that make requests, in order, whatever the target."""
 

@@ -13,14 +13,18 @@ from typing import Any
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_upgrades import ClusterOf
 from health.gate.health_check import HealthCheck
 from health.gate.storm import Storm
 from health.gate.target_report import TargetReports
+from health.gate.upgrade import UpgradeSignal
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from health.upgrade.pausable_check import PauseAnnotations
+from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
+from objects.metadata import ObjectMetadata
 from objects.secrets import SecretField
 
 UNREADABLE = "CheckUnreadable"
@@ -82,6 +86,11 @@ def nothing_owed(
     return {}
 
 
+def of_no_cluster(metadata: ObjectMetadata) -> str:  # noqa: ARG001  as CheckKind.cluster_of
+    """Of a kind whose checks are about the cluster that they are in."""
+    return MANAGEMENT_CLUSTER
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckKind(ServedKind):
     """Where API servers serve a kind of check, and how to read one."""
@@ -123,5 +132,11 @@ class CheckKind(ServedKind):
     """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""
     kubeconfig_granted_by: str = ""
     """What is to be applied so that our processes may read it."""
+    upgrade_signals: tuple[UpgradeSignal, ...] = ()
+    """What signals upgrades of the clusters that its checks are about, and is watched where it is handled.
+
+    Objects of these kinds always belong to such a cluster. A setting names others in their place."""
+    cluster_of: ClusterOf = of_no_cluster
+    """The managed cluster that an object belongs to, of whatever kind it is."""
     upgrade_pause: PauseAnnotations | None = None
     """By which annotations its checks are paused while the cluster is upgraded; None: they are held alone."""

@@ -36,7 +36,20 @@ UPGRADES = Section(
             "there is no upgrade."
         ),
         "37": "After an upgrade the clocks of unhealthy nodes restart from its end.",
+        "37/cluster": (
+            "After an upgrade of a managed cluster the clocks of its own unhealthy Machines restart, those "
+            "of their Nodes among them, and no others."
+        ),
         "38": "Which conditions of which objects signal an upgrade is a setting.",
+        "38/default": (
+            "ClusterVersion by default, and RollingOut of KubeadmControlPlanes where MachineHealthChecks of "
+            "Cluster API are handled."
+        ),
+        "38/cluster": (
+            "A signalling object with the label cluster.x-k8s.io/cluster-name holds the checks of Cluster "
+            "API that are of that Cluster in its namespace, and no others; any other holds every check."
+        ),
+        "38/unreadable": ("KubeadmControlPlanes that cannot be read hold the checks of Cluster API alone."),
     },
 )
 

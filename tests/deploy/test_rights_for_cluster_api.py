@@ -40,6 +40,7 @@ def rights(file: str, role: str) -> dict[str, set[str]]:
 def test_detector_says_what_is_true_of_machines_and_does_nothing_to_them() -> None:
     assert rights("machine-health-checks.yaml", "paramedic-detector-cluster-api") == {
         "clusters": {"list", "watch"},
+        "kubeadmcontrolplanes": {"list", "watch"},
         "machines": {"get", "list", "watch"},
         "machines/status": {"patch"},
         "machinehealthchecks": {"get", "list", "watch", "patch"},

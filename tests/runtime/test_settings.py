@@ -1,6 +1,7 @@
 import pytest
 
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from runtime.address import Address
 from runtime.settings import Settings, SettingsError
 
@@ -43,6 +44,26 @@ def test_signals_of_upgrades_are_a_list_and_those_of_openshift_without_one() -> 
     assert Settings(cluster="c").upgrade_signals == (CLUSTER_VERSION,)
     assert _signals(cluster) == (UpgradeSignal.parse(cluster),)
     assert _signals(f"{CLUSTER_VERSION}, {cluster}") == (CLUSTER_VERSION, UpgradeSignal.parse(cluster))
+
+
+@pytest.mark.rule("rule 38/default")
+def test_control_planes_signal_upgrades_where_checks_of_cluster_api_are_handled() -> None:
+    kinds = {"PARAMEDIC_CHECK_KINDS": CLUSTER_API_MACHINE_HEALTH_CHECK.resource_name}
+    settings = Settings.from_environment({"PARAMEDIC_CLUSTER": "c", **kinds})
+
+    assert [str(signal) for signal in settings.upgrade_signals] == [
+        "config.openshift.io/v1/ClusterVersion/Progressing=True",
+        "controlplane.cluster.x-k8s.io/v1beta2/KubeadmControlPlane/RollingOut=True",
+        "controlplane.cluster.x-k8s.io/v1beta1/KubeadmControlPlane/RollingOut=True",
+    ]
+    named = {"PARAMEDIC_UPGRADE_SIGNALS": str(CLUSTER_VERSION)}
+    told = Settings.from_environment({"PARAMEDIC_CLUSTER": "c", **kinds, **named})
+    assert told.upgrade_signals == (CLUSTER_VERSION,)
+
+
+def test_kind_that_is_unknown_is_what_is_told_and_not_the_signals_that_it_lacks() -> None:
+    with pytest.raises(SettingsError, match=r"PARAMEDIC_CHECK_KINDS: there is no kind 'pods'"):
+        Settings.from_environment({"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": "pods"})
 
 
 @pytest.mark.rule("rule 38")

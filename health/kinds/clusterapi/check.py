@@ -15,7 +15,7 @@ from health.gate.pause import PAUSED, of_paused
 from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
-from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster
+from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster, workload_cluster
 from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
@@ -125,6 +125,11 @@ class MachineHealthCheck(Frozen):
 
     def _without_cluster(self, context: ClusterContext) -> CheckProblem:
         return Clusters.in_context(context).not_found(self.metadata.namespace, self.spec.cluster_name)
+
+    @property
+    def managed_cluster(self) -> str:
+        """The workload cluster that it names, there or not."""
+        return workload_cluster(self.metadata.namespace, self.spec.cluster_name)
 
     def node_cluster(self, context: ClusterContext) -> str:
         """The workload cluster, once its control plane is initialized."""

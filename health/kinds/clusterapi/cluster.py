@@ -16,11 +16,12 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.kinds.clusterapi.group import GROUP, VERSIONS
+from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind, ServedKind
+from objects.metadata import ObjectMetadata
 from objects.secrets import SecretField
 
 KIND = "Cluster"
@@ -133,6 +134,14 @@ def judge(clusters: Iterable[Cluster], unreadable: int = 0) -> Clusters:
 def workload_cluster(namespace: str, name: str) -> str:
     """What the cluster of a Cluster is called."""
     return f"{namespace}/{name}"
+
+
+def cluster_of(metadata: ObjectMetadata) -> str:
+    """The workload cluster that an object belongs to, by its label."""
+    name = metadata.labels.get(CLUSTER_NAME, "")
+    if not name or not metadata.namespace:
+        return MANAGEMENT_CLUSTER
+    return workload_cluster(metadata.namespace, name)
 
 
 def kubeconfig_secret(cluster: str) -> SecretField:

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
+from health.gate.upgrade import UpgradeSignal
 from health.kinds.check_kind import CheckKind, Process, Right
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
-from health.kinds.clusterapi.cluster import kubeconfig_secret
+from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret
 from health.kinds.clusterapi.conditions import FAILING
 from health.kinds.clusterapi.events import events
 from health.kinds.clusterapi.group import GROUP, VERSIONS
@@ -22,12 +23,19 @@ from health.kinds.clusterapi.target_events import request_lost
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 
 _BY = "deploy/cluster-api/machine-health-checks.yaml"
+CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
+ROLLING_OUT = tuple(
+    UpgradeSignal(f"{CONTROL_PLANE_GROUP}/{version}", "KubeadmControlPlane", "RollingOut", "True")
+    for version in VERSIONS
+)
+"""Said from Cluster API 1.9 on, in v1beta1 beside the older conditions; what is not served says nothing."""
 RIGHTS = (
     Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch", "get", "patch"), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "machinehealthchecks/status", ("patch",), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "machines", ("list", "watch", "get"), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "machines/status", ("patch",), granted_by=_BY),
     Right(Process.DETECTOR, GROUP, "clusters", ("list", "watch"), granted_by=_BY),
+    Right(Process.DETECTOR, CONTROL_PLANE_GROUP, "kubeadmcontrolplanes", ("list", "watch"), granted_by=_BY),
     Right(Process.DETECTOR, "", "events", ("create",), granted_by=_BY),
     Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list"), granted_by=_BY),
     Right(Process.WORKER, GROUP, "machines", ("get",), granted_by=_BY),
@@ -70,4 +78,6 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,
     kubeconfig_granted_by="deploy/cluster-api/kubeconfig-secrets.yaml",
+    upgrade_signals=ROLLING_OUT,
+    cluster_of=cluster_of,
 )

@@ -11,7 +11,8 @@ plane, its infrastructure and that of the Machine became ready. Zero turns it of
 initialized nobody looks for Nodes: then none is gone. Of Nodes that were not read nothing is said at all.
 
 All expire strictly after their time. After a time in which Nodes could not be seen their conditions and the
-startup timer count from its end (rule 33); conditions of Machines are seen all the time.
+startup timer count from its end (rule 33); conditions of Machines are seen all the time. After an upgrade of
+the workload cluster everything counts from its end (rule 37).
 
 The messages of all that expired stand in one, those of the Machine first, whose reason wins.
 """
@@ -25,7 +26,6 @@ from health.gate.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import Cluster
 from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
 from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, fact_of, judged
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.durations import as_go
 
 ANNOTATION, NODE, MISSING, GONE = "remediate-machine", "Node", "missing", "gone"
@@ -55,8 +55,8 @@ class Situation:
     @classmethod
     def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
         """What it is in a context."""
-        ends = context.blind_until(MANAGEMENT_CLUSTER), context.blind_until(target.node_cluster)
-        return cls(target, cluster, *ends)
+        ended = context.upgrade_ended(target.node_cluster)
+        return cls(target, cluster, ended, context.blind_until(target.node_cluster))
 
     @property
     def is_judged(self) -> bool:

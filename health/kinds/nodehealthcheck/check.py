@@ -91,6 +91,11 @@ class NodeHealthCheck(FrozenObject):
         """Never: its targets say all that there is to say."""
         return None
 
+    @property
+    def managed_cluster(self) -> str:
+        """The one that it is in."""
+        return MANAGEMENT_CLUSTER
+
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
         """Its own."""
         return MANAGEMENT_CLUSTER

@@ -71,6 +71,7 @@ class MachineHealthCheck:
     patience: timedelta
 
     counts_requests = False
+    managed_cluster = MANAGEMENT_CLUSTER
     storm_cooldown: timedelta | None = None
     healthy_delay = timedelta()
 

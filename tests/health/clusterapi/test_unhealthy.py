@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_upgrades import ClusterUpgrades
+from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
 from health.model.verdict import HEALTHY, Fact, Health
@@ -48,6 +50,19 @@ def health(
     context: ClusterContext = EVERYTHING_READY,
 ) -> Health:
     return by.verdict(of, at, context).health
+
+
+@pytest.mark.rule("rule 37/cluster")
+def test_after_an_upgrade_of_its_cluster_all_that_was_unhealthy_counts_from_its_end() -> None:
+    ended = NOW + 30 * MINUTE
+    of_edge, of_core = (
+        in_cluster(cluster_upgrades=ClusterUpgrades({name: Upgrade(UpgradePhase.OVER, ended)}))
+        for name in ("fleet/edge", "fleet/core")
+    )
+    of_machine = target(HEALTHY_NODE, of=machine(NOT_BOOTED))
+    for one, due in ((target(NOT_READY), FIVE), (of_machine, MINUTE)):
+        assert BOTH.verdict(one, ended, of_edge).deadline == ended + due
+        assert BOTH.verdict(one, ended, of_core).deadline == NOW + due
 
 
 @pytest.mark.rule("CAPI B.2.3/annotation", "CAPI B.1/annotation/remediate-machine")

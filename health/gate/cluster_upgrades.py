@@ -1,0 +1,90 @@
+"""ClusterUpgrades: the upgrades of clusters that are managed from here, each told from that of all of them.
+
+Rule 38: an object that belongs to one such cluster speaks for that one alone, and any other object for all.
+Where objects always belong to one, what cannot be read of them is unknown of every such cluster, as nobody
+can say of which; checks of the cluster that they are in go on. At the end the clocks of the targets of that
+cluster alone restart (rule 37).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from health.gate.upgrade import (
+    NEVER_UPGRADED,
+    SignallingObject,
+    Upgrade,
+    UpgradePhase,
+    UpgradeSignal,
+    gravest,
+    upgrade,
+)
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.metadata import ObjectMetadata
+
+ClusterOf: TypeAlias = Callable[[ObjectMetadata], str]
+"""The managed cluster that an object belongs to; that of no other one is MANAGEMENT_CLUSTER."""
+
+
+@dataclass(frozen=True)
+class ClusterUpgrades:
+    """What is known of upgrades of managed clusters, those of all of them aside."""
+
+    by_cluster: Mapping[str, Upgrade] = field(default_factory=dict)
+    of_each: Upgrade = NEVER_UPGRADED
+    """What is unknown, and may be about any of them."""
+
+    def of(self, cluster: str) -> Upgrade:
+        """What is known of one; nothing of the cluster that checks are in."""
+        if cluster == MANAGEMENT_CLUSTER:
+            return NEVER_UPGRADED
+        return gravest((self.of_each, self.by_cluster.get(cluster, NEVER_UPGRADED)))
+
+
+@dataclass(frozen=True)
+class Signalled:
+    """What is seen of the objects of a signal, where their kind is served."""
+
+    signal: UpgradeSignal
+    found: Sequence[SignallingObject] = ()
+    unreadable: Sequence[str] = ()
+    """What is wrong with others."""
+    problem: str = ""
+    """Why none could be read yet."""
+    belongs_to_clusters: bool = False
+    """Whether objects of the kind always belong to a managed cluster."""
+
+
+def upgrades(seen: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade, ClusterUpgrades]:
+    """What all signals say together: of all clusters, and of single ones."""
+    of_all, of_each, by_cluster = [], [], defaultdict(list)
+    for one in seen:
+        if one.belongs_to_clusters:
+            of_each.append(_unread(one))
+        elif one.problem:
+            of_all.append(_unread(one))
+            continue
+        by_owner = _by_cluster(one.found, cluster_of)
+        general = by_owner.pop(MANAGEMENT_CLUSTER, [])
+        unreadable = () if one.belongs_to_clusters else one.unreadable
+        of_all.append(upgrade(one.signal, general, unreadable=unreadable))
+        for cluster, found in by_owner.items():
+            by_cluster[cluster].append(upgrade(one.signal, found))
+    single = {cluster: gravest(said) for cluster, said in by_cluster.items()}
+    return gravest(of_all), ClusterUpgrades(single, gravest(of_each))
+
+
+def _unread(seen: Signalled) -> Upgrade:
+    if seen.problem:
+        return Upgrade(UpgradePhase.UNKNOWN, why_unknown=seen.problem)
+    return upgrade(seen.signal, (), unreadable=seen.unreadable)
+
+
+def _by_cluster(
+    found: Iterable[SignallingObject], cluster_of: ClusterOf
+) -> dict[str, list[SignallingObject]]:
+    grouped = defaultdict(list)
+    for one in found:
+        grouped[cluster_of(one.metadata)].append(one)
+    return grouped

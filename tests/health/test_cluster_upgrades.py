@@ -1,0 +1,196 @@
+"""Whom an upgrade holds where other clusters are managed from here, and whose clocks restart."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from health.gate.check_context import CheckContext
+from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
+from health.gate.health_check import HealthCheck
+from health.gate.upgrade import (
+    CLUSTER_VERSION,
+    NEVER_UPGRADED,
+    SignallingObject,
+    Upgrade,
+    UpgradePhase,
+    UpgradeSignal,
+)
+from health.kinds.clusterapi.cluster import cluster_of
+from health.kinds.clusterapi.kind import ROLLING_OUT
+from tests.health.clusterapi import samples
+from tests.health.openshift import samples as openshift
+from tests.objects import NOW, check, condition
+
+MINUTE = timedelta(minutes=1)
+OF_EDGE = {"cluster.x-k8s.io/cluster-name": "edge"}
+OF_CORE = {"cluster.x-k8s.io/cluster-name": "core"}
+OTHER = UpgradeSignal.parse("example.com/v1/Fleet/Settled=False")
+UNDER_WAY, OVER, UNKNOWN, NEVER = (
+    UpgradePhase.UNDER_WAY,
+    UpgradePhase.OVER,
+    UpgradePhase.UNKNOWN,
+    UpgradePhase.NEVER,
+)
+
+
+def control_plane(
+    status: str = "True",
+    labels: dict[str, str] | None = None,
+    namespace: str = "fleet",
+    since: datetime = NOW,
+) -> SignallingObject:
+    """A KubeadmControlPlane; without a status it has no such condition."""
+    metadata = {
+        "name": "edge",
+        "namespace": namespace,
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": OF_EDGE if labels is None else labels,
+    }
+    conditions = [condition("RollingOut", status, since)] if status else []
+    return SignallingObject.model_validate({"metadata": metadata, "status": {"conditions": conditions}})
+
+
+def rolling_out(*found: SignallingObject, **fields: Any) -> Signalled:
+    return Signalled(ROLLING_OUT[0], found, belongs_to_clusters=True, **fields)
+
+
+def context(*seen: Signalled, **fields: Any) -> ClusterContext:
+    of_all, of_clusters = upgrades(seen, cluster_of)
+    return ClusterContext(of_all, cluster_upgrades=of_clusters, **fields)
+
+
+@pytest.mark.rule("rule 38/cluster", "rule 36")
+@pytest.mark.parametrize(
+    ("seen", "of_all", "edge", "core"),
+    [
+        pytest.param([], NEVER, NEVER, NEVER, id="no signal is served"),
+        pytest.param([rolling_out()], NEVER, NEVER, NEVER, id="no object"),
+        pytest.param([rolling_out(control_plane())], NEVER, UNDER_WAY, NEVER, id="of one Cluster"),
+        pytest.param([rolling_out(control_plane(""))], NEVER, NEVER, NEVER, id="without the condition"),
+        pytest.param([rolling_out(control_plane("False"))], NEVER, OVER, NEVER, id="over"),
+        pytest.param([rolling_out(control_plane("Unknown"))], NEVER, UNKNOWN, NEVER, id="does not say"),
+        pytest.param(
+            [rolling_out(control_plane("False"), control_plane(labels=OF_CORE))],
+            NEVER,
+            OVER,
+            UNDER_WAY,
+            id="of two Clusters",
+        ),
+        pytest.param(
+            [rolling_out(control_plane("False")), rolling_out(control_plane())],
+            NEVER,
+            UNDER_WAY,
+            NEVER,
+            id="two signals of one Cluster",
+        ),
+        pytest.param(
+            [rolling_out(control_plane(namespace="other"))], NEVER, NEVER, NEVER, id="in another namespace"
+        ),
+        pytest.param([rolling_out(control_plane(labels={}))], UNDER_WAY, UNDER_WAY, UNDER_WAY, id="no label"),
+        pytest.param(
+            [rolling_out(control_plane(labels={"cluster.x-k8s.io/cluster-name": ""}))],
+            UNDER_WAY,
+            UNDER_WAY,
+            UNDER_WAY,
+            id="an empty label",
+        ),
+        pytest.param([rolling_out(problem="forbidden")], NEVER, UNKNOWN, UNKNOWN, id="kind not read"),
+        pytest.param(
+            [rolling_out(control_plane("False"), unreadable=["status"])],
+            NEVER,
+            UNKNOWN,
+            UNKNOWN,
+            id="one is unreadable",
+        ),
+        pytest.param(
+            [rolling_out(control_plane(), problem="gone")], NEVER, UNDER_WAY, UNKNOWN, id="what was read"
+        ),
+        pytest.param([Signalled(OTHER, problem="late")], UNKNOWN, UNKNOWN, UNKNOWN, id="another kind"),
+        pytest.param(
+            [Signalled(OTHER, unreadable=["status"])], UNKNOWN, UNKNOWN, UNKNOWN, id="another, unreadable"
+        ),
+        pytest.param(
+            [Signalled(CLUSTER_VERSION), rolling_out(control_plane())],
+            UNKNOWN,
+            UNDER_WAY,
+            UNKNOWN,
+            id="no ClusterVersion",
+        ),
+    ],
+)
+def test_object_of_a_cluster_speaks_for_that_one_and_any_other_for_all(
+    seen: Sequence[Signalled], of_all: UpgradePhase, edge: UpgradePhase, core: UpgradePhase
+) -> None:
+    known = context(*seen)
+
+    phases = [known.upgrade_of(cluster).phase for cluster in ("", "fleet/edge", "fleet/core")]
+    assert phases == [of_all, edge, core]
+
+
+def held(judge: HealthCheck, known: ClusterContext) -> str | None:
+    hold = CheckContext.of(judge, known, lambda *_: None, ()).upgrade
+    return None if hold is None else hold.message
+
+
+@pytest.mark.rule("rule 38/cluster")
+def test_checks_of_the_cluster_whose_control_plane_is_rolling_out_are_held_and_no_others() -> None:
+    known = context(rolling_out(control_plane()))
+
+    assert held(samples.check(), known) == (
+        "the cluster is being upgraded since 2026-03-01T12:00:00Z, "
+        "says KubeadmControlPlane/fleet/edge: RollingOut=True"
+    )
+    assert held(samples.check(clusterName="core"), known) is None
+    assert held(check(), known) is None
+    assert held(openshift.check(), known) is None
+
+
+@pytest.mark.rule("rule 38/cluster")
+def test_cluster_is_known_to_its_checks_before_its_control_plane_is_initialized() -> None:
+    not_there = ClusterContext()
+
+    assert samples.check().node_cluster(not_there) == ""
+    assert samples.check().managed_cluster == "fleet/edge"
+    assert check().managed_cluster == openshift.check().managed_cluster == ""
+
+
+@pytest.mark.rule("rule 38/cluster", "rule 38")
+def test_upgrade_of_everything_holds_checks_of_each_cluster() -> None:
+    known = ClusterContext(
+        Upgrade(UNDER_WAY, NOW, sign="Fleet/blue: Settled=False"),
+        cluster_upgrades=ClusterUpgrades({"fleet/edge": Upgrade(OVER, NOW)}),
+    )
+
+    for judge in (samples.check(), samples.check(clusterName="core"), check(), openshift.check()):
+        assert "Settled=False" in (held(judge, known) or "")
+
+
+@pytest.mark.rule("rule 37/cluster")
+def test_clocks_restart_at_the_end_for_that_cluster_alone() -> None:
+    ended, later = NOW + 30 * MINUTE, NOW + 40 * MINUTE
+    known = context(rolling_out(control_plane("False", since=ended)), reconnected={"fleet/core": later})
+
+    assert known.blind_until("fleet/edge") == known.upgrade_ended("fleet/edge") == ended
+    assert known.blind_until("fleet/core") == later
+    assert known.upgrade_ended("fleet/core") is None
+    assert known.blind_until("") is None
+
+
+@pytest.mark.rule("rule 37/cluster")
+def test_clocks_count_from_the_later_end_of_both() -> None:
+    before, after = Upgrade(OVER, NOW), Upgrade(OVER, NOW + MINUTE)
+
+    for of_all, of_edge in ((before, after), (after, before)):
+        known = ClusterContext(of_all, cluster_upgrades=ClusterUpgrades({"fleet/edge": of_edge}))
+        assert known.blind_until("fleet/edge") == NOW + MINUTE
+        assert known.blind_until("") == of_all.since
+
+
+@pytest.mark.rule("rule 37/cluster")
+def test_nothing_is_known_of_clusters_by_default() -> None:
+    assert ClusterUpgrades().of("fleet/edge") == ClusterUpgrades(of_each=Upgrade(UNKNOWN)).of("")
+    assert ClusterUpgrades().of("fleet/edge") == NEVER_UPGRADED
