@@ -1,4 +1,4 @@
-"""Counting: interceptors that count acts, chores, ended incidents and long upgrades; none of them knows of it.
+"""Counting: interceptors that count acts, chores, ended incidents and long upgrades; none of these know it.
 
 Of activities and workflows that it does not know it counts nothing.
 
