@@ -117,7 +117,7 @@ class Sources:
     def _made_workloads(self, access: WorkloadAccess | None) -> WorkloadClusters | None:
         if access is None:
             return None
-        told = ClusterHandlers(self._cluster_read, self._cluster_forgotten, self._refresh_context)
+        told = ClusterHandlers(self._cluster_read, self._cluster_forgotten, self.refresh_context)
         watch = partial(self._node_watch, reflectors=self._in_small_pages)
         return WorkloadClusters(access, watch, told, self._cluster_state.guard)
 
@@ -185,7 +185,7 @@ class Sources:
         if cluster == MANAGEMENT_CLUSTER or self._workloads is None:
             return
         if not self._workloads.is_named(cluster):
-            self._refresh_context()  # a check that has just come names it
+            self.refresh_context()  # a check that has just come names it
         await self._workloads.wait_tried(cluster)
 
     def is_read(self, check: CheckReference) -> bool:
