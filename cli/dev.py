@@ -98,7 +98,9 @@ def demo(
     scenario: Annotated[
         str,
         typer.Option(
-            parser=_scenario, metavar="[node|machine|cluster-api]", help="What fails, and what is done."
+            parser=_scenario,
+            metavar="[node|machine|cluster-api|upgrade]",
+            help="What fails, and what is done.",
         ),
     ] = "node",
     stay: Annotated[bool, typer.Option("--stay", help="Keep everything up until Ctrl-C.")] = False,

@@ -8,6 +8,7 @@ from typing import Any
 from devcluster.demo import fixtures
 from devcluster.demo.facts import ConditionSeen, MachineSeen, NodeSeen, RequestSeen
 from devcluster.demo.fixtures import ensure, remove
+from devcluster.demo.upgrade_fixtures import SPARE
 from devcluster.simulation.openshift_machine import RUNNING, OpenShiftMachine
 from devcluster.simulation.remediation import NODE_NAME
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES, NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
@@ -27,7 +28,8 @@ class ClusterView:
 
         While there is a MachineHealthCheck, every NodeHealthCheck is disabled.
         """
-        await remove(self._client, fixtures.CHECKS, fixtures.CHECK, fixtures.NAMESPACE)
+        for check in (fixtures.CHECK, SPARE):
+            await remove(self._client, fixtures.CHECKS, check, fixtures.NAMESPACE)
         await ensure(self._client, TEMPLATES, fixtures.template(), fixtures.NAMESPACE)
         await ensure(self._client, NODE_HEALTH_CHECKS, fixtures.node_health_check())
         return True

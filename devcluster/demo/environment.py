@@ -14,6 +14,7 @@ from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.settings import DemoSettings
+from devcluster.demo.upgrade_view import UpgradeView
 from devcluster.dev_cluster_api import folder
 from devcluster.programs import kubectl
 from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
@@ -32,6 +33,7 @@ class Environment:
     """Where the nodes are."""
     machines: MachineView
     cluster_api: ClusterApiView
+    upgrade: UpgradeView
     temporal: TemporalClient
     kubelets: Path
     """The control socket."""
@@ -86,7 +88,10 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
         client = await connected(dev.kubeconfig)
         cluster = ClusterView(await connected(workload) if workload else client)
         machines, of_cluster_api = MachineView(client, cluster), ClusterApiView(client, cluster)
-        yield Environment(process, dev, cluster, machines, of_cluster_api, temporal, control, settings.stay)
+        upgrade = UpgradeView(client, machines, cluster)
+        yield Environment(
+            process, dev, cluster, machines, of_cluster_api, upgrade, temporal, control, settings.stay
+        )
 
 
 async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:

@@ -16,10 +16,7 @@ async def hang(
     """Stop the kubelet of `node`; return the run of the incident that `target` has for it."""
     began = datetime.now(UTC)
     id_ = incident.workflow_id(environment.dev.cluster, target)
-    await narrator.tell(narration.kubelet_stops(node), ask(environment.kubelets, {"stop": node}))
-    await narrator.tell(
-        narration.node_turns_unknown(node), seen(lambda: environment.cluster.ready_condition(node, "Unknown"))
-    )
+    await stop_kubelet(environment, narrator, node)
     run = await narrator.tell(
         narration.workflow_starts(target.name),
         seen(lambda: incident.started(environment.temporal, id_, began)),
@@ -29,3 +26,11 @@ async def hang(
     )
     await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(environment.temporal, run)))
     return run
+
+
+async def stop_kubelet(environment: Environment, narrator: Narrator, node: str) -> None:
+    """Stop the kubelet of `node`, and wait until Kubernetes has noticed."""
+    await narrator.tell(narration.kubelet_stops(node), ask(environment.kubelets, {"stop": node}))
+    await narrator.tell(
+        narration.node_turns_unknown(node), seen(lambda: environment.cluster.ready_condition(node, "Unknown"))
+    )

@@ -1,7 +1,5 @@
 """The story of a node in four parts: what is waited for, in which order; the words are in narration.py."""
 
-import os
-import signal
 import time
 
 from devcluster.demo import incident, narration
@@ -9,6 +7,7 @@ from devcluster.demo.environment import Environment
 from devcluster.demo.facts import NodeSeen, Run
 from devcluster.demo.hanging import hang
 from devcluster.demo.incident import seen
+from devcluster.demo.killing import worker_is_killed
 from devcluster.demo.narrator import Narrator
 
 
@@ -17,7 +16,7 @@ async def play(environment: Environment, narrator: Narrator) -> None:
     node = await _everything_is_well(environment, narrator)
     hung = time.monotonic()
     run = await hang(environment, narrator, node.name, node)
-    await _worker_is_killed(environment, narrator)
+    await worker_is_killed(environment, narrator)
     await _node_recovers(environment, narrator, node, run)
     narrator.praise(narration.all_is_well(node.name, time.monotonic() - hung))
 
@@ -35,12 +34,6 @@ async def _healthy_fleet(environment: Environment) -> list[NodeSeen]:
     return await seen(environment.cluster.healthy_fleet)
 
 
-async def _worker_is_killed(environment: Environment, narrator: Narrator) -> None:
-    pid = environment.worker()
-    await narrator.tell(narration.worker_is_killed(pid), _kill(pid))
-    await narrator.tell(narration.worker_is_back(pid), seen(lambda: environment.other_worker(pid)))
-
-
 async def _node_recovers(environment: Environment, narrator: Narrator, node: NodeSeen, run: Run) -> None:
     cluster = environment.cluster
     await narrator.tell(narration.request_appears(node.name), seen(lambda: cluster.request_for(node.name)))
@@ -50,7 +43,3 @@ async def _node_recovers(environment: Environment, narrator: Narrator, node: Nod
     )
     await narrator.tell(narration.request_disappears(), seen(lambda: cluster.no_request_for(node.name)))
     await narrator.tell(narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run)))
-
-
-async def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)

@@ -14,6 +14,8 @@ class Scenario(StrEnum):
     """A Machine of a MachineHealthCheck is replaced, and the node of another one is power-cycled."""
     CLUSTER_API = "cluster-api"
     """A Machine of Cluster API, whose node is in a workload cluster, is marked, and its owner replaces it."""
+    UPGRADE = "upgrade"
+    """A node of a Machine is away during an upgrade; its check is paused, and nobody remediates it."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,14 @@ from typing import Any
 
 from devcluster import layout
 from devcluster.cluster_api_crds import NewestVersion
-from devcluster.demo import cluster_api_scenario, fixtures, machine_scenario, narration, node_scenario
+from devcluster.demo import (
+    cluster_api_scenario,
+    fixtures,
+    machine_scenario,
+    narration,
+    node_scenario,
+    upgrade_scenario,
+)
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
 from devcluster.demo.environment import Environment, environment
 from devcluster.demo.errors import DemoFailedError
@@ -42,6 +49,9 @@ SCENARIOS: Mapping[Scenario, ScenarioSteps] = {
     Scenario.CLUSTER_API: ScenarioSteps(
         ("--cluster-api", NewestVersion.V1BETA2, "--provisioning", str(fixtures.PROVISIONING_SECONDS)),
         cluster_api_scenario.play,
+    ),
+    Scenario.UPGRADE: ScenarioSteps(
+        ("--machines", "--provisioning", str(fixtures.PROVISIONING_SECONDS)), upgrade_scenario.play
     ),
 }
 

@@ -66,7 +66,7 @@ async def test_scenario_that_nobody_wrote_is_refused_with_those_that_there_are(p
     ran = await paramedic("demo", "--scenario", "foo")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(
-        "paramedic: invalid value for '--scenario': 'foo' is not one of node, machine, cluster-api "
+        "paramedic: invalid value for '--scenario': 'foo' is not one of node, machine, cluster-api, upgrade "
     )
 
 

@@ -1,0 +1,26 @@
+"""The second accident of some stories: the worker is killed in the middle of the first."""
+
+import os
+import signal
+from collections.abc import Callable
+
+from devcluster.demo import narration
+from devcluster.demo.environment import Environment
+from devcluster.demo.incident import seen
+from devcluster.demo.line import Line
+from devcluster.demo.narrator import Narrator
+
+
+async def worker_is_killed(
+    environment: Environment,
+    narrator: Narrator,
+    words: Callable[[int], Line[object]] = narration.worker_is_killed,
+) -> None:
+    """Kill the worker, and wait for another one."""
+    pid = environment.worker()
+    await narrator.tell(words(pid), _kill(pid))
+    await narrator.tell(narration.worker_is_back(pid), seen(lambda: environment.other_worker(pid)))
+
+
+async def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)

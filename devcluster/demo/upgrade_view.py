@@ -1,0 +1,94 @@
+"""What the scenario `upgrade` reads of the cluster and of its upgrade pause, and does there; None: not yet.
+
+Every method raises KubernetesError or RPCError.
+"""
+
+from datetime import UTC, datetime
+
+from temporalio.client import Client as TemporalClient
+from temporalio.client import WorkflowHandle
+
+from devcluster.demo.cluster_view import ClusterView, MachineView
+from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.facts import MachineSeen
+from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, ensure
+from devcluster.demo.upgrade_fixtures import (
+    CLUSTER_VERSIONS,
+    DEFINITIONS,
+    SLOWER,
+    SPARE,
+    TIMEOUT_SECONDS,
+    VERSION,
+    cluster_version,
+    definition,
+    spare_check,
+)
+from health.gate.pause import PAUSED
+from kube.client import Client
+from objects.timestamps import stamp
+from workflows.upgrade_contracts import UnpauseOrder, UpgradePauseResult, upgrade_pause_id
+
+MARGIN_SECONDS = 2
+
+
+class UpgradeView:
+    """The upgrade of one cluster."""
+
+    def __init__(self, client: Client, machines: MachineView, nodes: ClusterView) -> None:
+        self._client = client
+        self._machines = machines
+        self._nodes = nodes
+
+    async def set_up(self) -> bool:
+        """Create what the story needs; no upgrade is under way."""
+        await self._machines.set_up()
+        await self._client.merge_patch(CHECKS, CHECK, {"spec": SLOWER}, NAMESPACE)
+        await ensure(self._client, CHECKS, spare_check(), NAMESPACE)
+        await ensure(self._client, DEFINITIONS, definition())
+        await ensure(self._client, CLUSTER_VERSIONS, cluster_version())
+        return await self.set_progressing("False")
+
+    async def set_progressing(self, status: str) -> bool:
+        """Let an upgrade begin, or end."""
+        condition = {
+            "type": "Progressing",
+            "status": status,
+            "lastTransitionTime": stamp(datetime.now(UTC).replace(microsecond=0)),
+        }
+        patch = {"status": {"conditions": [condition]}}
+        await self._client.merge_patch(CLUSTER_VERSIONS, VERSION, patch, subresource="status")
+        return True
+
+    async def paused(self, *names: str) -> list[str] | None:
+        """The names of the paused checks, once just these are."""
+        checks = await self._client.list(CHECKS, NAMESPACE)
+        found = sorted(
+            one["metadata"]["name"] for one in checks if PAUSED in one["metadata"].get("annotations", {})
+        )
+        return found if found == sorted(names) else None
+
+    async def outlasted(self, machine: MachineSeen) -> float | None:
+        """For how many seconds its node has hung, once that is longer than the check waits."""
+        if await self._machines.deletion_of(machine):
+            raise DemoFailedError(f"Machine {machine.name} was deleted during the upgrade.")
+        ready = await self._nodes.ready_condition(machine.node.name, "Unknown")
+        if ready is None:
+            return None
+        hung = (datetime.now(UTC) - datetime.fromisoformat(ready.since)).total_seconds()
+        return hung if hung > TIMEOUT_SECONDS + MARGIN_SECONDS else None
+
+
+async def unpause_spare(temporal: TemporalClient, cluster: str) -> str:
+    """Order what `paramedic upgrade unpause spare` does; the answer of the workflow."""
+    order = UnpauseOrder(check=f"{NAMESPACE}/{SPARE}", reason="spare nodes hang", identity="the admin")
+    handle = temporal.get_workflow_handle(upgrade_pause_id(cluster))
+    answer: str = await handle.execute_update("unpause", order, result_type=str)
+    return answer
+
+
+async def pause_of(temporal: TemporalClient, cluster: str) -> UpgradePauseResult:
+    """How the upgrade pause ended; waits until it has."""
+    handle: WorkflowHandle[object, UpgradePauseResult] = temporal.get_workflow_handle(
+        upgrade_pause_id(cluster), result_type=UpgradePauseResult
+    )
+    return await handle.result()
