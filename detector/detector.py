@@ -35,7 +35,7 @@ from detector.reporting.status_reporter import ReporterDependencies, StatusRepor
 from detector.reporting.target_reporter import TargetReporter
 from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
-from detector.upgrade.upgrade_pauses import Sight, UpgradePauses
+from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.watched_kind import KindMetrics
 from detector.watching.blind_times import BlindTimes
 from detector.watching.clock_watch import ClockWatch
@@ -141,7 +141,7 @@ class Detector:
 
     def _made_upgrades(self) -> UpgradePauses:
         settings, connections, sources = self._settings, self._connections, self._sources
-        sight = Sight(
+        sight = UpgradeSources(
             lambda: self._cluster_state.cluster_context.upgrade,
             lambda: sources.serves_signals,
             sources.unread_signals,

@@ -39,7 +39,7 @@ TURNED_OFF = "a setting turns the upgrade pause off"
 
 
 @dataclass(frozen=True)
-class Sight:
+class UpgradeSources:
     """What is seen beside the checks."""
 
     upgrade: Callable[[], Upgrade]
@@ -60,7 +60,7 @@ class UpgradePauses:
         cluster: str,
         connection: ClusterConnection,
         temporal: Callable[[], Client],
-        sight: Sight,
+        sources_of_upgrades: UpgradeSources,
         dependencies: ReconcilerDependencies,
         *,
         is_on: bool,
@@ -68,7 +68,7 @@ class UpgradePauses:
         policy: CurrentPolicy,
         reflectors: CurrentSettings,
     ) -> None:
-        self._sight = sight
+        self._sight = sources_of_upgrades
         self._dependencies = dependencies
         self._is_on = is_on
         self._policy = policy

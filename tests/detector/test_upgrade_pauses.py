@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
-from detector.upgrade.upgrade_pauses import TURNED_OFF, Sight, UpgradePauses
+from detector.upgrade.upgrade_pauses import TURNED_OFF, UpgradePauses, UpgradeSources
 from health.gate.pause import PAUSED
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import Policy
@@ -149,7 +149,7 @@ class World:
         self.refreshed += 1
 
     def _made(self, *, is_on: bool) -> UpgradePauses:
-        sight = Sight(
+        sight = UpgradeSources(
             lambda: self.upgrade, lambda: self.serves_signals, lambda: self.unread_signals, self._refresh
         )
         dependencies = ReconcilerDependencies(lambda: self.is_leader, lambda: NOW, Guard(), Problems())
