@@ -14,7 +14,6 @@ failure of that keeps no Lease.
 """
 
 import asyncio
-from contextlib import suppress
 
 from temporalio import activity
 
@@ -28,8 +27,8 @@ from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.runbook.chores import deleting, releasing_lease, removing_confirmation
 from kube.client import Client
-from kube.errors import Conflict
 from kube.resource import Object
+from kube.retry_on_conflict import retry_on_conflict
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
 READS = 3
@@ -75,10 +74,7 @@ class CleanUp:
 
         Raises Conflict: it changed again and again.
         """
-        for _ in range(READS - 1):
-            with suppress(Conflict):
-                return await self._delete_as_read(request, incident)
-        return await self._delete_as_read(request, incident)
+        return await retry_on_conflict(lambda: self._delete_as_read(request, incident), READS)
 
     async def _delete_as_read(self, request: RequestReference, incident: IncidentReference) -> Object | None:
         found = await self._live.find(request)

@@ -4,17 +4,28 @@ The whole of a list is written that entries of others stand in, as it was read: 
 read makes the write conditional, so nothing of theirs is lost, and the answer to a lost race is 409 (ADR 23).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kube.client import Client
 from kube.errors import Conflict
 from kube.resource import Object, Resource
 
 TRIES = 5
+Result = TypeVar("Result")
 Change = Callable[[Object], dict[str, Any]]
 """The merge patch for an object as it is; empty: it needs none."""
+
+
+async def retry_on_conflict(
+    attempt: Callable[[], Awaitable[Result]], tries: int = TRIES, lost: type[Exception] = Conflict
+) -> Result:
+    """What `attempt` answers, which reads afresh each time; the last of the `tries` may raise `lost`."""
+    for _ in range(tries - 1):
+        with suppress(lost):
+            return await attempt()
+    return await attempt()
 
 
 class Individual(NamedTuple):
@@ -36,10 +47,7 @@ async def patch_as_read(
         KubernetesError: as the client does.
 
     """
-    for _ in range(TRIES - 1):
-        with suppress(Conflict):
-            return await _patch_once(client, individual, change, subresource)
-    return await _patch_once(client, individual, change, subresource)
+    return await retry_on_conflict(lambda: _patch_once(client, individual, change, subresource))
 
 
 async def _patch_once(

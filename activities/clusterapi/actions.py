@@ -9,7 +9,7 @@ that admitted it read anew: a Machine that changed meanwhile is judged as it is 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -24,6 +24,7 @@ from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_pa
 from health.kinds.clusterapi.target_events import marking_failed
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
 from kube.resource import Object, Resource
+from kube.retry_on_conflict import retry_on_conflict
 from workflows.contracts import ActInput, ActResult
 
 TRIES = 4
@@ -43,10 +44,7 @@ class MarkMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        for _ in range(TRIES - 1):
-            with suppress(_OvertakenError):
-                return await self._take_once(asked)
-        return await self._take_once(asked)
+        return await retry_on_conflict(lambda: self._take_once(asked), TRIES, _OvertakenError)
 
     async def _take_once(self, asked: ActInput) -> StepResult:
         _, revalidation, lease_guard = self.dependencies
