@@ -14,6 +14,7 @@ from health.gate.threshold import Allowance
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.verdict import Fact, Verdict
+from objects.clusters import MANAGEMENT_CLUSTER
 
 LONGEST_PROBLEM = 500
 """Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
@@ -112,6 +113,23 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
 HealthCheck: TypeAlias = HealthCheckOf[Any]
 """A check of any kind: whoever holds one has its targets from where the kind says that they are."""
+
+
+class OfItsOwnCluster:
+    """The answers of a kind whose Nodes are where its checks are, and whose targets tell all there is."""
+
+    @property
+    def managed_cluster(self) -> str:
+        """The one that it is in."""
+        return MANAGEMENT_CLUSTER
+
+    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        """Its own."""
+        return MANAGEMENT_CLUSTER
+
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        """Never."""
+        return None
 
 
 class SaysItsValueError(ValueError):

@@ -4,7 +4,7 @@ A check says so in the condition RemediationAllowed and by the Event Remediation
 holds it as a whole it has that one Event, and its targets have none (rules 6 and 15).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from health.gate.admission import Question, common_hold
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.health_check import InvalidCheckError
+from health.gate.pause import is_paused
 from health.model.event import Event, Severity, Subject
 from health.model.observation import Hold, HoldReason
 from health.model.stored_status import stored_condition, word
@@ -36,7 +37,25 @@ class TargetNote:
     """Tells apart what may become so several times during one failure."""
 
 
-def invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[str, Any]) -> Iterator[Event]:
+def transitions(
+    before: CheckSnapshot | None,
+    after: CheckSnapshot,
+    stored: Mapping[str, Any],
+    told: Callable[[CheckSnapshot | None], Iterable[Event]],
+) -> list[Event]:
+    """What to tell of a check: what is `told` of one that can be read, and nothing of a paused one.
+
+    `told` is given the snapshot whose Events were told, or None: `before`, unless nothing was told of that.
+    """
+    if is_paused(after):
+        return []
+    if isinstance(after.check, InvalidCheckError):
+        return [*_invalid(after, after.check, stored)]
+    is_untold = before is None or isinstance(before.check, InvalidCheckError) or is_paused(before)
+    return [*told(None if is_untold else before)]
+
+
+def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[str, Any]) -> Iterator[Event]:
     """That the check cannot be read, unless its stored status says so."""
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):

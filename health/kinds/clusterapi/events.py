@@ -11,22 +11,20 @@ from functools import partial
 from typing import Any, cast
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.health_check import InvalidCheckError
-from health.gate.pause import is_paused
 from health.gate.restriction import (
     REMEDIATION_ALLOWED,
     RESTRICTED,
     TOO_MANY_UNHEALTHY,
-    invalid,
     of_check,
     of_targets,
     restricted,
+    transitions,
 )
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.conditions import held_message
-from health.kinds.clusterapi.machine import KIND as MACHINE
 from health.kinds.clusterapi.target_events import machine_notes
 from health.model.event import Event, Subject
+from health.model.machine import KIND as MACHINE
 from health.model.stored_status import stored_condition, word
 
 
@@ -34,17 +32,13 @@ def events(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> list[Event]:
     """What to tell; `before` is None at the start, `stored` is the status before this one."""
-    if is_paused(after):
-        return []
-    if isinstance(after.check, InvalidCheckError):
-        return [*invalid(after, after.check, stored)]
-    if before is not None and (isinstance(before.check, InvalidCheckError) or is_paused(before)):
-        before = None  # nothing was told of it
-    return [
-        *_exceeded(before, after, stored),
-        *restricted(before, after, now),
-        *_of_machines(cast("MachineHealthCheck", after.check), before, after, now),
-    ]
+
+    def told(known: CheckSnapshot | None) -> Iterator[Event]:
+        yield from _exceeded(known, after, stored)
+        yield from restricted(known, after, now)
+        yield from _of_machines(known, after, now)
+
+    return transitions(before, after, stored, told)
 
 
 def _exceeded(
@@ -61,9 +55,9 @@ def _exceeded(
     yield of_check(after, RESTRICTED, message, "threshold", word(known, "lastTransitionTime"))
 
 
-def _of_machines(
-    check: MachineHealthCheck, before: CheckSnapshot | None, after: CheckSnapshot, now: datetime
-) -> Iterator[Event]:
+def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
+    check = cast("MachineHealthCheck", after.check)
+
     def subject(target: TargetSnapshot) -> Subject:
         return Subject(check.api_version, MACHINE, check.metadata.namespace, target.name, target.uid)
 

@@ -9,20 +9,16 @@ import sys
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from health.kinds.clusterapi.cluster import workload_cluster
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1BETA2, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
-from health.model.node import Node
-from health.model.target import Target
-from objects.bounds import Time
-from objects.frozen import FrozenObject
+from health.model import machine as model
+from health.model.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from objects.group_kind import ServedKind
 
-KIND = "Machine"
 MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=VERSIONS, is_namespaced=True)
 HEALTH_CHECK_SUCCEEDED = "HealthCheckSucceeded"
 OWNER_REMEDIATED = "OwnerRemediated"
@@ -30,10 +26,9 @@ EXTERNALLY_REMEDIATED = "ExternallyRemediated"
 OURS = frozenset({HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, EXTERNALLY_REMEDIATED})
 """The conditions of a Machine that checks begin; two of them somebody else goes on with."""
 INFRASTRUCTURE_READY = "InfrastructureReady"
-_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class MachineAnnotations:
     """The annotations of a Machine that we honour; None: it has not got it."""
 
@@ -42,44 +37,18 @@ class MachineAnnotations:
     remediate_machine: str | None = Field(default=None, alias="cluster.x-k8s.io/remediate-machine")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class MachineOwner:
-    """One owner of a Machine."""
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class MachineMetadata(model.MachineMetadata):
+    """Identity, labels, owners and annotations of a Machine."""
 
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-    controller: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class MachineMetadata:
-    """Identity, labels and owners of a Machine."""
-
-    name: str
-    namespace: str
-    uid: str
-    resource_version: str = ""
-    creation_timestamp: Time
-    deletion_timestamp: Time | None = None
-    labels: dict[str, str] = Field(default_factory=dict)
     annotations: MachineAnnotations = MachineAnnotations()
-    owner_references: tuple[MachineOwner, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class MachineSpec:
     """The part of a Machine's spec that we read."""
 
     cluster_name: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class NodeReference:
-    """status.nodeRef."""
-
-    name: str = ""
 
 
 def _with_served_conditions(raw: object) -> object:
@@ -88,16 +57,14 @@ def _with_served_conditions(raw: object) -> object:
     return {**raw, "conditions": tuple(served_conditions(raw, with_message=OURS))}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class MachineStatus:
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class MachineStatus(model.MachineStatus):
     """The part of a Machine's status that we read."""
 
-    node_ref: NodeReference | None = None
-    last_updated: Time | None = None
     conditions: tuple[Condition, ...] = ()
 
 
-class Machine(FrozenObject):
+class Machine(LinkedMachine):
     """A Machine as verdicts see it."""
 
     api_version: Annotated[str, AfterValidator(sys.intern)] = V1BETA2
@@ -105,11 +72,6 @@ class Machine(FrozenObject):
     metadata: MachineMetadata
     spec: MachineSpec = MachineSpec()
     status: Annotated[MachineStatus, BeforeValidator(_with_served_conditions)] = MachineStatus()
-
-    @property
-    def node_name(self) -> str:
-        """The Node that it was linked to; "" while there is none."""
-        return self.status.node_ref.name if self.status.node_ref else ""
 
     @property
     def cluster_name(self) -> str:
@@ -120,11 +82,6 @@ class Machine(FrozenObject):
     def node_cluster(self) -> str:
         """The workload cluster, which that Node is in."""
         return workload_cluster(self.metadata.namespace, self.cluster_name)
-
-    @property
-    def is_going(self) -> bool:
-        """Whether it is being deleted."""
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def is_left_alone(self) -> bool:
@@ -142,18 +99,13 @@ class Machine(FrozenObject):
         """Whether it is a Machine of the control plane."""
         return CONTROL_PLANE in self.metadata.labels
 
-    @property
-    def controller(self) -> MachineOwner | None:
-        """The owner that is asked to replace it; None if there is none."""
-        return next((owner for owner in self.metadata.owner_references if owner.controller), None)
-
     def condition(self, type_: str) -> Condition | None:
         """Its condition of a type."""
         return next((one for one in self.status.conditions if one.type == type_), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MachineTarget(Target):
+class MachineTarget(LinkedMachineTarget):
     """One Machine, at one moment.
 
     It is never of the control plane to us (rule 21): whoever owns such a Machine, a KubeadmControlPlane,
@@ -161,26 +113,8 @@ class MachineTarget(Target):
     """
 
     machine: Machine
-    node: Node | None = None
-    """The Node that it is linked to, if that is there and was read."""
     is_node_unread: bool = False
     """Whether the Nodes of its cluster were not read (yet), so that nobody knows about its own."""
-
-    @property
-    def metadata(self) -> MachineMetadata:
-        """The Machine's."""
-        return self.machine.metadata
-
-    @property
-    def replaced_by(self) -> str:
-        """Its controller: a MachineSet, a control plane, or what else makes Machines."""
-        controller = self.machine.controller
-        return f"{controller.kind}/{controller.name}" if controller else ""
-
-    @property
-    def node_name(self) -> str:
-        """The Node that it was linked to, there or not; "" while there is none."""
-        return self.machine.node_name
 
     @property
     def node_cluster(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import problem_of
+from health.gate.health_check import OfItsOwnCluster, problem_of
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
@@ -22,7 +22,6 @@ from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
@@ -32,7 +31,7 @@ GROUP, VERSION = "remediation.medik8s.io", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 
-class NodeHealthCheck(FrozenObject):
+class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
     """One NodeHealthCheck; satisfies HealthCheckOf[Node]."""
 
     metadata: ObjectMetadata
@@ -86,19 +85,6 @@ class NodeHealthCheck(FrozenObject):
     def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
         """Pause requests stop new requests alone."""
         return False
-
-    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        """Never: its targets say all that there is to say."""
-        return None
-
-    @property
-    def managed_cluster(self) -> str:
-        """The one that it is in."""
-        return MANAGEMENT_CLUSTER
-
-    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        """Its own."""
-        return MANAGEMENT_CLUSTER
 
     @property
     def healthy_delay(self) -> timedelta:

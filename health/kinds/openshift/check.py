@@ -10,7 +10,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import problem_of
+from health.gate.health_check import OfItsOwnCluster, problem_of
 from health.gate.pause import of_paused, pause_hold
 from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds
@@ -21,7 +21,6 @@ from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.observation import Hold
 from health.model.references import Action, CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, UnhealthyCondition, Verdict
-from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -31,7 +30,7 @@ EXTERNAL_BAREMETAL = "external-baremetal"
 _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
 
-class MachineHealthCheck(FrozenObject):
+class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
     """One MachineHealthCheck; satisfies HealthCheckOf[MachineTarget]."""
 
     metadata: ObjectMetadata
@@ -87,19 +86,6 @@ class MachineHealthCheck(FrozenObject):
     def is_fully_paused_in(self, context: ClusterContext) -> bool:
         """A pause stops everything."""
         return self.hold_in(context) is not None
-
-    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        """Never: its targets say all that there is to say."""
-        return None
-
-    @property
-    def managed_cluster(self) -> str:
-        """The one that it is in."""
-        return MANAGEMENT_CLUSTER
-
-    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        """Its own: Machines of OpenShift are where their Nodes are."""
-        return MANAGEMENT_CLUSTER
 
     @property
     def storm_cooldown(self) -> timedelta | None:

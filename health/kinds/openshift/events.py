@@ -9,26 +9,24 @@ paused check nothing is told. What becomes of a deletion or a mark is told by wh
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.gate.pause import is_paused
 from health.gate.restriction import (
     REMEDIATION_ALLOWED,
     RESTRICTED,
     TOO_MANY_UNHEALTHY,
-    invalid,
     of_check,
     of_targets,
     restricted,
+    transitions,
 )
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.conditions import numbers
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
-from health.kinds.openshift.machine import KIND as MACHINE
 from health.kinds.openshift.target_events import machine_notes
 from health.model.event import Event, Subject
+from health.model.machine import KIND as MACHINE
 from health.model.stored_status import stored_condition, word
 
 
@@ -36,17 +34,13 @@ def events(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> list[Event]:
     """What to tell; `before` is None at the start, `stored` is the status before this one."""
-    if is_paused(after):
-        return []
-    if isinstance(after.check, InvalidCheckError):
-        return [*invalid(after, after.check, stored)]
-    if before is not None and (isinstance(before.check, InvalidCheckError) or is_paused(before)):
-        before = None  # nothing was told of it
-    return [
-        *_exceeded(after, stored),
-        *restricted(before, after, now),
-        *_of_machines(after.check, before, after, now),
-    ]
+
+    def told(known: CheckSnapshot | None) -> Iterator[Event]:
+        yield from _exceeded(after, stored)
+        yield from restricted(known, after, now)
+        yield from _of_machines(known, after, now)
+
+    return transitions(before, after, stored, told)
 
 
 def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
@@ -60,10 +54,10 @@ def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
     yield of_check(after, RESTRICTED, message, "threshold", word(known, "lastTransitionTime"))
 
 
-def _of_machines(
-    check: HealthCheck, before: CheckSnapshot | None, after: CheckSnapshot, now: datetime
-) -> Iterator[Event]:
-    def subject(target: TargetSnapshot) -> Subject:
-        return Subject(MACHINE_API, MACHINE, check.reference.namespace, target.name, target.uid)
+def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
+    check = cast("MachineHealthCheck", after.check).reference
 
-    return of_targets(before, after, now, partial(machine_notes, check.reference), subject)
+    def subject(target: TargetSnapshot) -> Subject:
+        return Subject(MACHINE_API, MACHINE, check.namespace, target.name, target.uid)
+
+    return of_targets(before, after, now, partial(machine_notes, check), subject)

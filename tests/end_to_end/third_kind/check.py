@@ -11,7 +11,7 @@ from typing import Any
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import InvalidCheckError
+from health.gate.health_check import InvalidCheckError, OfItsOwnCluster
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
@@ -63,7 +63,7 @@ class Machine(FrozenObject):
 
 
 @dataclass(frozen=True)
-class MachineHealthCheck:
+class MachineHealthCheck(OfItsOwnCluster):
     """A check of either version; satisfies HealthCheckOf[Machine]."""
 
     metadata: ObjectMetadata
@@ -71,7 +71,6 @@ class MachineHealthCheck:
     patience: timedelta
 
     counts_requests = False
-    managed_cluster = MANAGEMENT_CLUSTER
     storm_cooldown: timedelta | None = None
     healthy_delay = timedelta()
 
@@ -93,12 +92,6 @@ class MachineHealthCheck:
 
     def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
         return False
-
-    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        return None
-
-    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        return MANAGEMENT_CLUSTER
 
     def selects(self, target: Machine) -> bool:  # noqa: ARG002  all of its namespace
         return True

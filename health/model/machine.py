@@ -1,0 +1,106 @@
+"""What Machines of whichever API have in common: identity, owners, and the Node that each is linked to.
+
+A kind adds what only its own Machines say. Metadata has no annotations here: each kind honours its own.
+"""
+
+import dataclasses
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+
+from health.model.node import Node
+from health.model.target import Target
+from objects.bounds import Time
+from objects.frozen import FrozenObject
+
+KIND = "Machine"
+PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+"""How the parts of a Machine are read; dataclasses with slots, as there are thousands of Machines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class MachineOwner:
+    """One owner of a Machine."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class MachineMetadata:
+    """Identity, labels and owners of a Machine."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str = ""
+    creation_timestamp: Time
+    deletion_timestamp: Time | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    owner_references: tuple[MachineOwner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class NodeReference:
+    """status.nodeRef."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
+class MachineStatus:
+    """The part of a Machine's status that we read."""
+
+    node_ref: NodeReference | None = None
+    last_updated: Time | None = None
+
+
+class LinkedMachine(FrozenObject):
+    """A Machine, linked to a Node or not yet."""
+
+    metadata: MachineMetadata
+    status: MachineStatus = MachineStatus()
+
+    @property
+    def node_name(self) -> str:
+        """The Node that it was linked to; "" while there is none."""
+        return self.status.node_ref.name if self.status.node_ref else ""
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it is being deleted."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def controller(self) -> MachineOwner | None:
+        """The owner that replaces it when it is deleted; None if nobody does."""
+        return next((owner for owner in self.metadata.owner_references if owner.controller), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinkedMachineTarget(Target):
+    """One Machine with its Node, at one moment."""
+
+    machine: LinkedMachine
+    node: Node | None = None
+    """The Node that it is linked to, if that is there and was read."""
+
+    @property
+    def metadata(self) -> MachineMetadata:
+        """The Machine's."""
+        return self.machine.metadata
+
+    @property
+    def replaced_by(self) -> str:
+        """Its controller: a MachineSet, a control plane, or what else makes Machines."""
+        controller = self.machine.controller
+        return f"{controller.kind}/{controller.name}" if controller else ""
+
+    @property
+    def node_name(self) -> str:
+        """The Node that it was linked to, there or not; "" while there is none."""
+        return self.machine.node_name
