@@ -1,6 +1,6 @@
 """Who may talk to the control plane: one token and one kubeconfig per user, kept over restarts.
 
-The detector and the worker come as the ServiceAccounts that `deploy/rbac` gives its rights to, so that
+The detector and the worker come as the ServiceAccounts that `deploy/base/rbac` gives its rights to, so that
 a missing right shows here and not in production.
 """
 

@@ -13,9 +13,10 @@ from devcluster.errors import NotReadyError
 from health.kinds.registry import CHECK_KINDS
 
 ROOT = Path(__file__).parent.parent
+NAMESPACES = ROOT / "deploy" / "base" / "namespaces.yaml"
 FOLDERS = (
-    ROOT / "deploy" / "crds",
-    ROOT / "deploy" / "rbac",
+    ROOT / "deploy" / "base" / "crds",
+    ROOT / "deploy" / "base" / "rbac",
     ROOT / "devcluster" / "crds",
     ROOT / "devcluster" / "crds" / "cluster-api",
 )
@@ -27,7 +28,7 @@ OF_KINDS = tuple(
         if right.granted_by.endswith(".yaml")
     )
 )
-"""What kinds of check need beyond `deploy/rbac`."""
+"""What kinds of check need beyond `deploy/base/rbac`."""
 
 
 async def install(kubeconfig: Path, more: Sequence[Path] = ()) -> None:
@@ -35,9 +36,8 @@ async def install(kubeconfig: Path, more: Sequence[Path] = ()) -> None:
 
     Raises NotReadyError with kubectl's own words when the cluster refuses.
     """
-    files = [*(file for folder in FOLDERS for file in sorted(folder.glob("*.yaml"))), *OF_KINDS, *more]
-    files.sort(key=lambda file: file.name != "namespaces.yaml")  # what is in a namespace comes after it
-    await apply(kubeconfig, files)
+    of_folders = (file for folder in FOLDERS for file in sorted(folder.glob("*.yaml")))
+    await apply(kubeconfig, [NAMESPACES, *of_folders, *OF_KINDS, *more])
 
 
 async def apply(kubeconfig: Path, files: Sequence[Path]) -> None:

@@ -1,4 +1,4 @@
-"""Kinds as devcluster/crds and deploy/crds declare them: of the demo remediator, the machine API, checks."""
+"""Kinds as devcluster/crds and deploy/ declare them: of the demo remediator, the machine API, checks."""
 
 from kube.resource import Resource
 

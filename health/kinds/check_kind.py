@@ -68,7 +68,7 @@ class Right:
     verbs: tuple[str, ...]
     namespace: str = ""
     name: str = ""
-    granted_by: str = "deploy/rbac"
+    granted_by: str = "deploy/base/rbac"
     """What is to be applied to get it."""
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ ROLE_BINDINGS = Resource("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebin
 ACCESS_REVIEWS = Resource(
     "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
-RIGHTS = ROOT / "deploy" / "openshift" / "worker-etcd.yaml"
+RIGHTS = ROOT / "deploy" / "components" / "openshift" / "worker-etcd.yaml"
 WORKER = "system:serviceaccount:paramedic-system:paramedic-worker"
 GUARD = {"app": "guard"}
 PATIENCE = timedelta(seconds=20)

@@ -28,7 +28,7 @@ def test_code_pages_manifests_and_settings_are_read() -> None:
 
     assert {"README.md", "docs/architecture.md", "docs/decisions/0015-ordinary-activities.md"} <= read
     assert {"health/runbook/next_move.py", "tests/conformance/page.py"} <= read
-    assert {"deploy/rbac/worker.yaml", ".importlinter", "Makefile", "pyproject.toml"} <= read
+    assert {"deploy/base/rbac/worker.yaml", ".importlinter", "Makefile", "pyproject.toml"} <= read
 
 
 @pytest.mark.parametrize(

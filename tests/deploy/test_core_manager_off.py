@@ -21,7 +21,7 @@ from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 pytestmark = pytest.mark.cluster
 
-FILE = ROOT / "deploy" / "cluster-api" / "core-manager-off.yaml"
+FILE = ROOT / "deploy" / "components" / "core-manager-off" / "policies.yaml"
 GROUP = "kept-off.example.com"
 """Machines of a group of their own: those of Cluster API are of other tests."""
 MACHINES = Resource(f"{GROUP}/v1beta2", "Machine", "machines", namespaced=True)

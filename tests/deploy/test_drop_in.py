@@ -27,7 +27,7 @@ from tests.objects import TEMPLATE, check_object, escalation
 
 pytestmark = pytest.mark.cluster
 
-CRD = ROOT / "deploy" / "crds" / "remediation.medik8s.io_nodehealthchecks.yaml"
+CRD = ROOT / "deploy" / "base" / "crds" / "remediation.medik8s.io_nodehealthchecks.yaml"
 GROUP = "stored-earlier.example.com"
 STORED_EARLIER = Resource(f"{GROUP}/v1alpha1", "NodeHealthCheck", "nodehealthchecks", namespaced=False)
 RULES = {"x-kubernetes-validations", "pattern", "required", "enum", "minLength", "maxLength", "maxItems"}

@@ -1,4 +1,4 @@
-"""What deploy/cluster-api grants: exactly what is needed, and of Secrets none but those that are named."""
+"""What deploy/ grants for Cluster API: exactly what is needed, and no Secrets but those that are named."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -16,8 +16,12 @@ from kube.resource import NAMESPACES, Object, Resource
 from kube.transport import Transport
 from tests.devcluster.kubectl import kubectl
 
-FOLDER = ROOT / "deploy" / "cluster-api"
-FILES = sorted(FOLDER.rglob("*.yaml"))
+DEPLOY = ROOT / "deploy"
+CHECKS = DEPLOY / "components" / "cluster-api" / "machine-health-checks.yaml"
+CORE_MANAGER_OFF = DEPLOY / "components" / "core-manager-off" / "policies.yaml"
+SECRETS_BY_NAME = DEPLOY / "examples" / "kubeconfig-secrets.yaml"
+IN_WORKLOAD_CLUSTERS = DEPLOY / "workload-cluster" / "nodes.yaml"
+FILES = (CHECKS, CORE_MANAGER_OFF, SECRETS_BY_NAME, IN_WORKLOAD_CLUSTERS)
 NAMESPACE = "clusters"
 GRANTED, NOT_GRANTED = "my-cluster-kubeconfig", "my-cluster-ca"
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
@@ -26,10 +30,10 @@ ROLES = Resource(OF_ROLES, "Role", "roles", namespaced=True)
 ROLE_BINDINGS = Resource(OF_ROLES, "RoleBinding", "rolebindings", namespaced=True)
 
 
-def rights(file: str, role: str) -> dict[str, set[str]]:
+def rights(file: Path, role: str) -> dict[str, set[str]]:
     """The verbs of a role, by the resources that they are on."""
     found: dict[str, set[str]] = {}
-    for body in yaml.safe_load_all((FOLDER / file).read_text()):
+    for body in yaml.safe_load_all(file.read_text()):
         if body["kind"] in ("ClusterRole", "Role") and body["metadata"]["name"] == role:
             for rule in body["rules"]:
                 for resource in rule["resources"]:
@@ -38,7 +42,7 @@ def rights(file: str, role: str) -> dict[str, set[str]]:
 
 
 def test_detector_says_what_is_true_of_machines_and_does_nothing_to_them() -> None:
-    assert rights("machine-health-checks.yaml", "paramedic-detector-cluster-api") == {
+    assert rights(CHECKS, "paramedic-detector-cluster-api") == {
         "clusters": {"list", "watch"},
         "kubeadmcontrolplanes": {"list", "watch"},
         "machines": {"get", "list", "watch"},
@@ -51,7 +55,7 @@ def test_detector_says_what_is_true_of_machines_and_does_nothing_to_them() -> No
 
 @pytest.mark.rule("CAPI B.2.5/no deletion")
 def test_worker_marks_machines_and_cannot_delete_them() -> None:
-    assert rights("machine-health-checks.yaml", "paramedic-worker-cluster-api") == {
+    assert rights(CHECKS, "paramedic-worker-cluster-api") == {
         "clusters": {"get"},
         "machines": {"get"},
         "machines/status": {"patch"},
@@ -61,7 +65,7 @@ def test_worker_marks_machines_and_cannot_delete_them() -> None:
 
 
 def test_nothing_but_nodes_is_read_in_a_workload_cluster() -> None:
-    assert rights("workload-cluster/nodes.yaml", "paramedic-nodes") == {"nodes": {"get", "list", "watch"}}
+    assert rights(IN_WORKLOAD_CLUSTERS, "paramedic-nodes") == {"nodes": {"get", "list", "watch"}}
 
 
 @pytest.mark.cluster
@@ -86,7 +90,7 @@ async def secrets(client: Client) -> None:
     )
     for name in (GRANTED, NOT_GRANTED):
         await client.create(SECRETS, _named("v1", "Secret", name), NAMESPACE)
-    role, binding = yaml.safe_load_all((FOLDER / "kubeconfig-secrets.yaml").read_text())
+    role, binding = yaml.safe_load_all(SECRETS_BY_NAME.read_text())
     for resource, body in ((ROLES, role), (ROLE_BINDINGS, binding)):
         body["metadata"]["namespace"] = NAMESPACE
         await client.create(resource, body, NAMESPACE)

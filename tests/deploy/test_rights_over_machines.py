@@ -26,11 +26,11 @@ def verbs(file: Path, role: str, resource: str) -> set[str]:
     ("name", "expected"), [("worker", {"get"}), ("detector", set())], ids=["worker", "detector"]
 )
 def test_machines_are_read_at_most_without_the_roles_of_openshift(name: str, expected: set[str]) -> None:
-    file = ROOT / "deploy" / "rbac" / f"{name}.yaml"
+    file = ROOT / "deploy" / "base" / "rbac" / f"{name}.yaml"
     assert verbs(file, f"paramedic-{name}", "machines") == expected
 
 
 def test_only_the_worker_touches_machines() -> None:
-    roles = ROOT / "deploy" / "openshift" / "machine-health-checks.yaml"
+    roles = ROOT / "deploy" / "components" / "openshift" / "machine-health-checks.yaml"
     assert verbs(roles, "paramedic-worker-machines", "machines") == {"get", "delete", "patch"}
     assert verbs(roles, "paramedic-detector-machines", "machines") == {"list", "watch"}

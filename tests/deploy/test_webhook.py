@@ -1,4 +1,4 @@
-"""The webhook as an installation has it: deploy/webhook, a real API server, and a detector that stands by."""
+"""The webhook as an installation has it: its component, a real API server, and a detector that stands by."""
 
 import copy
 import shutil
@@ -33,7 +33,7 @@ from tests.tls import write_pair
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/endpoint")]
 
-FOLDER = ROOT / "deploy" / "webhook"
+FOLDER = ROOT / "deploy" / "components" / "webhook"
 CONFIGURATION = yaml.safe_load((FOLDER / "configuration.yaml").read_text())
 PATH = CONFIGURATION["webhooks"][0]["clientConfig"]["service"]["path"]
 CONFIGURATIONS = Resource(

@@ -32,7 +32,7 @@ from tests.objects import check_object
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/same kind")]
 
 LIMIT = timedelta(minutes=1)
-RIGHTS_OF_THE_WEBHOOK = ROOT / "deploy" / "webhook" / "rbac.yaml"
+RIGHTS_OF_THE_WEBHOOK = ROOT / "deploy" / "components" / "webhook" / "rbac.yaml"
 
 
 class Detector:

@@ -22,7 +22,7 @@ from health.kinds.clusterapi.status import status_patch
 from health.kinds.clusterapi.target_events import request_lost
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 
-_BY = "deploy/cluster-api/machine-health-checks.yaml"
+_BY = "deploy/components/cluster-api/machine-health-checks.yaml"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 ROLLING_OUT = tuple(
     UpgradeSignal(f"{CONTROL_PLANE_GROUP}/{version}", "KubeadmControlPlane", "RollingOut", "True")
@@ -77,7 +77,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,
-    kubeconfig_granted_by="deploy/cluster-api/kubeconfig-secrets.yaml",
+    kubeconfig_granted_by="deploy/examples/kubeconfig-secrets.yaml",
     upgrade_signals=ROLLING_OUT,
     cluster_of=cluster_of,
 )

@@ -11,7 +11,7 @@ from health.kinds.openshift.status import status_patch
 from health.kinds.openshift.target_events import request_lost
 from health.upgrade.pausable_check import PauseAnnotations
 
-_BY = "deploy/openshift/machine-health-checks.yaml"
+_BY = "deploy/components/openshift/machine-health-checks.yaml"
 RIGHTS = (
     Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch")),
     Right(Process.DETECTOR, GROUP, "machines", ("list", "watch"), granted_by=_BY),

@@ -14,10 +14,10 @@ from runtime.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 FILES = (
-    "rbac/detector.yaml",
-    "rbac/worker.yaml",
-    "openshift/machine-health-checks.yaml",
-    "cluster-api/machine-health-checks.yaml",
+    "base/rbac/detector.yaml",
+    "base/rbac/worker.yaml",
+    "components/openshift/machine-health-checks.yaml",
+    "components/cluster-api/machine-health-checks.yaml",
 )
 Granted = tuple[str, str, str, str, str, str]
 """Process, group, resource, verb, namespace, name."""

@@ -42,7 +42,7 @@ def test_both_processes_need_that_one_secret_and_what_grants_it_is_said() -> Non
     needs = list(found.needs)
     assert {need.process for need in needs} == set(Process)
     assert {(need.verbs, str(need)) for need in needs} == {(("get",), "secrets edge-kubeconfig in fleet")}
-    assert {need.granted_by for need in needs} == {"deploy/cluster-api/kubeconfig-secrets.yaml"}
+    assert {need.granted_by for need in needs} == {"deploy/examples/kubeconfig-secrets.yaml"}
 
 
 @dataclass

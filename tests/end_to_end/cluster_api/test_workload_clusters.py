@@ -29,7 +29,7 @@ pytestmark = pytest.mark.cluster
 UNREACHABLE = "WorkloadClusterUnreachable"
 TIMEOUT = timedelta(seconds=6)
 SLOW = {"type": "Ready", "status": "Unknown", "timeoutSeconds": TIMEOUT.seconds}
-READS_NODES = Path(__file__).parents[3] / "deploy" / "cluster-api" / "workload-cluster" / "nodes.yaml"
+READS_NODES = Path(__file__).parents[3] / "deploy" / "workload-cluster" / "nodes.yaml"
 _RBAC = "rbac.authorization.k8s.io/v1"
 CLUSTER_ROLES = Resource(_RBAC, "ClusterRole", "clusterroles", namespaced=False)
 BINDINGS = Resource(_RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
