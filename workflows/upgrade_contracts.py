@@ -42,8 +42,8 @@ class ObserveUpgradeInput(Frozen):
     """Asks the detector where the upgrade and the checks stand, and tells it what has been handled."""
 
     cluster: str
-    upgrade: datetime | None = None
-    """The transition of the upgrade that `handled` is of; of any other one nothing is handled yet."""
+    transitions: tuple[datetime, ...] = ()
+    """Those of the upgrade that `handled` is of; of any other one nothing is handled yet."""
     handled: tuple[str, ...] = ()
     """The uids of the checks that need no hold for that upgrade any more: their annotation decides."""
 

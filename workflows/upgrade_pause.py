@@ -67,8 +67,8 @@ class UpgradePause:
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
         self._seen: UpgradeObservation | None = None
-        self._told: tuple[str, ...] = ()
-        """What the detector was told to be handled."""
+        self._asked: ObserveUpgradeInput | None = None
+        """The latest question, which tells the detector what is handled."""
         self._details = NOTHING_SEEN
         self._is_resting = False
         self._wakes_at: datetime | None = None
@@ -85,7 +85,7 @@ class UpgradePause:
                     await self._write(passed)
                 elif passed.warns:
                     await self._warn()
-                elif self._is_woken() or set(self._told) != set(self._memory.settled):
+                elif self._is_woken() or self._question() != self._asked:
                     continue
                 elif passed.is_over:
                     return self._concluded(passed)
@@ -150,14 +150,10 @@ class UpgradePause:
 
     async def _look(self) -> Pass:
         """What is to be done by what the detector sees; it is told which checks have been handled."""
-        self._told = self._memory.settled
-        upgrade = self._memory.upgrade
-        asked = ObserveUpgradeInput(
-            cluster=self._cluster, upgrade=upgrade.since if upgrade else None, handled=self._told
-        )
+        self._asked = self._question()
         self._seen = await self._calls.call(
             OBSERVE_UPGRADE,
-            asked,
+            self._asked,
             UpgradeObservation,
             summary=self._details,
             task_queue=detector_queue(self._cluster),
@@ -166,6 +162,13 @@ class UpgradePause:
         self._memory = passed.memory
         self._say(passed.why)
         return passed
+
+    def _question(self) -> ObserveUpgradeInput:
+        upgrade = self._memory.upgrade
+        transitions = upgrade.transitions if upgrade else ()
+        return ObserveUpgradeInput(
+            cluster=self._cluster, transitions=transitions, handled=self._memory.settled
+        )
 
     async def _write(self, passed: Pass) -> None:
         asked = WritePausesInput(cluster=self._cluster, patches=passed.patches)

@@ -129,4 +129,4 @@ def _pause_stage(entry: CheckState, context: ClusterContext) -> PauseStage:
     progress = context.upgrade_pause
     if progress is None or entry.kind.upgrade_pause is None:
         return PauseStage.NONE
-    return progress.stage_of(entry.record.metadata.uid, context.upgrade.since)
+    return progress.stage_of(entry.record.metadata.uid, context.upgrade.transitions)

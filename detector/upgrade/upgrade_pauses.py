@@ -109,6 +109,7 @@ class UpgradePauses:
         return UpgradeObservation(
             phase=upgrade.phase,
             since=upgrade.since,
+            also_since=upgrade.also_since,
             sign=upgrade.sign,
             why_unknown=upgrade.why_unknown,
             checks=self._checks.all(),
@@ -128,7 +129,7 @@ class UpgradePauses:
         if not self._dependencies.is_leader():
             raise NotLeading("this detector does not hold the lead any more")
         self._is_concerned = self._is_on
-        self._take(PauseProgress(asked.upgrade, frozenset(asked.handled)))
+        self._take(PauseProgress(frozenset(asked.transitions), frozenset(asked.handled)))
         seen = self.observe()
         self._open.put(self._key, seen, self._dependencies.now())
         return seen

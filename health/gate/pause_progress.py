@@ -24,12 +24,12 @@ class PauseStage(Enum):
 class PauseProgress:
     """Known to a detector from the questions of the workflow; the default is that of one that just began."""
 
-    since: datetime | None = None
-    """Which upgrade it is about: when that began."""
+    transitions: frozenset[datetime] = frozenset()
+    """Which upgrade it is about: the transitions of its signals when they were looked at last."""
     handled: frozenset[str] = frozenset()
     """The uids of the checks that it has come to."""
 
-    def stage_of(self, uid: str, since: datetime | None) -> PauseStage:
-        """What the upgrade that began at `since` means to the check of that uid."""
-        is_handled = uid in self.handled and since == self.since
-        return PauseStage.HANDLED if is_handled else PauseStage.AWAITED
+    def stage_of(self, uid: str, transitions: frozenset[datetime]) -> PauseStage:
+        """What the upgrade with these transitions means to the check of that uid."""
+        is_same = transitions == self.transitions or not transitions.isdisjoint(self.transitions)
+        return PauseStage.HANDLED if is_same and uid in self.handled else PauseStage.AWAITED

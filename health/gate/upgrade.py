@@ -2,9 +2,10 @@
 
 Rule (NHC 2.1/10, rules 36 to 38): an object whose condition has the status of a signal holds new
 remediations; so does a condition that is Unknown, an object that is unreadable, and where a signal is always
-given one that is missing. A kind that is not served signals nothing. At the end, the clocks of unhealthy
-targets restart. Beside that a check is held while the machine config operator changes the configuration of
-one of its expired targets. A check that was paused for the upgrade is held by that alone (rule 46).
+given one that is missing. A kind that is not served signals nothing. Several at once are one upgrade, which
+begins with the first of them and ends with the last. At the end, the clocks of unhealthy targets restart.
+Beside that a check is held while the machine config operator changes the configuration of one of its expired
+targets. A check that was paused for the upgrade is held by that alone (rule 46).
 
 A signal is written `apiVersion/kind/condition=status`, as in
 `config.openshift.io/v1/ClusterVersion/Progressing=True`.
@@ -12,7 +13,7 @@ A signal is written `apiVersion/kind/condition=status`, as in
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Self
@@ -35,6 +36,7 @@ _FORM = re.compile(
 )
 UNKNOWN_ASK_AGAIN_SECONDS = 60.0
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_NOT_YET = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,19 @@ class Upgrade:
 
     phase: UpgradePhase = UpgradePhase.NEVER
     since: datetime | None = None
-    """The latest transition of the condition, while under way or over."""
+    """The transition of the condition: of the first one while under way, of the latest once it is over."""
+    also_since: tuple[datetime, ...] = ()
+    """The transitions of other signals that are under way, too."""
     why_unknown: str = ""
     sign: str = ""
     """What says that it is under way."""
+
+    @property
+    def transitions(self) -> frozenset[datetime]:
+        """Those of all signals that are under way: as long as one of them goes on, it is the same upgrade."""
+        if self.phase is not UpgradePhase.UNDER_WAY:
+            return frozenset()
+        return frozenset(self.also_since if self.since is None else (self.since, *self.also_since))
 
     @property
     def ended(self) -> datetime | None:
@@ -133,8 +144,16 @@ _GRAVITY = (UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, Upgrade
 
 
 def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
-    """What all signals say together: the gravest, and of several such the latest."""
-    return max(of_signals, key=_rank, default=NEVER_UPGRADED)
+    """What all signals say together: the gravest, of ends the latest, and of beginnings all."""
+    known = tuple(of_signals)
+    under_way = [one for one in known if one.phase is UpgradePhase.UNDER_WAY]
+    return _as_one(under_way) if under_way else max(known, key=_rank, default=NEVER_UPGRADED)
+
+
+def _as_one(under_way: Sequence[Upgrade]) -> Upgrade:
+    first = min(under_way, key=lambda one: (one.since or _NOT_YET, one.sign))
+    transitions = frozenset[datetime]().union(*(one.transitions for one in under_way))
+    return replace(first, also_since=tuple(sorted(transitions - {first.since})))
 
 
 def _rank(known: Upgrade) -> tuple[int, datetime, str]:

@@ -1,11 +1,12 @@
 """PauseMemory: what an upgrade pause remembers from look to look, and from run to run.
 
-Rule: by uid, each check that was handled in this upgrade, so that none is paused twice; an upgrade is told
-from the last one by the transition of its condition. Only what the API server has taken is remembered as
-written (rule 47).
+Rule: by uid, each check that was handled in this upgrade, so that none is paused twice. An upgrade is told
+from the last one by the transitions of its signals (rule 35): it goes on as long as one of those does that
+were seen together, whichever joins them and whichever of them began it. Only what the API server has taken is
+remembered as written (rule 47).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -77,7 +78,9 @@ class KnownUpgrade(Frozen):
     """Which upgrade the memory is of."""
 
     since: datetime | None = None
-    """The transition of its condition, by the clock of whoever set it."""
+    """When the first of its signals began, by the clock of whoever set it."""
+    transitions: tuple[datetime, ...] = ()
+    """Those of all its signals that were under way when it was looked at last."""
     first_seen: datetime
     is_over: bool = False
     """Whether its end was seen."""
@@ -89,11 +92,11 @@ class KnownUpgrade(Frozen):
         """When it began, as well as that is known."""
         return self.since or self.first_seen
 
-    def is_another(self, since: datetime | None) -> bool:
-        """Whether an upgrade that is under way since then came after this one."""
-        if since is None or self.since is None:
+    def is_another(self, transitions: Collection[datetime]) -> bool:
+        """Whether an upgrade that is under way with these came after this one."""
+        if not transitions or not self.transitions:
             return self.is_over
-        return since > self.since
+        return min(transitions) > max(self.transitions)
 
 
 class PauseMemory(Frozen):
@@ -122,7 +125,7 @@ class PauseMemory(Frozen):
 
         What was written and is not seen yet is not among them: there the annotation holds nothing yet.
         """
-        return tuple(one.uid for one in self.handled if one.latest_write is None)
+        return tuple(sorted(one.uid for one in self.handled if one.latest_write is None))
 
     def next_order_number(self) -> int:
         """The number of an order that is given now."""

@@ -91,11 +91,15 @@ def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: dat
     if not observed.is_under_way:
         over = known and known.model_copy(update={"is_over": True})
         return memory.model_copy(update={"upgrade": over})
-    if known is not None and not known.is_another(observed.since):
-        return memory
+    if known is not None and not known.is_another(observed.transitions):
+        same = known.model_copy(update={"transitions": observed.transitions})
+        return memory.model_copy(update={"upgrade": same})
     marked_alone = (one.uid for one in observed.checks if one.is_marked and not one.is_paused)
     upgrade = KnownUpgrade(
-        since=observed.since, first_seen=now, old_marks=tuple(marked_alone) if known is not None else ()
+        since=observed.since,
+        transitions=observed.transitions,
+        first_seen=now,
+        old_marks=tuple(marked_alone) if known is not None else (),
     )
     orders = still_standing(memory.orders, upgrade.began, now)
     return PauseMemory(upgrade=upgrade, orders=orders, began=memory.began)
@@ -155,7 +159,8 @@ def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     """What is paused, and what cannot be written."""
     paused = sum(one.how is How.PAUSED for one in memory.handled)
     left = sum(one.how in {How.UNPAUSED, How.UNPAUSED_BY_OTHERS} for one in memory.handled)
-    since = f" since {stamp(observed.since)}" if observed.since else ""
+    began = memory.upgrade.since if memory.upgrade else None
+    since = f" since {stamp(began)}" if began else ""
     upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"
     state = upgrade if observed.is_under_way else "no upgrade is under way"
     long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""

@@ -13,7 +13,9 @@ class UpgradeObservation(Frozen):
     phase: OpenEnum[UpgradePhase]
     """One that this version does not know is as Unknown."""
     since: datetime | None = None
-    """The latest transition of the condition that signals upgrades."""
+    """The transition of the condition that signals upgrades: the first one of those that are under way."""
+    also_since: tuple[datetime, ...] = ()
+    """The transitions of other signals that are under way, too."""
     sign: str = ""
     """What says that an upgrade is under way."""
     why_unknown: str = ""
@@ -27,6 +29,13 @@ class UpgradeObservation(Frozen):
     def is_under_way(self) -> bool:
         """Whether checks are to be paused."""
         return self.phase is UpgradePhase.UNDER_WAY
+
+    @property
+    def transitions(self) -> tuple[datetime, ...]:
+        """Those of all signals that are under way, in order."""
+        if not self.is_under_way:
+            return ()
+        return tuple(sorted({*self.also_since} if self.since is None else {self.since, *self.also_since}))
 
     @property
     def is_over(self) -> bool:

@@ -22,14 +22,14 @@ def needs_wake_up(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
 
 def has_appeared(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
     """Whether one is wanted for what one that was `told` did not know: another upgrade, or another mark."""
-    began = seen.is_under_way and not (told.is_under_way and told.since == seen.since)
+    began = seen.is_under_way and not (told.is_under_way and told.transitions == seen.transitions)
     return began or not _marked(seen) <= _marked(told)
 
 
 def _news(
     seen: UpgradeObservation,
-) -> tuple[str, datetime | None, bool, frozenset[tuple[str, bool, bool, bool]]]:
-    return seen.phase, seen.since, bool(seen.unread), frozenset(map(_stands, seen.checks))
+) -> tuple[str, datetime | None, tuple[datetime, ...], bool, frozenset[tuple[str, bool, bool, bool]]]:
+    return seen.phase, seen.since, seen.transitions, bool(seen.unread), frozenset(map(_stands, seen.checks))
 
 
 def _stands(check: PausableCheck) -> tuple[str, bool, bool, bool]:

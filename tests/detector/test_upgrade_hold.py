@@ -24,7 +24,7 @@ UNKNOWN = Upgrade(UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion"
 
 def handled(world: SmallMachines) -> PauseProgress:
     (check,) = world.cluster_state.checks.values()
-    return PauseProgress(NOW, frozenset({check.record.metadata.uid}))
+    return PauseProgress(frozenset({NOW}), frozenset({check.record.metadata.uid}))
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_node_health_check_is_held_by_the_upgrade_whatever_was_handled() -> None
     world = SmallCluster()
     world.check()
     uid = world.cluster_state.checks[NODES].record.metadata.uid
-    told: dict[str, Any] = {"upgrade_pause": PauseProgress(NOW, frozenset({uid}))}
+    told: dict[str, Any] = {"upgrade_pause": PauseProgress(frozenset({NOW}), frozenset({uid}))}
     world.cluster_state.take_context(ClusterContext(upgrade=UNDER_WAY, **told))
 
     assert held_of(world) is HoldReason.UPGRADING

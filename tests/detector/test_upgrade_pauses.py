@@ -123,7 +123,7 @@ class World:
         await eventually(lambda: self.upgrades.observe().checks != before)
 
     async def ask(self, handled: tuple[str, ...] = ()) -> UpgradeObservation:
-        asked = ObserveUpgradeInput(cluster="main-0a1b", upgrade=NOW, handled=handled)
+        asked = ObserveUpgradeInput(cluster="main-0a1b", transitions=(NOW,), handled=handled)
         return await self.upgrades.observe_upgrade(asked)
 
     @property
@@ -282,7 +282,7 @@ async def test_what_was_handled_comes_with_the_question_and_counts_from_then_on(
         refreshed = world.refreshed
         await world.ask(handled=("uid-workers",))
 
-        assert world.upgrades.progress() == PauseProgress(NOW, frozenset({"uid-workers"}))
+        assert world.upgrades.progress() == PauseProgress(frozenset({NOW}), frozenset({"uid-workers"}))
         assert world.refreshed == refreshed + 1
 
 

@@ -10,7 +10,8 @@ from health.model.observation import HoldReason
 from tests.objects import NOW, node
 
 UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
-HANDLED = PauseProgress(NOW, frozenset({"ours"}))
+HANDLED = PauseProgress(frozenset({NOW}), frozenset({"ours"}))
+LATER = NOW + timedelta(hours=1)
 MACHINE_CONFIG = "machineconfiguration.openshift.io"
 RECONFIGURED = node(
     annotations={f"{MACHINE_CONFIG}/currentConfig": "a", f"{MACHINE_CONFIG}/desiredConfig": "b"}
@@ -19,7 +20,7 @@ RECONFIGURED = node(
 
 @pytest.mark.rule("rule 46")
 def test_check_is_held_by_the_upgrade_until_the_pause_has_come_to_it() -> None:
-    stage = PauseProgress().stage_of("ours", UNDER_WAY.since)
+    stage = PauseProgress().stage_of("ours", UNDER_WAY.transitions)
     hold = upgrade_hold(UNDER_WAY, (), stage)
 
     assert stage is PauseStage.AWAITED
@@ -30,7 +31,7 @@ def test_check_is_held_by_the_upgrade_until_the_pause_has_come_to_it() -> None:
 
 @pytest.mark.rule("rule 46")
 def test_check_that_the_pause_has_come_to_is_held_by_its_annotation_alone() -> None:
-    stage = HANDLED.stage_of("ours", UNDER_WAY.since)
+    stage = HANDLED.stage_of("ours", UNDER_WAY.transitions)
 
     assert stage is PauseStage.HANDLED
     assert upgrade_hold(UNDER_WAY, (), stage) is None
@@ -40,11 +41,20 @@ def test_check_that_the_pause_has_come_to_is_held_by_its_annotation_alone() -> N
 
 @pytest.mark.rule("rule 46", "rule 35")
 @pytest.mark.parametrize(
-    ("uid", "since"),
-    [("another of its name", NOW), ("ours", NOW + timedelta(hours=1)), ("ours", None)],
+    ("uid", "transitions"),
+    [("another of its name", {NOW}), ("ours", {LATER}), ("ours", set())],
 )
-def test_what_was_handled_is_one_object_in_one_upgrade(uid: str, since: datetime | None) -> None:
-    assert HANDLED.stage_of(uid, since) is PauseStage.AWAITED
+def test_what_was_handled_is_one_object_in_one_upgrade(uid: str, transitions: set[datetime]) -> None:
+    assert HANDLED.stage_of(uid, frozenset(transitions)) is PauseStage.AWAITED
+
+
+@pytest.mark.rule("rule 38", "rule 46")
+def test_what_was_handled_stays_so_while_a_signal_joins_or_another_ends() -> None:
+    both = PauseProgress(frozenset({NOW, LATER}), frozenset({"ours"}))
+
+    assert HANDLED.stage_of("ours", both.transitions) is PauseStage.HANDLED
+    assert both.stage_of("ours", frozenset({LATER})) is PauseStage.HANDLED
+    assert PauseProgress(handled=both.handled).stage_of("ours", frozenset()) is PauseStage.HANDLED
 
 
 @pytest.mark.rule("rule 36")

@@ -275,6 +275,19 @@ def test_end_is_the_latest_of_all_signals_and_objects() -> None:
 
 
 @pytest.mark.rule("rule 38")
+def test_several_signals_at_once_are_one_upgrade_that_began_with_the_first() -> None:
+    clusters = upgrade(
+        ROLLING_OUT, [cluster("a", "True", NOW + MINUTE), cluster("b", "False", NOW + 2 * MINUTE)]
+    )
+    ofs = of_openshift([progressing("True")])
+    for known in (gravest([clusters, ofs]), gravest([ofs, clusters])):
+        assert (known.since, known.sign) == (NOW, ofs.sign)
+        assert known.transitions == {NOW, NOW + MINUTE}
+    assert gravest([clusters, of_openshift([progressing("False")])]).transitions == {NOW + MINUTE}
+    assert gravest([Upgrade(UpgradePhase.UNDER_WAY), ofs]).transitions == {NOW}
+
+
+@pytest.mark.rule("rule 38")
 @given(st.permutations(list(UpgradePhase)))
 def test_gravest_of_all_signals_decides_in_whatever_order_they_are_listed(phases: list[UpgradePhase]) -> None:
     gravity = [UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, UpgradePhase.UNDER_WAY]

@@ -70,7 +70,31 @@ async def test_detector_is_told_of_a_check_once_its_pause_is_seen(upgrading: Upg
 
     assert upgrading.questions[0].handled == ()
     assert set(upgrading.questions[-1].handled) == {one.uid for one in upgrading.checks.values()}
-    assert upgrading.questions[-1].upgrade == upgrading.since
+    assert upgrading.questions[-1].transitions == (upgrading.since,)
+
+
+@pytest.mark.rule("rule 34", "rule 38", "rule 46")
+async def test_check_that_was_unpaused_stays_so_while_another_signal_joins_and_the_first_ends(
+    upgrading: Upgrading,
+) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    upgrading.edit("a", is_paused=False, is_marked=False)
+    await upgrading.wake()
+    upgrading.also_since = (second,) = (upgrading.since + HOUR,)
+    await upgrading.wake()
+    await upgrading.rests()
+    # The detector knows of both what was handled, so nothing is held for the sake of the second one.
+    assert upgrading.questions[-1].transitions == (upgrading.since, second)
+    upgrading.since, upgrading.also_since = second, ()
+    await upgrading.wake()
+    await upgrading.rests()
+
+    assert upgrading.annotations() == {"a": "", "b": "PM"}
+    await ends(upgrading)
+    await upgrading.result()
+    assert upgrading.done("a") == [PAUSE]
+    assert upgrading.done("b") == [PAUSE, UNPAUSE]
 
 
 @pytest.mark.rule("MHC C.2/created", "MHC C.2/unpaused", "rule 34")

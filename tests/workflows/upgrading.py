@@ -47,6 +47,7 @@ class Upgrading:
         self.cluster = f"test-{uuid4().hex[:8]}"
         self.phase = UpgradePhase.UNDER_WAY
         self.since = datetime.now(UTC).replace(microsecond=0)
+        self.also_since: tuple[datetime, ...] = ()
         self.checks: dict[str, PausableCheck] = {}
         self.revision = 0
         self.questions: list[ObserveUpgradeInput] = []
@@ -94,7 +95,11 @@ class Upgrading:
     async def observe(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
         self.questions.append(asked)
         return UpgradeObservation(
-            phase=self.phase, since=self.since, sign="the version", checks=tuple(self.checks.values())
+            phase=self.phase,
+            since=self.since,
+            also_since=self.also_since,
+            sign="the version",
+            checks=tuple(self.checks.values()),
         )
 
     @activity.defn(name=WRITE_PAUSES.name)

@@ -31,10 +31,16 @@ def check(
     )
 
 
-def under_way(*checks: PausableCheck, since: datetime | None = BEGAN, unread: str = "") -> UpgradeObservation:
+def under_way(
+    *checks: PausableCheck,
+    since: datetime | None = BEGAN,
+    also_since: tuple[datetime, ...] = (),
+    unread: str = "",
+) -> UpgradeObservation:
     return UpgradeObservation(
         phase=UpgradePhase.UNDER_WAY,
         since=since,
+        also_since=also_since,
         sign="Version/v: Progressing=True",
         checks=checks,
         unread=unread,

@@ -73,6 +73,37 @@ def test_upgrade_that_is_given_another_target_is_the_same() -> None:
     assert passed(look, memory).memory.upgrade == memory.upgrade
 
 
+@pytest.mark.rule("rule 34", "rule 38")
+def test_signals_that_join_and_end_one_after_the_other_are_one_upgrade() -> None:
+    """Nothing is paused twice while the cluster is handed from signal to signal."""
+    memory = remembering(under_way(check()))
+    second, third = (BEGAN + timedelta(hours=hour) for hour in (1, 2))
+    for looks in [(BEGAN, second), (second,), (second, third), (third,)]:
+        look = under_way(check("", version=3), since=looks[0], also_since=looks[1:])
+        assert actions(passed(look, memory)) == []
+        memory = passed(look, memory).memory
+    assert memory.upgrade is not None
+    assert memory.upgrade.began == BEGAN
+
+    assert actions(passed(under_way(check("", version=3), since=NEXT), memory)) == [PauseAction.PAUSE]
+
+
+@pytest.mark.rule("rule 38")
+def test_upgrade_is_over_when_no_signal_is_under_way() -> None:
+    memory = remembering(under_way(check(), also_since=(NOW,)))
+    memory = remembering(under_way(check("PM", version=2), since=NOW), memory)
+
+    assert actions(passed(over(check("PM", version=2)), memory)) == [PauseAction.UNPAUSE]
+
+
+@pytest.mark.rule("rule 38")
+def test_signal_that_began_earlier_and_is_seen_later_is_of_the_same_upgrade() -> None:
+    memory = remembering(under_way(check(), since=BEGAN))
+    look = under_way(check("", version=3), since=BEGAN - timedelta(hours=1))
+
+    assert actions(passed(look, memory)) == []
+
+
 def test_old_look_after_the_end_was_seen_begins_no_upgrade() -> None:
     memory = remembering(under_way(check()))
     memory = remembering(over(check("PM", version=2)), memory)

@@ -23,6 +23,7 @@ def seen(phase: UpgradePhase, *checks: PausableCheck, **says: Any) -> UpgradeObs
     return UpgradeObservation(phase=phase, **{"since": NOW, "checks": checks, **says})
 
 
+LATER = NOW + timedelta(hours=1)
 MARKED = check(is_marked=True)
 OURS = check(is_marked=True, is_paused=True)
 ANOTHERS = check(is_paused=True)
@@ -54,7 +55,8 @@ def test_it_is_wanted_in_an_upgrade_and_for_what_one_left(
     "news",
     [
         pytest.param(OVER, id="the upgrade ended"),
-        pytest.param(seen(UpgradePhase.UNDER_WAY, OURS, since=NOW + timedelta(hours=1)), id="another began"),
+        pytest.param(seen(UpgradePhase.UNDER_WAY, OURS, since=LATER), id="another began"),
+        pytest.param(seen(UpgradePhase.UNDER_WAY, OURS, also_since=(LATER,)), id="a signal joined"),
         pytest.param(seen(UpgradePhase.UNDER_WAY, MARKED), id="unpaused"),
         pytest.param(seen(UpgradePhase.UNDER_WAY, OURS, check(uid="v")), id="a check came"),
         pytest.param(seen(UpgradePhase.UNDER_WAY), id="a check went"),
@@ -80,10 +82,8 @@ def test_it_is_not_woken_by_other_edits_of_checks_nor_as_time_goes_by() -> None:
 
 @pytest.mark.rule("rule 35")
 def test_another_upgrade_and_another_mark_are_what_an_ended_one_did_not_know() -> None:
-    later = NOW + timedelta(hours=1)
-
-    assert has_appeared(OVER, seen(UpgradePhase.UNDER_WAY, since=later))
-    assert has_appeared(UNDER_WAY, seen(UpgradePhase.UNDER_WAY, OURS, since=later))
+    assert has_appeared(OVER, seen(UpgradePhase.UNDER_WAY, since=LATER))
+    assert has_appeared(UNDER_WAY, seen(UpgradePhase.UNDER_WAY, OURS, since=LATER))
     assert has_appeared(seen(UpgradePhase.OVER), OVER)
     assert not has_appeared(UNDER_WAY, seen(UpgradePhase.UNDER_WAY, MARKED, check(uid="v")))
     assert not has_appeared(OVER, seen(UpgradePhase.OVER))
