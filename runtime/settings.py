@@ -19,9 +19,9 @@ from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
+from health.upgrade.observation import LONG_UPGRADE
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
-from workflows.upgrade_contracts import LONG_UPGRADE
 
 PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"

@@ -26,15 +26,12 @@ UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""
 WAKE_UPGRADE_PAUSE = "wake"
 """The one signal of the detector, without an argument: its answer has changed, or it took the lead."""
-LONG_UPGRADE = timedelta(hours=6)
 
 
 class UpgradePauseInput(RunInput):
     """Starts the upgrade pause of a cluster, or carries it on in a new run."""
 
     cluster: str
-    long_upgrade_seconds: float = LONG_UPGRADE.total_seconds()
-    """After how long an upgrade is told to take long."""
     memory: PauseMemory = PauseMemory()
 
 

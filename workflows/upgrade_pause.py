@@ -11,7 +11,7 @@ before the upgrade does: the detector would start it anew, and that one would pa
 
 import asyncio
 import contextlib
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -20,8 +20,6 @@ with workflow.unsafe.imports_passed_through():
     from health.upgrade.memory import How, PauseMemory
     from health.upgrade.next_pass import Pass, having_written, next_pass
     from health.upgrade.observation import UpgradeObservation
-    from objects.durations import in_words as duration
-    from objects.timestamps import stamp
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words
     from workflows.kit.runs import begin_a_new_run, is_new_run_due
@@ -58,7 +56,6 @@ class UpgradePause:
     @workflow.init
     def __init__(self, start: UpgradePauseInput) -> None:
         self._cluster = start.cluster
-        self._long_upgrade = timedelta(seconds=start.long_upgrade_seconds)
         memory = start.memory if start.is_handed_over() else PauseMemory()
         began = memory.began or workflow.now()
         self._memory = memory.model_copy(update={"began": began})
@@ -83,8 +80,8 @@ class UpgradePause:
                 passed = await self._look()
                 if passed.patches:
                     await self._write(passed)
-                elif passed.warns:
-                    await self._warn()
+                elif passed.warning:
+                    await self._warn(passed.warning)
                 elif self._is_woken() or self._question() != self._asked:
                     continue
                 elif passed.is_over:
@@ -158,7 +155,7 @@ class UpgradePause:
             summary=self._details,
             task_queue=detector_queue(self._cluster),
         )
-        passed = next_pass(self._seen, self._memory, workflow.now(), self._long_upgrade)
+        passed = next_pass(self._seen, self._memory, workflow.now())
         self._memory = passed.memory
         self._say(passed.why)
         return passed
@@ -181,15 +178,11 @@ class UpgradePause:
         # An order that came meanwhile is written down in the memory of now.
         self._memory = self._memory.model_copy(update={"handled": written.handled, "failed": written.failed})
 
-    async def _warn(self) -> None:
+    async def _warn(self, message: str) -> None:
         """Tell once that the upgrade takes long; nothing depends on it, so it is tried once."""
         upgrade = self._memory.upgrade
         began = upgrade.began if upgrade else self._began
         paused = tuple(one for one in self._memory.handled if one.how is How.PAUSED)
-        message = (
-            f"paused for an upgrade of the cluster that began at {stamp(began)} and takes longer than "
-            f"{duration(self._long_upgrade)}; its targets are not remediated until it is over"
-        )
         asked = WarnOfLongUpgradeInput(cluster=self._cluster, since=began, message=message, checks=paused)
         with contextlib.suppress(ActivityError):
             await self._calls.call(
@@ -199,13 +192,7 @@ class UpgradePause:
 
     async def _rest(self, passed: Pass) -> None:
         if is_new_run_due():
-            begin_a_new_run(
-                UpgradePauseInput(
-                    cluster=self._cluster,
-                    long_upgrade_seconds=self._long_upgrade.total_seconds(),
-                    memory=self._memory,
-                )
-            )
+            begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=self._memory))
         self._is_resting, self._wakes_at = True, passed.until
         timeout = passed.until - workflow.now() if passed.until else None
         with contextlib.suppress(TimeoutError):

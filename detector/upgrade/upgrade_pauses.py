@@ -5,7 +5,9 @@ checks it has come to: those are held by their annotation, the others by the upg
 handled is told by the workflow with each question, and nothing of it outlives the lead: a detector that takes
 the lead wakes the workflow, and is told anew.
 
-Where nothing is served that signals upgrades, and nobody has asked, it watches and calls nothing.
+Where nothing is served that signals upgrades, or a setting turns the pause off, it watches nothing and starts
+nothing. It looks once, when it takes the lead, whether a workflow is open all the same, which is to give back
+what it has paused; that one, and whoever asks, is answered.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from detector.answers.answering import NotLeading
 from detector.dispatching.open_workflows import OpenWorkflows
@@ -29,13 +32,14 @@ from health.kinds.registry import CHECK_KINDS
 from health.upgrade.observation import UpgradeObservation
 from kube.connection import ClusterConnection
 from kube.reflector_settings import CurrentSettings
+from runtime.retrying import retry_forever
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
 
 LOOK_AGAIN_SECONDS = 1.0
 """That something is too old is told to nobody."""
 BETWEEN_WAKES_SECONDS = 0.5
 """Changes come in groups: what was written on 500 checks is a few wakes."""
-TURNED_OFF = "a setting turns the upgrade pause off"
+LISTED = "open upgrade pause"
 
 
 @dataclass(frozen=True)
@@ -71,23 +75,24 @@ class UpgradePauses:
         self._sight = sources_of_upgrades
         self._dependencies = dependencies
         self._is_on = is_on
+        self._long_upgrade = long_upgrade
         self._policy = policy
         self._is_concerned = False
         self._progress = PauseProgress()
         self._changed = asyncio.Event()
         self._key = UpgradeKey(cluster)
         self._checks = PausableChecks(connection, CHECK_KINDS.values(), self.changed, reflectors)
-        self._workflow = UpgradeWorkflow(self._key, temporal, self.observe, long_upgrade)
+        self._workflow = UpgradeWorkflow(self._key, temporal, self.observe)
         self._open: OpenWorkflows[UpgradeKey, UpgradeObservation] = OpenWorkflows(lambda key: key)
         self._reconciler = Reconciler(
-            self._workflow, self._open, dependencies, part="upgrade pause", listed="open upgrade pause"
+            self._workflow, self._open, dependencies, part="upgrade pause", listed=LISTED
         )
 
     @property
     def is_concerned(self) -> bool:
         """Whether there is anything to do here: once so, it stays so."""
-        if self._is_on and not self._is_concerned:
-            self._is_concerned = self._sight.serves_signals()
+        if not self._is_concerned:
+            self._is_concerned = self._is_on and self._sight.serves_signals()
         return self._is_concerned
 
     @property
@@ -97,7 +102,7 @@ class UpgradePauses:
 
     def progress(self) -> PauseProgress | None:
         """How far it has come, as far as we were told; None: nobody pauses any check."""
-        return self._progress if self.is_concerned else None
+        return self._progress if self._is_on and self.is_concerned else None
 
     def changed(self) -> None:
         """What is seen of checks, or of the upgrade, may be something else now."""
@@ -114,21 +119,22 @@ class UpgradePauses:
             why_unknown=upgrade.why_unknown,
             checks=self._checks.all(),
             unread=self._unread(),
+            is_turned_off=not self._is_on,
+            long_upgrade_seconds=self._long_upgrade.total_seconds(),
             seen_at=self._dependencies.now(),
         )
 
     def _unread(self) -> str:
-        if not self._is_on:
-            return TURNED_OFF
-        limit = self._policy().staleness_limit
-        return self._sight.unread_signals() or self._checks.unread(limit)
+        """Whether there is an upgrade does not matter where the pause is turned off."""
+        signals = self._sight.unread_signals() if self._is_on else ""
+        return signals or self._checks.unread(self._policy().staleness_limit)
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe_upgrade(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
         """Where the upgrade and the checks stand; what has been handled comes with the question."""
         if not self._dependencies.is_leader():
             raise NotLeading("this detector does not hold the lead any more")
-        self._is_concerned = self._is_on
+        self._is_concerned = True
         self._take(PauseProgress(frozenset(asked.transitions), frozenset(asked.handled)))
         seen = self.observe()
         self._open.put(self._key, seen, self._dependencies.now())
@@ -146,11 +152,20 @@ class UpgradePauses:
     async def lead(self) -> None:
         """Start and wake the workflow until cancelled."""
         self._take(PauseProgress())
-        await self._until_concerned()
-        await self._checks.wait_tried()
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._find_open())
+            await self._until_concerned()
+            await self._checks.wait_tried()
             tasks.create_task(self._reconciler.lead())
             tasks.create_task(self._look_for_ever())
+
+    async def _find_open(self) -> None:
+        """Look once for one that is open: it may have been begun before a setting, or a CRD, was another."""
+        if self.is_concerned:
+            return
+        running = self._workflow.running
+        found = await retry_forever(LISTED, running, (RPCError,), self._dependencies.problems)
+        self._is_concerned = self._is_concerned or bool(found)
 
     async def _until_concerned(self) -> None:
         while not self.is_concerned:  # noqa: ASYNC110  what comes to be served is told to nobody

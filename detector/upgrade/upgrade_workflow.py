@@ -47,13 +47,11 @@ class UpgradeWorkflow:
         key: UpgradeKey,
         client: Callable[[], Client],
         observe: Callable[[], UpgradeObservation],
-        long_upgrade: timedelta,
     ) -> None:
         """`client` is asked for each call, and raises RPCError while there is no connection."""
         self._key = key
         self._client = client
         self._observe = observe
-        self._long_upgrade = long_upgrade
 
     def all_wanted(self) -> Iterable[UpgradeKey]:
         """It alone, if it is wanted now."""
@@ -88,7 +86,7 @@ class UpgradeWorkflow:
         since = "" if seen.since is None else f" since {seen.since.isoformat()}"
         await self._client().start_workflow(
             UPGRADE_PAUSE,
-            UpgradePauseInput(cluster=key.cluster, long_upgrade_seconds=self._long_upgrade.total_seconds()),
+            UpgradePauseInput(cluster=key.cluster),
             id=key.workflow_id,
             task_queue=worker_queue(key.cluster),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,

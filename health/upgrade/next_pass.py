@@ -1,20 +1,23 @@
 """next_pass: what an upgrade pause does next, by what the detector sees and what it remembers.
 
 Rule: where nobody can say whether the cluster is being upgraded, or the checks are not all read, nothing is
-changed at all (rule 36). Else each check has its row (`check_row`). Done is what the API server has taken:
-the memory of a pass knows what was found, and `having_written` adds what was written.
+changed at all (rule 36). Else each check has its row (`check_row`). Where a setting turns the pause off, only
+those have one that are ours, as at the end of an upgrade: whose a mark is that nobody here remembers, nobody
+knows. Done is what the API server has taken: the memory of a pass knows what was found, and `having_written`
+adds what was written.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from health.upgrade.check_row import CheckRow
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import MOST_GONE, Handled, How, KnownUpgrade, PauseMemory
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.observation import TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import latest_for, still_standing
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
+from objects.durations import in_words
 from objects.timestamps import stamp
 
 MOST_PATCHES = 500
@@ -34,36 +37,34 @@ class Pass:
     patches: tuple[PausePatch, ...] = ()
     once_written: tuple[Handled, ...] = ()
     """What is remembered once the patch in its place is written."""
-    warns: bool = False
-    """Whether it is to be told that the upgrade takes long."""
+    warning: str = ""
+    """What is to be told of an upgrade that takes long; "": nothing."""
     until: datetime | None = None
     """When there is something to do without a wake; None: never."""
     is_over: bool = False
     """Whether nothing is left to do."""
 
 
-def next_pass(
-    observed: UpgradeObservation, memory: PauseMemory, now: datetime, long_upgrade: timedelta
-) -> Pass:
+def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
     """What is to be done now."""
     if observed.why_nothing_is_done:
         return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
     memory = _of_this_upgrade(observed, memory, now)
-    rows = [_row(check, memory) for check in observed.checks if not check.is_going]
+    rows = [_row(check, observed, memory) for check in _ours(observed, memory)]
     wanted = [
         (row, action) for row in rows if (action := row.action(now, is_under_way=observed.is_under_way))
     ]
     memory = _having_found(memory, observed, rows, {row.check.uid for row, _ in wanted}, now)
     put_off = _put_off(memory, wanted, now)
     due = [one for one in wanted if one[0].check.uid not in put_off][:MOST_PATCHES]
-    warn_at, kept_until = _warn_at(observed, memory, long_upgrade), _kept_until(observed, memory, now)
+    warn_at, kept_until = _warn_at(observed, memory), _kept_until(observed, memory, now)
     times = [*put_off.values(), *(one for one in (warn_at, kept_until) if one)]
     return Pass(
         memory,
         _words(observed, memory),
         patches=tuple(row.patch(action) for row, action in due),
         once_written=tuple(row.handled_by(action, now) for row, action in due),
-        warns=warn_at is not None and warn_at <= now,
+        warning=_warning(observed, memory) if warn_at and warn_at <= now else "",
         until=min(times, default=None),
         is_over=observed.is_over and not wanted and kept_until is None,
     )
@@ -105,11 +106,19 @@ def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: dat
     return PauseMemory(upgrade=upgrade, orders=orders, began=memory.began)
 
 
-def _row(check: PausableCheck, memory: PauseMemory) -> CheckRow:
+def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableCheck]:
+    """The checks that have a row; what could not be written may have been written all the same."""
+    there = [check for check in observed.checks if not check.is_going]
+    if not observed.is_turned_off:
+        return there
+    ours = {*memory.by_uid, *(one.uid for one in memory.failed)}
+    return [check for check in there if check.uid in ours]
+
+
+def _row(check: PausableCheck, observed: UpgradeObservation, memory: PauseMemory) -> CheckRow:
     old_marks = memory.upgrade.old_marks if memory.upgrade else ()
-    return CheckRow.of(
-        check, memory.by_uid.get(check.uid), latest_for(memory.orders, check.reference), old_marks
-    )
+    order = None if observed.is_turned_off else latest_for(memory.orders, check.reference)
+    return CheckRow.of(check, memory.by_uid.get(check.uid), order, old_marks)
 
 
 def _having_found(
@@ -142,17 +151,26 @@ def _put_off(
     return {uid: again for uid, again in tries if again}
 
 
-def _warn_at(observed: UpgradeObservation, memory: PauseMemory, long_upgrade: timedelta) -> datetime | None:
+def _warn_at(observed: UpgradeObservation, memory: PauseMemory) -> datetime | None:
     """When it is told that the upgrade takes long; None: not, or not any more."""
     if not observed.is_under_way or memory.upgrade is None or memory.warned_at is not None:
         return None
-    return memory.upgrade.began + long_upgrade
+    return memory.upgrade.began + observed.long_upgrade
+
+
+def _warning(observed: UpgradeObservation, memory: PauseMemory) -> str:
+    began = f" that began at {stamp(memory.upgrade.began)}" if memory.upgrade else ""
+    return (
+        f"paused for an upgrade of the cluster{began} and takes longer than "
+        f"{in_words(observed.long_upgrade)}; its targets are not remediated until it is over"
+    )
 
 
 def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> datetime | None:
     """When the next of the pauses ends that people keep though no upgrade is under way."""
-    kept = (one.until for one in memory.orders if observed.is_over and one.is_kept(now))
-    return min((until for until in kept if until), default=None)
+    if observed.is_under_way or observed.is_turned_off:
+        return None
+    return min((one.until for one in memory.orders if one.until and one.is_kept(now)), default=None)
 
 
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
@@ -162,7 +180,8 @@ def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     began = memory.upgrade.since if memory.upgrade else None
     since = f" since {stamp(began)}" if began else ""
     upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"
-    state = upgrade if observed.is_under_way else "no upgrade is under way"
+    none = TURNED_OFF if observed.is_turned_off else "no upgrade is under way"
+    state = upgrade if observed.is_under_way else none
     long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""
     counts = f"{paused} of {len(memory.handled)} checks are paused by it, {left} were unpaused"
     return "\n".join([f"{state}{long}: {counts}", *map(str, memory.failed[:MOST_TOLD])])

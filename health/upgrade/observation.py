@@ -1,10 +1,13 @@
 """UpgradeObservation: the detector's answer to an upgrade pause: where the upgrade stands, and the checks."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from health.gate.upgrade import UpgradePhase
 from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
+
+LONG_UPGRADE = timedelta(hours=6)
+TURNED_OFF = "a setting turns the upgrade pause off"
 
 
 class UpgradeObservation(Frozen):
@@ -23,12 +26,16 @@ class UpgradeObservation(Frozen):
     """All of every kind that is paused by annotation, those that are being deleted too."""
     unread: str = ""
     """Why these are not known well enough, so that nothing may be changed; "": they are."""
+    is_turned_off: bool = False
+    """Whether a setting turns the pause off: then what is ours is given back, upgrade or not."""
+    long_upgrade_seconds: float = LONG_UPGRADE.total_seconds()
+    """After how long an upgrade is told to take long."""
     seen_at: datetime | None = None
 
     @property
     def is_under_way(self) -> bool:
         """Whether checks are to be paused."""
-        return self.phase is UpgradePhase.UNDER_WAY
+        return self.phase is UpgradePhase.UNDER_WAY and not self.is_turned_off
 
     @property
     def transitions(self) -> tuple[datetime, ...]:
@@ -40,7 +47,12 @@ class UpgradeObservation(Frozen):
     @property
     def is_over(self) -> bool:
         """Whether checks are to be unpaused; so it is too where nothing tells of upgrades any more."""
-        return self.phase in {UpgradePhase.OVER, UpgradePhase.NEVER}
+        return self.is_turned_off or self.phase in {UpgradePhase.OVER, UpgradePhase.NEVER}
+
+    @property
+    def long_upgrade(self) -> timedelta:
+        """The same time as a value."""
+        return timedelta(seconds=self.long_upgrade_seconds)
 
     @property
     def why_nothing_is_done(self) -> str:

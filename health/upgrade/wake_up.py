@@ -1,7 +1,8 @@
 """Whether there should be an upgrade pause, and when it is to know of what is seen.
 
 It is wanted while an upgrade goes on, also where there is no check yet; and afterwards for as long as a check
-carries our mark, whoever has forgotten it there. What a person ordered by hand keeps one open by itself.
+carries our mark, whoever has forgotten it there. What a person ordered by hand keeps one open by itself. None
+is wanted where a setting turns the pause off: a mark may be that of another tool then.
 """
 
 from datetime import datetime
@@ -12,6 +13,8 @@ from health.upgrade.pausable_check import PausableCheck
 
 def is_wanted(seen: UpgradeObservation) -> bool:
     """Whether there should be one."""
+    if seen.is_turned_off:
+        return False
     return seen.is_under_way or (seen.is_over and bool(_marked(seen)))
 
 

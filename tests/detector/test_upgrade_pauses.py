@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
-from detector.upgrade.upgrade_pauses import TURNED_OFF, UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from health.gate.pause import PAUSED
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import Policy
@@ -63,6 +63,7 @@ class Temporal:
         self.calls: list[str] = []
         self.started: list[UpgradePauseInput] = []
         self.is_open = False
+        self.looks = 0
 
     def __call__(self) -> Client:
         return cast("Client", self)
@@ -81,6 +82,7 @@ class Temporal:
         self.calls.append(name)
 
     async def _describe(self, **_: Any) -> Any:
+        self.looks += 1
         if not self.is_open:
             raise RPCError("there is none", RPCStatusCode.NOT_FOUND, b"")
         return SimpleNamespace(status=WorkflowExecutionStatus.RUNNING)
@@ -182,18 +184,45 @@ async def test_where_nothing_signals_upgrades_nothing_is_watched_and_nobody_call
         assert world.temporal.calls == []
 
 
-async def test_where_a_setting_turns_it_off_nothing_is_watched_and_whoever_asks_may_change_nothing(
-    world: World,
+@pytest.mark.parametrize("upgrade", [UNDER_WAY, OVER])
+async def test_where_a_setting_turns_it_off_nothing_is_watched_or_started_whatever_mark_there_is(
+    world: World, upgrade: Upgrade
 ) -> None:
     world.turn_off()
-    world.upgrade = UNDER_WAY
-    async with world.running():
-        seen = await world.ask()
+    world.upgrade = upgrade
+    async with world.running(check("workers", 1, **OURS)):
+        await eventually(lambda: world.temporal.looks)
 
-        assert seen.why_nothing_is_done.endswith(TURNED_OFF)
         assert world.upgrades.progress() is None
         assert not world.asked_for_checks
         assert world.temporal.calls == []
+
+
+@pytest.mark.parametrize("upgrade", [UNDER_WAY, Upgrade(UpgradePhase.UNKNOWN, why_unknown="nobody knows")])
+async def test_one_that_is_open_when_a_setting_turns_it_off_is_woken_to_give_back(
+    world: World, upgrade: Upgrade
+) -> None:
+    world.turn_off()
+    world.upgrade, world.unread_signals = upgrade, "forbidden"
+    world.temporal.is_open = True
+    async with world.running(check("workers", 1, **OURS)):
+        await world.until_called("wake")
+        seen = await world.ask(handled=("uid-workers",))
+
+        assert (seen.is_turned_off, seen.is_over, seen.why_nothing_is_done) == (True, True, "")
+        assert [one.uid for one in seen.checks] == ["uid-workers"]
+        # The upgrade itself holds the check from now on.
+        assert world.upgrades.progress() is None
+        world.temporal.is_open = False
+        await world.see("MODIFIED", check("workers", 12))
+        await eventually(lambda: world.temporal.looks > 1)
+        assert world.temporal.started == []
+
+
+async def test_one_that_is_open_is_woken_also_where_nothing_signals_upgrades_any_more(world: World) -> None:
+    world.serves_signals, world.temporal.is_open = False, True
+    async with world.running(check("workers", 1, **OURS)):
+        await world.until_called(STARTED)
 
 
 async def test_kind_that_signals_upgrades_and_comes_later_is_enough_to_begin(world: World) -> None:
@@ -212,8 +241,9 @@ async def test_upgrade_starts_the_workflow_and_each_pause_that_changes_wakes_it(
         assert world.temporal.calls == []
         world.becomes(UNDER_WAY)
         await world.until_called(STARTED)
-        assert world.temporal.started[0].long_upgrade_seconds == timedelta(hours=1).total_seconds()
-        assert (await world.ask()).checks[0].reference.name == "workers"
+        seen = await world.ask()
+        assert seen.checks[0].reference.name == "workers"
+        assert seen.long_upgrade == timedelta(hours=1)
 
         await world.see("ADDED", check("later", 11))
         await world.until_called(STARTED, STARTED)

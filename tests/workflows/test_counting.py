@@ -63,8 +63,9 @@ def test_what_can_be_counted_is_there_from_the_start() -> None:
 @pytest.mark.rule("MHC C.2/stuck")
 async def test_upgrade_that_takes_long_is_counted_once(time_skipping: WorkflowEnvironment) -> None:
     counted, upgrading = Counted(), Upgrading(time_skipping)
+    upgrading.long_upgrade = timedelta(milliseconds=1)
     async with upgrading.detector(), upgrading.worker(counted.interceptor):
-        await upgrading.start(long_upgrade_seconds=1e-3)
+        await upgrading.start()
         await eventually(lambda: upgrading.warnings)
         await upgrading.rests()
         await upgrading.wake()

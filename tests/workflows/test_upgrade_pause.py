@@ -181,6 +181,21 @@ async def test_pause_that_begins_after_the_end_cleans_up(upgrading: Upgrading) -
     assert upgrading.done("b") == []
 
 
+async def test_pause_that_a_setting_turns_off_gives_back_what_it_paused_and_ends(
+    upgrading: Upgrading,
+) -> None:
+    upgrading.create("theirs", is_paused=True)
+    await upgrading.start()
+    await upgrading.rests()
+    upgrading.create("foreign", is_paused=True, is_marked=True)
+    upgrading.is_turned_off = True
+    await upgrading.handle.signal(UpgradePause.wake)
+    result = await upgrading.result()
+
+    assert upgrading.annotations() == {"a": "", "b": "", "foreign": "PM", "theirs": "P"}
+    assert "a setting turns the upgrade pause off" in result.reason
+
+
 @pytest.mark.rule("MHC C.2/end and begin over which nothing ran", "rule 35")
 async def test_next_upgrade_is_known_though_the_end_was_not_seen(upgrading: Upgrading) -> None:
     await upgrading.start()

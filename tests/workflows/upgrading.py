@@ -14,7 +14,7 @@ from temporalio.worker import Interceptor, Worker
 from health.gate.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from tests.workflows.fake_cluster import Gate
 from tests.workflows.sandbox import workflow_runner
@@ -48,6 +48,7 @@ class Upgrading:
         self.phase = UpgradePhase.UNDER_WAY
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
+        self.is_turned_off, self.long_upgrade = False, LONG_UPGRADE
         self.checks: dict[str, PausableCheck] = {}
         self.revision = 0
         self.questions: list[ObserveUpgradeInput] = []
@@ -100,6 +101,8 @@ class Upgrading:
             also_since=self.also_since,
             sign="the version",
             checks=tuple(self.checks.values()),
+            is_turned_off=self.is_turned_off,
+            long_upgrade_seconds=self.long_upgrade.total_seconds(),
         )
 
     @activity.defn(name=WRITE_PAUSES.name)
@@ -146,8 +149,8 @@ class Upgrading:
         ):
             yield
 
-    async def start(self, **changes: object) -> Handle:
-        start = UpgradePauseInput.model_validate({"cluster": self.cluster, **changes})
+    async def start(self) -> Handle:
+        start = UpgradePauseInput(cluster=self.cluster)
         return await self.client.start_workflow(
             UpgradePause.run,
             start,

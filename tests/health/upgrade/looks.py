@@ -7,13 +7,13 @@ from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import PauseMemory
 from health.upgrade.next_pass import Pass, having_written, next_pass
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from health.upgrade.pausable_check import PausableCheck
 
 BEGAN = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NOW = BEGAN + timedelta(minutes=1)
-LONG = timedelta(hours=6)
+LONG = LONG_UPGRADE
 NOTHING = PauseMemory()
 
 
@@ -56,7 +56,7 @@ def unknown(*checks: PausableCheck) -> UpgradeObservation:
 
 
 def passed(observed: UpgradeObservation, memory: PauseMemory = NOTHING, now: datetime = NOW) -> Pass:
-    return next_pass(observed, memory, now, LONG)
+    return next_pass(observed, memory, now)
 
 
 def answered(  # noqa: PLR0913  an answer has these parts

@@ -14,7 +14,7 @@ from health.upgrade.memory import How, PauseMemory
 from health.upgrade.next_pass import having_written, next_pass
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PausePatch
-from tests.health.upgrade.looks import BEGAN, LONG
+from tests.health.upgrade.looks import BEGAN
 
 NAMES = ("a", "b", "c")
 EDITS = {"pause": (True, None), "unpause": (False, None), "strip": (False, False), "unmark": (None, False)}
@@ -133,7 +133,7 @@ class Story:
 
     def go_on(self, look: UpgradeObservation, *, is_up: bool, is_lost: bool = False) -> bool:
         """Whether it is over."""
-        done = next_pass(look, self.memory, self.cluster.now, LONG)
+        done = next_pass(look, self.memory, self.cluster.now)
         answers = [self.cluster.write(patch, is_up=is_up) for patch in done.patches]
         self.memory = having_written(done, () if is_lost else answers, self.cluster.now, 0)
         for one in self.memory.handled:

@@ -133,13 +133,13 @@ def test_upgrade_that_takes_long_is_told_once_and_changes_nothing() -> None:
     look = under_way(check("PM", version=2))
     before = passed(look, memory)
     assert before.until == BEGAN + LONG
-    assert not before.warns
+    assert not before.warning
     late = passed(look, memory, BEGAN + LONG)
-    assert late.warns
+    assert late.warning
     assert late.patches == ()
     told = passed(look, late.memory.model_copy(update={"warned_at": BEGAN + LONG}), BEGAN + LONG * 9)
 
-    assert not told.warns
+    assert not told.warning
     assert told.until is None
     assert "takes long" in told.why
 

@@ -43,6 +43,8 @@ UNDER_WAY, OVER = seen(UpgradePhase.UNDER_WAY, OURS), seen(UpgradePhase.OVER, OU
         pytest.param(seen(UpgradePhase.OVER, ANOTHERS, check()), False, id="paused by somebody else"),
         pytest.param(seen(UpgradePhase.NEVER), False, id="nothing"),
         pytest.param(seen(UpgradePhase.UNKNOWN, OURS), False, id="nobody knows"),
+        pytest.param(seen(UpgradePhase.UNDER_WAY, OURS, is_turned_off=True), False, id="turned off"),
+        pytest.param(seen(UpgradePhase.OVER, OURS, is_turned_off=True), False, id="left, and turned off"),
     ],
 )
 def test_it_is_wanted_in_an_upgrade_and_for_what_one_left(
