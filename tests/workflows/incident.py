@@ -30,6 +30,7 @@ from tests.objects import INCIDENT, incident_reference
 from tests.outcome import result_of
 from tests.workflows import workers
 from tests.workflows.fake_cluster import FakeCluster
+from tests.workflows.runs import histories_of
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 
@@ -269,18 +270,5 @@ class IncidentDriver:
         """The histories of all runs, those that were continued as new included."""
         if not self._runs:
             return []
-        todo, found = {*self._runs, (await self.handle.describe()).run_id}, dict[str, WorkflowHistory]()
-        while todo:
-            run_id = todo.pop()
-            handle = self.client.get_workflow_handle(self.reference.workflow_id, run_id=run_id)
-            found[run_id] = await handle.fetch_history()
-            earlier = _earlier_run(found[run_id])
-            if earlier and earlier not in found:
-                todo.add(earlier)
-        return list(found.values())
-
-
-def _earlier_run(history: WorkflowHistory) -> str:
-    first = history.events[0]
-    assert first.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
-    return first.workflow_execution_started_event_attributes.continued_execution_run_id
+        latest = (await self.handle.describe()).run_id
+        return await histories_of(self.client, self.reference.workflow_id, *self._runs, latest)

@@ -1,10 +1,11 @@
-"""Incidents that began with an earlier version of the workflow go on with this one.
+"""Incidents and upgrade pauses that began with an earlier version of their workflow go on with this one.
 
 `make histories` records them, see tests/histories/record.py. No server is needed to replay them.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,28 @@ from temporalio.workflow import NondeterminismError
 from tests.histories.files import HERE, RECORDER, files_of, read
 from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS
+from tests.workflows.scenarios_of_upgrades import LONG_UPGRADE_SCENARIOS, UPGRADE_SCENARIOS
 from workflows.contracts import ACT
 from workflows.remediation import Remediation
+from workflows.upgrade_pause import UpgradePause
 
 RECORDED = sorted(HERE.glob("*.json"))
 A_FEW = 6
 WITH_AN_ACT = [file for file in RECORDED if f'"name": "{ACT.name}"' in file.read_text()]
 
 
-def _replayer(workflow: type[Any]) -> Replayer:
+def _replayer(*workflows: type[Any]) -> Replayer:
     return Replayer(
-        workflows=[workflow],
+        workflows=workflows,
         workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox has watched when they were recorded
         data_converter=pydantic_data_converter,
     )
 
 
-@pytest.mark.parametrize("story", [*SCENARIOS, *LONG_SCENARIOS, *BARE_SCENARIOS])
+@pytest.mark.parametrize(
+    "story",
+    [*SCENARIOS, *LONG_SCENARIOS, *BARE_SCENARIOS, *UPGRADE_SCENARIOS, *LONG_UPGRADE_SCENARIOS],
+)
 def test_story_is_recorded(story: str) -> None:
     assert files_of(story), "run `make histories`"
 
@@ -42,8 +48,8 @@ def test_most_stories_have_an_act_so_that_a_change_of_it_would_be_found() -> Non
 
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
-async def test_incident_that_began_earlier_goes_on(file: Path) -> None:
-    await _replayer(Remediation).replay_workflow(read(file))
+async def test_workflow_that_began_earlier_goes_on(file: Path) -> None:
+    await _replayer(Remediation, UpgradePause).replay_workflow(read(file))
 
 
 @pytest.mark.parametrize("file", WITH_AN_ACT[:A_FEW], ids=lambda file: file.stem)
@@ -73,8 +79,20 @@ def test_story_is_told_to_its_end(file: Path) -> None:
 def test_recording_says_nothing_of_the_machine_that_made_it(file: Path) -> None:
     text = file.read_text()
     content = json.loads(text)
-    identities = set(re.findall(r'"identity": "(.*)"', text))
-    assert identities == {RECORDER}
+    assert set(_identities(content)) == {RECORDER}
     assert "@" not in text, "an identity or a queue that is named after a host"
     assert not re.search(r"(?<![\w/])/(home|Users|root|tmp|work|usr|opt)/", text)
     assert content["events"][0]["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_STARTED"
+
+
+def _identities(value: Any) -> Iterator[str]:
+    """Who Temporal says it was; what our messages call an identity is a person of the story."""
+    if isinstance(value, list):
+        for part in value:
+            yield from _identities(part)
+    if isinstance(value, dict):
+        if "identity" in value:
+            yield value["identity"]
+        for key, part in value.items():
+            if key != "json":
+                yield from _identities(part)

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from temporalio import activity
-from temporalio.client import WorkflowHandle
+from temporalio.client import WorkflowHandle, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Worker
 
@@ -17,6 +18,7 @@ from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from tests.workflows.fake_cluster import Gate
+from tests.workflows.runs import histories_of
 from tests.workflows.sandbox import workflow_runner
 from workflows.contracts import detector_queue, worker_queue
 from workflows.upgrade_contracts import (
@@ -42,9 +44,9 @@ Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 class Upgrading:
     """The cluster, the log of what was done to it, and the upgrade pause."""
 
-    def __init__(self, environment: WorkflowEnvironment) -> None:
+    def __init__(self, environment: WorkflowEnvironment, cluster: str = "") -> None:
         self.environment, self.client = environment, environment.client
-        self.cluster = f"test-{uuid4().hex[:8]}"
+        self.cluster = cluster or f"test-{uuid4().hex[:8]}"
         self.phase = UpgradePhase.UNDER_WAY
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
@@ -166,6 +168,10 @@ class Upgrading:
             while len(self.questions) == looks:  # noqa: ASYNC110  a list signals nothing
                 await asyncio.sleep(POLL_SECONDS)
 
+    async def passes(self, duration: timedelta) -> None:
+        """Let the time pass."""
+        await self.environment.fast_forward(self.handle, duration)
+
     async def becomes(self, **annotations: str) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.annotations() != annotations:  # noqa: ASYNC110  as above
@@ -175,10 +181,24 @@ class Upgrading:
         """Where it is once it has told the detector all that it knows."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
-                state = await self.handle.query(UpgradePause.state)
-                if state.is_resting:
+                state = await self._state()
+                if state is not None and state.is_resting:
                     return state
                 await asyncio.sleep(POLL_SECONDS)
+
+    async def _state(self) -> UpgradePauseState | None:
+        """What it says; None: it begins a new run, whose first task Temporal puts off for a second."""
+        try:
+            return await self.handle.query(UpgradePause.state)
+        except RPCError as error:
+            if error.status is RPCStatusCode.FAILED_PRECONDITION:
+                return None
+            raise
+
+    async def histories(self) -> list[WorkflowHistory]:
+        """Those of all runs, the first one first."""
+        latest = (await self.handle.describe()).run_id
+        return await histories_of(self.client, self.handle.id, latest)
 
     async def result(self) -> UpgradePauseResult:
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -1,0 +1,22 @@
+"""The histories of a workflow, run by run."""
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHistory
+
+
+async def histories_of(client: Client, workflow_id: str, *run_ids: str) -> list[WorkflowHistory]:
+    """Those of the runs, and of each that they carry on; the first one first."""
+    todo, found = {*run_ids}, dict[str, WorkflowHistory]()
+    while todo:
+        run_id = todo.pop()
+        found[run_id] = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
+        earlier = _earlier_run(found[run_id])
+        if earlier and earlier not in found:
+            todo.add(earlier)
+    return sorted(found.values(), key=lambda history: history.events[0].event_time.ToNanoseconds())
+
+
+def _earlier_run(history: WorkflowHistory) -> str:
+    first = history.events[0]
+    assert first.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
+    return first.workflow_execution_started_event_attributes.continued_execution_run_id

@@ -1,0 +1,85 @@
+"""What happens to upgrade pauses, one story each, as in tests/workflows/scenarios.py."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from tests.workflows.upgrading import Upgrading
+from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
+from workflows.upgrade_pause import UpgradePause
+
+UpgradeScenario = Callable[[Upgrading], Awaitable[None]]
+FIRST_RETRY = timedelta(seconds=3)
+LONGER_THAN_USUAL = timedelta(hours=7)
+
+
+async def upgrade_with_orders_and_edits(upgrading: Upgrading) -> None:
+    """A write fails, an admin and an order unpause, a check comes, and the upgrade takes long."""
+    upgrading.create("theirs", is_paused=True)
+    upgrading.refusing = 1
+    await upgrading.start()
+    await upgrading.rests()
+    await upgrading.passes(FIRST_RETRY)
+    await upgrading.becomes(a="PM", b="PM", theirs="P")
+    await upgrading.rests()
+    upgrading.edit("a", is_paused=False, is_marked=False)
+    upgrading.create("later")
+    await upgrading.wake()
+    await upgrading.becomes(a="", b="PM", later="PM", theirs="P")
+    await upgrading.rests()
+    await _orders(upgrading)
+    await upgrading.passes(LONGER_THAN_USUAL)
+    await upgrading.rests()
+    await _ends(upgrading)
+
+
+async def _orders(upgrading: Upgrading) -> None:
+    await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check="machines/b"))
+    await upgrading.becomes(a="", b="M", later="PM", theirs="P")
+    await upgrading.rests()
+    await upgrading.handle.execute_update(UpgradePause.forget, ForgetOrder(check="machines/a"))
+    await upgrading.becomes(a="PM", b="M", later="PM", theirs="P")
+    await upgrading.rests()
+    await upgrading.handle.execute_update(UpgradePause.pause, PauseOrder(check="machines/b", for_seconds=60))
+    await upgrading.becomes(a="PM", b="PM", later="PM", theirs="P")
+    await upgrading.rests()
+
+
+async def upgrade_cancelled_while_writing(upgrading: Upgrading) -> None:
+    upgrading.gate.close()
+    await upgrading.start()
+    await upgrading.gate.entered.wait()
+    await upgrading.handle.cancel()
+    upgrading.gate.open()
+    await upgrading.becomes(a="M", b="M")
+    await upgrading.rests()
+    await _ends(upgrading)
+
+
+async def upgrade_continued_as_new(upgrading: Upgrading) -> None:
+    """Its memory is handed over while one check is unpaused by order, and another one by somebody else."""
+    await upgrading.start()
+    await upgrading.rests()
+    await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check="machines/a"))
+    await upgrading.becomes(a="M", b="PM")
+    upgrading.edit("b", is_paused=False, is_marked=False)
+    while len(await upgrading.histories()) == 1:
+        await upgrading.wake()
+        await upgrading.rests()
+    upgrading.create("later")
+    await upgrading.wake()
+    await upgrading.becomes(a="M", b="", later="PM")
+    await upgrading.rests()
+    await _ends(upgrading)
+
+
+async def _ends(upgrading: Upgrading) -> None:
+    upgrading.end()
+    await upgrading.handle.signal(UpgradePause.wake)
+    await upgrading.result()
+
+
+UPGRADE_SCENARIOS: dict[str, UpgradeScenario] = {
+    "upgrade-with-orders-and-edits": upgrade_with_orders_and_edits,
+    "upgrade-cancelled-while-writing": upgrade_cancelled_while_writing,
+}
+LONG_UPGRADE_SCENARIOS: dict[str, UpgradeScenario] = {"upgrade-continued-as-new": upgrade_continued_as_new}
