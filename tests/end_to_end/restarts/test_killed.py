@@ -1,17 +1,27 @@
-"""Whatever dies in whatever phase of an incident: afterwards one request or none, as the facts say."""
+"""Whatever dies in whatever phase of an incident: afterwards one request or none, as the facts say.
+
+And from the beginning of an upgrade to the end of the next one: each check is paused once in each.
+"""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from health.gate.pause import PAUSED
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.upgrade.memory import How
+from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
+from tests.end_to_end.machines.machines import Machines
 from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.audit import lists_of_detectors
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.incidents import Incidents
 from tests.end_to_end.restarts.servers import API_SERVER, TEMPORAL
+from tests.end_to_end.restarts.upgrade import MARK, NOBODY, Upgrade
 from tests.end_to_end.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -28,6 +38,25 @@ ONCE_MORE = 2
 APART = timedelta(seconds=0.3)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
+
+
+@pytest.fixture
+async def openshift(control_plane: ControlPlane) -> AsyncIterator[OpenShift]:
+    """A ClusterVersion that does not progress; a test asks for it before its world, which goes first."""
+    async with openshift_of(control_plane) as made:
+        await made.serve_cluster_versions()
+        await made.set_progressing("False")
+        yield made
+
+
+@pytest.fixture
+async def machines(openshift: OpenShift, world: World) -> AsyncIterator[Machines]:  # noqa: ARG001  it goes last
+    """The namespace of a test."""
+    world.patience = timedelta(seconds=90)
+    made = Machines(world)
+    await made.make()
+    yield made
+    await made.remove()
 
 
 @pytest.mark.rule("NHC 2.7/restart", "NHC 2.4/6/kept", "rule 1", "rule 15", "rule 40/exhausted")
@@ -107,3 +136,76 @@ async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_t
     await crew.detector.ready()
     crew.nobody_must_have_died()
     assert world.requests.created(node) == 1
+
+
+@pytest.mark.rule(
+    "MHC C.2/begin",
+    "MHC C.2/found paused",
+    "MHC C.2/created",
+    "MHC C.2/unpaused",
+    "MHC C.2/end",
+    "MHC C.2/restart",
+    "MHC C.2/end over which nothing ran",
+    "MHC C.2/end and begin over which nothing ran",
+    "rule 34",
+    "rule 35",
+    "rule 46",
+)
+async def test_checks_are_paused_once_in_each_upgrade_and_unpaused_whatever_dies_and_whenever(
+    machines: Machines, openshift: OpenShift, crew: Crew, control_plane: ControlPlane
+) -> None:
+    upgrade = Upgrade(machines.world, control_plane.audit_log)
+    crew.detector.environment["PARAMEDIC_CHECK_KINDS"] = MACHINE_HEALTH_CHECK.resource_name
+    (machine,) = await machines.add("hangs")
+    ours = await machines.add_check()
+    anothers = await machines.add_check("anothers", {PAUSED: "by hand"}, selector=NOBODY)
+    await crew.start()
+
+    await crew.servers.kill(TEMPORAL)
+    await openshift.set_progressing("True")
+    await crew.servers.start_temporal()
+    await upgrade.until_annotated(ours, PAUSED, MARK)
+
+    await crew.servers.kill(API_SERVER)
+    await crew.servers.start_api_server()
+    later = await machines.add_check("later", selector=NOBODY)
+    await upgrade.until_annotated(later, PAUSED, MARK)
+
+    await _both_die(crew)
+    await ours.unpause()
+    await machines.world.fail(machine)
+    await crew.start()
+    await machines.until_going(machine)
+
+    await upgrade.workflow.terminate("by mistake")
+    latest = await machines.add_check("latest", selector=NOBODY)
+    await upgrade.until_annotated(latest, PAUSED, MARK)
+    await upgrade.until_annotated(ours, MARK)
+
+    await _both_die(crew)
+    await openshift.set_progressing("False")
+    began = await openshift.set_progressing("True")
+    await crew.start()
+    await upgrade.until_annotated(ours, PAUSED, MARK)
+
+    await crew.worker.kill()
+    await openshift.set_progressing("False")
+    await crew.servers.kill(TEMPORAL)
+    await crew.servers.start_temporal()
+    await crew.worker.start_ready()
+    for check in (ours, later, latest):
+        await upgrade.until_annotated(check)
+    await upgrade.until_annotated(anothers, PAUSED)
+    result = await upgrade.result()
+
+    assert result.upgrading_since == began
+    assert {one.reference.name: one.how for one in result.checks} == {
+        "anothers": How.FOUND_PAUSED,
+        **dict.fromkeys((ours.name, "later", "latest"), How.UNPAUSED),
+    }
+    # Paused before it was unpaused in the first upgrade, and in the second one; the others through both.
+    assert [upgrade.patches(check) for check in (ours, later, latest, anothers)] == [3, 2, 2, 0]
+
+
+async def _both_die(crew: Crew) -> None:
+    await asyncio.gather(crew.detector.kill(), crew.worker.kill())

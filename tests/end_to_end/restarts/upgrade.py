@@ -1,0 +1,51 @@
+"""Upgrade: what is seen of one, of checks that are paused for it, and of what our worker wrote on them."""
+
+import asyncio
+from pathlib import Path
+
+from temporalio.client import WorkflowHandle
+
+from health.gate.pause import PAUSED
+from kube.resource import Object
+from tests.end_to_end.machines.audit import WORKER, writes
+from tests.end_to_end.machines.check import CHECKS, Check
+from tests.end_to_end.world import World
+from workflows.upgrade_contracts import UpgradePauseResult, upgrade_pause_id
+
+MARK = "machine.openshift.io/paused-for-upgrade"
+NOBODY: Object = {"matchLabels": {"selects": "nobody"}}
+DONE = 200
+
+
+class Upgrade:
+    """That of the cluster of one test."""
+
+    def __init__(self, world: World, audit_log: Path) -> None:
+        self._world = world
+        self._audit_log = audit_log
+
+    @property
+    def workflow(self) -> WorkflowHandle[object, UpgradePauseResult]:
+        """The upgrade pause."""
+        return self._world.temporal.get_workflow_handle(
+            upgrade_pause_id(self._world.cluster), result_type=UpgradePauseResult
+        )
+
+    async def result(self) -> UpgradePauseResult:
+        """How the pause ends; waits until it has."""
+        async with asyncio.timeout(self._world.patience.total_seconds()):
+            return await self.workflow.result()
+
+    async def until_annotated(self, check: Check, *keys: str) -> None:
+        """Return when the check has these of the two annotations, and not the other."""
+
+        async def is_so() -> bool:
+            annotations = (await check.get())["metadata"].get("annotations") or {}
+            return annotations.keys() & {PAUSED, MARK} == {*keys}
+
+        await self._world.until(is_so, f"{check.name} never had just {keys}")
+
+    def patches(self, check: Check) -> int:
+        """How often our worker has changed it; what met another change was none."""
+        wanted = (WORKER, "patch", f"{CHECKS.plural}/{check.name}", DONE)
+        return writes(self._audit_log, self._world.name).count(wanted)
