@@ -21,7 +21,7 @@ CHECKS = DEPLOY / "components" / "cluster-api" / "machine-health-checks.yaml"
 CORE_MANAGER_OFF = DEPLOY / "components" / "core-manager-off" / "policies.yaml"
 SECRETS_BY_NAME = DEPLOY / "examples" / "kubeconfig-secrets.yaml"
 IN_WORKLOAD_CLUSTERS = DEPLOY / "workload-cluster" / "nodes.yaml"
-FILES = (CHECKS, CORE_MANAGER_OFF, SECRETS_BY_NAME, IN_WORKLOAD_CLUSTERS)
+NOT_IN_AN_OVERLAY = (CORE_MANAGER_OFF, SECRETS_BY_NAME, IN_WORKLOAD_CLUSTERS)
 NAMESPACE = "clusters"
 GRANTED, NOT_GRANTED = "my-cluster-kubeconfig", "my-cluster-ca"
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
@@ -69,7 +69,7 @@ def test_nothing_but_nodes_is_read_in_a_workload_cluster() -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", NOT_IN_AN_OVERLAY, ids=lambda file: file.stem)
 async def test_api_server_takes_each_file_as_it_stands(control_plane: ControlPlane, file: Path) -> None:
     arguments = ("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", str(file))
     status, answer = await kubectl(control_plane.kubeconfig, *arguments)

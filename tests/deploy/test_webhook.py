@@ -1,12 +1,10 @@
 """The webhook as an installation has it: its component, a real API server, and a detector that stands by."""
 
 import copy
-import shutil
 import uuid
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -22,6 +20,7 @@ from kube.client import Client
 from kube.errors import Forbidden, NotFound, ServerFault
 from kube.resource import LEASES, Object, Resource
 from kube.transport import Transport
+from tests.deploy.overlays import named, overlay
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
 from tests.devcluster.kubectl import kubectl
 from tests.end_to_end.processes import our_process
@@ -285,17 +284,8 @@ async def test_what_is_no_review_is_told_so(webhook: str) -> None:
         assert "No AdmissionReview of v1" in await answer.text()
 
 
-async def test_webhook_is_a_component_of_kustomize(control_plane: ControlPlane, tmp_path: Path) -> None:
-    shutil.copytree(FOLDER, tmp_path / "webhook")  # kustomize takes relative paths only
-    overlay = tmp_path / "overlay" / "kustomization.yaml"
-    overlay.parent.mkdir()
-    header = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    overlay.write_text(yaml.safe_dump(header | {"components": ["../webhook"]}))
-
-    status, built = await kubectl(control_plane.kubeconfig, "kustomize", str(overlay.parent))
-
-    assert status == 0, built
-    (found,) = [one for one in yaml.safe_load_all(built) if one["kind"] == CONFIGURATIONS.kind]
+def test_webhook_is_a_component_of_kustomize() -> None:
+    found = named(overlay("webhook"), CONFIGURATIONS.kind, CONFIGURATION["metadata"]["name"])
     (webhook,) = found["webhooks"]
     assert (webhook["name"], webhook["failurePolicy"], webhook["sideEffects"]) == (
         "vnodehealthcheck.kb.io",

@@ -1,0 +1,52 @@
+"""What kustomize makes of deploy/: the objects of an overlay, as values."""
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from devcluster import programs
+from devcluster.manifests import ROOT
+from kube.resource import Object
+
+DEPLOY = ROOT / "deploy"
+OVERLAYS = tuple(sorted(folder.name for folder in (DEPLOY / "overlays").iterdir()))
+
+
+@cache
+def built(folder: Path) -> tuple[Object, ...]:
+    """All objects of a kustomization; nobody changes them."""
+    command = (str(programs.kubectl()), "kustomize", str(folder))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
+    assert done.returncode == 0, done.stderr
+    return tuple(yaml.safe_load_all(done.stdout))
+
+
+def overlay(name: str) -> tuple[Object, ...]:
+    """All objects of deploy/overlays/<name>."""
+    return built(DEPLOY / "overlays" / name)
+
+
+def combined(folder: Path, *components: str) -> tuple[Object, ...]:
+    """All objects of an overlay in `folder`, as users write their own."""
+    header = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    deploy = os.path.relpath(DEPLOY, folder)  # kustomize takes relative paths only
+    content = {
+        "resources": [f"{deploy}/base"],
+        "components": [f"{deploy}/components/{component}" for component in (*components, "image")],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(header | content))
+    return built(folder)
+
+
+def of_kind(objects: tuple[Object, ...], *kinds: str) -> list[Object]:
+    """Those of these kinds."""
+    return [one for one in objects if one["kind"] in kinds]
+
+
+def named(objects: tuple[Object, ...], kind: str, name: str) -> Object:
+    """The one of that kind and name."""
+    (found,) = [one for one in of_kind(objects, kind) if one["metadata"]["name"] == name]
+    return found
