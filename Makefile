@@ -14,7 +14,7 @@ SIDE_BY_SIDE := --numprocesses 5 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: types tests help install servers demo test fast bench format lock histories conformance
+.PHONY: types tests help install servers demo test fast bench format lock histories conformance rights
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -58,6 +58,9 @@ histories: $(INSTALLED) ## record the incidents that have no history yet: see CO
 
 conformance: $(INSTALLED) ## write docs/conformance.md from the markers of the tests
 	@$(BIN)/python -m tests.conformance
+
+rights: $(INSTALLED) ## write the roles of deploy/ and docs/rights.md from the table of rights
+	@$(BIN)/python -m cli.rights
 
 # Versions that fit stay: delete requirements.lock first to take the newest of everything.
 lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies

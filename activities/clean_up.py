@@ -10,7 +10,7 @@ hands meanwhile is kept.
 Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
 left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
 be at work. A person's confirmation that the target is healthy goes before the Lease (NHC 2.6), but a
-failure of that keeps no Lease.
+failure of that keeps no Lease. A worker that may not write to targets leaves it to the person.
 """
 
 import asyncio
@@ -38,8 +38,11 @@ READS = 3
 class CleanUp:
     """The activity `clean_up`."""
 
-    def __init__(self, client: Client, live: LiveRequests, leases: TargetLeases) -> None:
+    def __init__(
+        self, client: Client, live: LiveRequests, leases: TargetLeases, *, removes_confirmations: bool = True
+    ) -> None:
         self._client = client
+        self._removes_confirmations = removes_confirmations
         self._live = live
         self._leases = leases
 
@@ -93,7 +96,9 @@ class CleanUp:
 
     async def _remove_confirmation(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
         kind = KIND_ACTIVITIES.get(asked.incident.check.group_kind)
-        if asked.is_confirmed and kind is not None and kind.remove_confirmation is not None:
+        if not (asked.is_confirmed and self._removes_confirmations):
+            return
+        if kind is not None and kind.remove_confirmation is not None:
             target = asked.incident.target
             removal = kind.remove_confirmation(self._client, target)
             await attempt.item(OF_CONFIRMATION, removing_confirmation(target), removal)

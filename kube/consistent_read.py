@@ -21,18 +21,21 @@ from kube.decoding import ListHead
 from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, retry_after
 from kube.freshness import Freshness, is_earlier
 from kube.resource import NODES
-from kube.transport import Transport
+from kube.transport import Query, Transport
 
 _ANSWERED_WITHIN = timedelta(seconds=5)
 _TRY_AGAIN_SECONDS = 1.0  # at random up to twice as long; a watch that lasts ends within seconds then
 
 
-async def current_version(transport: Transport, path: str) -> str:
+async def current_version(transport: Transport, path: str, selectors: Query = ()) -> str:
     """Return the resourceVersion that etcd is at, as far as the kind of this collection is concerned.
+
+    With selectors we need no right to see what they leave out.
 
     Raises KubernetesError: it could not be asked.
     """
-    answer = await transport.request("GET", path, query=[("limit", "1")], timeout=_ANSWERED_WITHIN)
+    query = [("limit", "1"), *selectors]
+    answer = await transport.request("GET", path, query=query, timeout=_ANSWERED_WITHIN)
     try:
         return ListHead.model_validate_json(answer).metadata.resource_version
     except ValidationError as error:
@@ -48,8 +51,10 @@ class ConsistentReads:
         freshness: Freshness,
         every: Callable[[], timedelta],
         clock: Callable[[], float],
+        selectors: Query = (),
     ) -> None:
         self._transport = transport
+        self._selectors = selectors
         self._freshness = freshness
         self._every = every
         self._clock = clock
@@ -79,7 +84,7 @@ class ConsistentReads:
         """
         before, sent = self._freshness.position, self._clock()
         self._sent = sent
-        version = await current_version(self._transport, path)
+        version = await current_version(self._transport, path, self._selectors)
         if is_earlier(version, before):
             raise Expired(f"{path} is at version {version}, and was at {before} before.", path=path)
         self._freshness.read(version, sent)

@@ -1,7 +1,8 @@
 """Take, keep and give back Leases: the effects around the rules of kube/lease.py.
 
 A Lease is what keeps two controllers from acting on one thing. Every step is safe to repeat, and every write
-is conditional on what was read.
+is conditional on what was read. The namespace is there: it comes with the installation, and no process of
+ours may make one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ from typing import TypeVar
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound
 from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, new_lease, renewed, taken_over
-from kube.resource import LEASES, NAMESPACES, Object
+from kube.resource import LEASES, Object
 from objects.metadata import OwnerReference
 
 # The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: whoever
@@ -110,21 +111,7 @@ class HeldLeases:
         body = new_lease(
             wanted.name, self._namespace, wanted.holder, wanted.duration, wanted.now, wanted.owner
         )
-        try:
-            created = await self._client.create(LEASES, body, self._namespace)
-        except KindUnknown:
-            raise
-        except NotFound:  # of the namespace
-            await self._create_namespace()
-            created = await self._client.create(LEASES, body, self._namespace)
-        return _held(_read(created))
-
-    async def _create_namespace(self) -> None:
-        body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
-        try:
-            await self._client.create(NAMESPACES, body)
-        except AlreadyExists:
-            return
+        return _held(_read(await self._client.create(LEASES, body, self._namespace)))
 
     async def _get(self, name: str) -> LeaseRecord:
         return _read(await self._client.get(LEASES, name, self._namespace))

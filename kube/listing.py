@@ -29,7 +29,7 @@ class Paging:
 
 
 async def list_all(
-    transport: Transport, path: str, decoder: Decoder[RecordT], label_selector: str, paging: Paging
+    transport: Transport, path: str, decoder: Decoder[RecordT], selectors: Query, paging: Paging
 ) -> Listed[RecordT]:
     """Read all pages.
 
@@ -40,15 +40,10 @@ async def list_all(
     undecodable: list[Undecodable] = []
     token = ""
     while True:
-        query = _query(label_selector, paging.limit, token)
+        query = [("limit", str(paging.limit)), *selectors, *([("continue", token)] if token else ())]
         page = decoder.page(await transport.request("GET", path, query=query, timeout=paging.timeout))
         records.extend(page.records)
         undecodable.extend(page.undecodable)
         token = page.token
         if not token:
             return Listed(records, undecodable, page.resource_version)
-
-
-def _query(label_selector: str, limit: int, token: str) -> Query:
-    query = [("limit", str(limit)), ("labelSelector", label_selector), ("continue", token)]
-    return [(key, value) for key, value in query if value]

@@ -49,7 +49,7 @@ from kube.reflector_status import ReflectorStatus, State
 from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock
 from kube.status import from_status
-from kube.transport import Transport
+from kube.transport import Query, Transport
 from kube.watching import in_words, watch
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
@@ -69,7 +69,8 @@ class Reflector(Generic[RecordT]):
     raise. An object that turns unreadable is told to `on_broken` first and is then reported DELETED,
     because a record of what it was before must not be acted on: ask `broken` before believing that it is
     gone. That it decodes again, or is gone, is told to `on_broken` without an error. An absent kind counts
-    as synced: an empty list is its truth.
+    as synced: an empty list is its truth. With `name` it follows that one object, and needs no right on
+    another.
     """
 
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
@@ -80,6 +81,7 @@ class Reflector(Generic[RecordT]):
         *,
         namespace: str = "",
         label_selector: str = "",
+        name: str = "",
         notify: Callable[[Change[RecordT]], None],
         on_undecodable: Callable[[Key, str], None] | None = None,
         clock: Callable[[], float] = monotonic_clock,
@@ -91,16 +93,16 @@ class Reflector(Generic[RecordT]):
         self._namespace = namespace
         self._path = ""  # until it is known
         self._decoder = Decoder(decode)
-        self._label_selector = label_selector
+        self._selectors = _selectors(label_selector, name)
         self._notify = notify
         self._clock = clock
         self._settings = settings
         self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_undecodable)
-        self.name = in_words(_full_name(resource), namespace, label_selector, cluster)
+        self.name = in_words(_full_name(resource), namespace, self._selectors, cluster)
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(
-            transport, self._freshness, lambda: settings().watching.proof_every, clock
+            transport, self._freshness, lambda: settings().watching.proof_every, clock, _selectors(name=name)
         )
         self._backoff = Backoff(lambda: settings().waits)
         self._must_list = True
@@ -207,7 +209,7 @@ class Reflector(Generic[RecordT]):
         try:
             self._path = self._path or await self._find()
             return await list_all(
-                self._transport, self._path, self._decoder, self._label_selector, self._settings().paging
+                self._transport, self._path, self._decoder, self._selectors, self._settings().paging
             )
         except NotFound:
             await confirm_api_server(self._transport)
@@ -238,7 +240,7 @@ class Reflector(Generic[RecordT]):
         async with watch(
             self._transport,
             self._path,
-            self._label_selector,
+            self._selectors,
             self._freshness.position,
             lasting,
             watching.silent_for(lasting),
@@ -296,6 +298,12 @@ class Reflector(Generic[RecordT]):
         self._status.complete()
         self._status.absent(error)
         self._tell(changes)
+
+
+def _selectors(label_selector: str = "", name: str = "") -> Query:
+    by_name = f"metadata.name={name}" if name else ""
+    selectors = (("labelSelector", label_selector), ("fieldSelector", by_name))
+    return [(key, value) for key, value in selectors if value]
 
 
 def _full_name(kind: Resource | KindName | ServedKind) -> str:

@@ -21,10 +21,14 @@ class Resource:
     namespaced: bool
 
     @property
+    def group(self) -> str:
+        """The group; "" for the core's."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
     def full_name(self) -> str:
         """The plural, with the group where it is not the core's: "leases.coordination.k8s.io"."""
-        group = self.api_version.rpartition("/")[0]
-        return f"{self.plural}.{group}" if group else self.plural
+        return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of one object, or without `name` of a collection.

@@ -38,10 +38,10 @@ class Watching:
         return min(self.silence, lasting + _GRACE)
 
 
-def in_words(full_name: str, namespace: str, label_selector: str, cluster: str) -> str:
+def in_words(full_name: str, namespace: str, selectors: Query, cluster: str) -> str:
     """Return what is watched, as people are told of it."""
     within = f" in {namespace}" if namespace else ""
-    selected = f" with {label_selector}" if label_selector else ""
+    selected = f" with {' and '.join(selector for _, selector in selectors)}" if selectors else ""
     of = f" of {cluster}" if cluster else ""
     return f"{full_name}{of}{within}{selected}"
 
@@ -50,7 +50,7 @@ def in_words(full_name: str, namespace: str, label_selector: str, cluster: str) 
 async def watch(  # noqa: PLR0913, PLR0917  a watch has these parts
     transport: Transport,
     path: str,
-    label_selector: str,
+    selectors: Query,
     resource_version: str,
     lasting: timedelta,
     silence: timedelta,
@@ -59,17 +59,16 @@ async def watch(  # noqa: PLR0913, PLR0917  a watch has these parts
 
     The server is asked to end it after `lasting`, a whole number of seconds.
     """
-    query = _query(label_selector, resource_version, lasting)
+    query = _query(selectors, resource_version, lasting)
     async with transport.stream(path, query, silence=silence) as lines:
         yield lines
 
 
-def _query(label_selector: str, resource_version: str, lasting: timedelta) -> Query:
-    query = [
+def _query(selectors: Query, resource_version: str, lasting: timedelta) -> Query:
+    return [
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
         ("resourceVersion", resource_version),
         ("timeoutSeconds", str(round(lasting.total_seconds()))),
-        ("labelSelector", label_selector),
+        *selectors,
     ]
-    return [(key, value) for key, value in query if value]

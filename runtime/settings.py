@@ -22,6 +22,7 @@ from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
 from health.upgrade.observation import LONG_UPGRADE
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
+from runtime.process_names import NAMESPACE
 
 PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
@@ -100,7 +101,7 @@ class Settings(Frozen):
 
     cluster: Annotated[str, _a_label(LONGEST_CLUSTER)]
     """PARAMEDIC_CLUSTER: a name for this cluster, part of workflow ids and task queues."""
-    namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = "paramedic-system"
+    namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = NAMESPACE
     """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
     lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = "medik8s-leases"
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
@@ -121,6 +122,8 @@ class Settings(Frozen):
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 
+    confirmations: Literal["remove", "keep"] = "remove"
+    """PARAMEDIC_CONFIRMATIONS: what becomes of a person's mark that a target is healthy."""
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(

@@ -65,13 +65,14 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     objects = LiveObjects(ClusterConnections(connection, connections.workload_clusters), readers())
     revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
+    removes_confirmations = settings.confirmations == "remove"
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
         workflows=[Remediation, UpgradePause],
         activities=[
             Act(steps(leases, revalidation, clock), event_recorder).act,
-            CleanUp(client, live, leases).clean_up,
+            CleanUp(client, live, leases, removes_confirmations=removes_confirmations).clean_up,
             Renew(leases, clock.now).renew,
             Annotate(live).annotate,
             WritePauses(connection).write_pauses,

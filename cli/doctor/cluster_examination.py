@@ -7,6 +7,7 @@ other questions go on. A cluster is meant by its configured name (`prod`) or its
 import asyncio
 import json
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -25,12 +26,14 @@ from cli.doctor.of_clocks import (
     reference_findings,
 )
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
-from cli.doctor.rights import Rights, needs, needs_for_requests
+from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.kinds.check_kind import CheckKind, Right
+from health.gate.upgrade import CLUSTER_VERSION
+from health.kinds.check_kind import CheckKind
+from health.kinds.right import Right
 from health.model.references import TemplateReference
 from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
@@ -38,6 +41,7 @@ from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
 from kube.resource import LEASES, NAMESPACES, Object
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
+from runtime.rights import needs, needs_for_etcd, needs_for_requests, needs_for_signal
 from runtime.settings import Settings
 
 OURS = frozenset({DETECTOR, WORKER})
@@ -107,7 +111,7 @@ class ClusterExamination:
     async def _examine_kind(self, kind: CheckKind) -> list[Finding]:
         try:
             path = (await self._connection.discovery.first_served(kind)).path()
-            listed = await list_all(self._connection.transport, path, STORED_CHECKS, "", Paging())
+            listed = await list_all(self._connection.transport, path, STORED_CHECKS, (), Paging())
             await self._connection.discovery.find(kind.targets)
         except KindUnknown:
             what = (
@@ -144,7 +148,10 @@ class ClusterExamination:
         try:
             found = LeaseNamespace.model_validate(await self._connection.client.get(NAMESPACES, name))
         except NotFound:
-            return []  # the worker makes it
+            what = (
+                f"the namespace {name} is missing, and Leases in it hold what is remediated: nothing is begun"
+            )
+            return [problem("LeaseNamespaceMissing", what, f"`kubectl create namespace {name}`")]
         stop = Stop.of(found.metadata.annotations)
         if stop is None:
             return []
@@ -167,8 +174,24 @@ class ClusterExamination:
         return list(other_leader_findings(LEADER_LEASE, self._settings.namespace, leases, self._now))
 
     async def _examine_rights(self) -> list[Finding]:
-        wanted = [*needs(self._settings), *await self._needs_of_checks()]
+        of_platform = [*await self._needs_of_signals(), *await self._needs_for_etcd()]
+        wanted = [*needs(self._settings), *of_platform, *await self._needs_of_checks()]
         return await Rights(self._connection.client, self._settings.namespace).findings(wanted)
+
+    async def _needs_of_signals(self) -> list[Right]:
+        wanted: list[Right] = []
+        for signal in self._settings.upgrade_signals:
+            with suppress(KindUnknown):  # it signals nothing
+                kind = await self._connection.discovery.resource(signal.api_version, signal.kind)
+                wanted += needs_for_signal(kind.group, kind.plural)
+        return wanted
+
+    async def _needs_for_etcd(self) -> list[Right]:
+        try:
+            await self._connection.discovery.resource(CLUSTER_VERSION.api_version, CLUSTER_VERSION.kind)
+        except KindUnknown:
+            return []
+        return list(needs_for_etcd())
 
     async def _needs_of_checks(self) -> list[Right]:
         wanted: list[Right] = []
@@ -179,8 +202,7 @@ class ClusterExamination:
                 requests = await discovery.resource(template.api_version, template.request_kind)
             except KindUnknown:
                 continue  # the check that names it says so
-            group = template.api_version.rpartition("/")[0]
-            wanted += needs_for_requests(group, templates.plural, requests.plural)
+            wanted += needs_for_requests(requests.group, templates.plural, requests.plural)
         return [*wanted, *(need for cluster in self._workload_clusters for need in cluster.needs)]
 
     def _templates(self) -> list[TemplateReference]:

@@ -12,13 +12,15 @@ from datetime import timedelta
 from cli.doctor.finding import Finding, problem, warning
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
-from health.kinds.check_kind import CheckKind, Process, Right
+from health.kinds.check_kind import CheckKind
+from health.kinds.right import Part, Right
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, Unauthorized
 from kube.resource import NODES
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.secrets import SecretField
+from runtime.rights import needs_for_secret
 
 PATIENCE = timedelta(seconds=10)
 """For the answer of each; a healthy one takes milliseconds."""
@@ -30,27 +32,23 @@ class WorkloadCluster:
 
     name: str
     secret: SecretField
-    granted_by: str
-    """What lets our processes read that Secret."""
+    part: Part
+    """Which rights let our processes read that Secret."""
 
     @property
     def needs(self) -> Iterator[Right]:
         """What our processes must be allowed to do for it in the management cluster."""
-        namespace, name, by = self.secret.namespace, self.secret.name, self.granted_by
-        for process in Process:
-            yield Right(process, "", "secrets", ("get",), namespace, name, granted_by=by)
+        return needs_for_secret(self.part, self.secret.namespace, self.secret.name)
 
 
 def workload_clusters(
     kind: CheckKind, judged: Iterable[tuple[HealthCheck, ClusterContext]]
 ) -> list[WorkloadCluster]:
     """Those in which the verdicts of these checks, each in its context, read Nodes."""
-    if kind.kubeconfig is None:
+    if kind.kubeconfig is None or kind.kubeconfig_part is None:
         return []
     names = {check.node_cluster(context) for check, context in judged} - {MANAGEMENT_CLUSTER}
-    return [
-        WorkloadCluster(name, kind.kubeconfig(name), kind.kubeconfig_granted_by) for name in sorted(names)
-    ]
+    return [WorkloadCluster(name, kind.kubeconfig(name), kind.kubeconfig_part) for name in sorted(names)]
 
 
 async def workload_findings(

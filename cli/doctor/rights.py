@@ -1,24 +1,20 @@
-"""Rights of the detector and the worker: what they need, in one table, and what they have in a cluster.
+"""Rights of the detector and the worker: whether they have in a cluster what the table of rights says.
 
-`deploy/` grants the same. What remediators grant on their templates and requests is not in the table, since
-it depends on the checks. Who may review others (an administrator) asks about the ServiceAccounts that
+Who may review others (an administrator) asks about the ServiceAccounts that
 `deploy/` makes. Who may not asks about itself, where it is one of them; of the other one it can say nothing,
 and says so.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from cli.doctor.finding import Finding, problem, warning
-from health.kinds.check_kind import Process, Right
+from health.kinds.right import Process, Right
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Object, Resource
-from runtime.process_names import DETECTOR, WORKER
-from runtime.settings import Settings
+from runtime.process_names import SERVICE_ACCOUNTS
 
-_LEASES = "coordination.k8s.io"
-_WATCH = ("list", "watch")
 _REVIEWS = Resource(
     "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
@@ -26,49 +22,6 @@ _SELF_REVIEWS = Resource(
     "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
 _WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
-
-
-def service_account(process: Process) -> str:
-    """The ServiceAccount that `deploy/` makes for a process."""
-    return {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}[process]
-
-
-def needs(settings: Settings) -> Iterator[Right]:
-    """All rights that our processes need with these settings."""
-    yield from _of_detector(settings)
-    yield from _of_worker(settings)
-    for kind in settings.check_kinds:
-        yield from kind.rights
-
-
-def _of_detector(settings: Settings) -> Iterator[Right]:
-    one, ours = Process.DETECTOR, settings.namespace
-    yield Right(one, "", "nodes", _WATCH)
-    yield Right(one, "", "namespaces", ("get",), name="kube-system")
-    yield Right(one, "", "namespaces", _WATCH)
-    yield Right(one, "config.openshift.io", "clusterversions", _WATCH)
-    yield Right(one, _LEASES, "leases", _WATCH, settings.lease_namespace)
-    yield Right(one, _LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours)
-
-
-def _of_worker(settings: Settings) -> Iterator[Right]:
-    one, shared = Process.WORKER, settings.lease_namespace
-    yield Right(one, "", "nodes", ("get", "patch"))
-    yield Right(one, "", "namespaces", ("get",), name="kube-system")
-    yield Right(one, "", "namespaces", ("get",), name=shared)
-    yield Right(one, "", "namespaces", ("create",))
-    yield Right(one, _LEASES, "leases", ("create", "get", "patch", "delete"), shared)
-
-
-def needs_for_requests(group: str, templates: str, requests: str) -> tuple[Right, ...]:
-    """The rights on the templates and requests of one remediator, by their plurals."""
-    by = "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation"
-    verbs = ("get", "create", "patch", "delete")
-    return (
-        Right(Process.DETECTOR, group, requests, _WATCH, granted_by=by),
-        Right(Process.WORKER, group, requests, verbs, granted_by=by),
-        Right(Process.WORKER, group, templates, ("get",), granted_by=by),
-    )
 
 
 class Rights:
@@ -122,7 +75,7 @@ class Rights:
         return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))
 
     def _account(self, process: Process) -> str:
-        return f"system:serviceaccount:{self._namespace}:{service_account(process)}"
+        return f"system:serviceaccount:{self._namespace}:{SERVICE_ACCOUNTS[process]}"
 
     @property
     def _groups(self) -> list[str]:
@@ -139,5 +92,5 @@ def _unreviewed(process: Process, user: str) -> Finding:
     return warning(
         "RightsUnknown",
         f"{user!r} cannot review the rights of the {process}",
-        f"run it as an administrator, or as the ServiceAccount {service_account(process)}",
+        f"run it as an administrator, or as the ServiceAccount {SERVICE_ACCOUNTS[process]}",
     )

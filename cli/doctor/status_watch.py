@@ -74,7 +74,7 @@ class StatusWatch:
         ]
 
     async def _watch(self, transport: Transport, longest: timedelta) -> None:
-        async with watch(transport, self._path, "", self._resource_version, longest, longest) as lines:
+        async with watch(transport, self._path, (), self._resource_version, longest, longest) as lines:
             async for line in lines:
                 self._read(line)
                 if not self._unfound:

@@ -72,7 +72,7 @@ class ClusterContextWatch:
             transport,
             NAMESPACES,
             LeaseNamespace,
-            label_selector=f"kubernetes.io/metadata.name={lease_namespace}",
+            name=lease_namespace,
             notify=lambda _: changed(),
             settings=reflectors,
         )

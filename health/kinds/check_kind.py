@@ -7,7 +7,6 @@ processes must be allowed to do for them, as `deploy/` grants it and `paramedic 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from health.gate.back_off import LostRequest
@@ -18,6 +17,7 @@ from health.gate.health_check import HealthCheck
 from health.gate.storm import Storm
 from health.gate.target_report import TargetReports
 from health.gate.upgrade import UpgradeSignal
+from health.kinds.right import Part, Right
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
@@ -48,33 +48,6 @@ class FailingCondition:
         if (condition.get("type"), condition.get("status")) != (self.type, self.status):
             return False
         return self.only_for in ("", condition.get("reason"))
-
-
-class Process(StrEnum):
-    """One of our two processes."""
-
-    DETECTOR = "detector"
-    WORKER = "worker"
-
-
-@dataclass(frozen=True)
-class Right:
-    """Verbs on one resource; "" for namespace or name means all."""
-
-    process: Process
-    group: str
-    resource: str
-    """With its subresource, if it is about one."""
-    verbs: tuple[str, ...]
-    namespace: str = ""
-    name: str = ""
-    granted_by: str = "deploy/base/rbac"
-    """What is to be applied to get it."""
-
-    def __str__(self) -> str:
-        what = f"{self.resource}.{self.group}" if self.group else self.resource
-        named = f" {self.name}" if self.name else ""
-        return f"{what}{named}{f' in {self.namespace}' if self.namespace else ''}"
 
 
 def nothing_owed(
@@ -114,6 +87,10 @@ class CheckKind(ServedKind):
     failing_conditions: tuple[FailingCondition, ...]
     rights: tuple[Right, ...]
     """What our processes may have to do for checks of this kind, and need not without them."""
+    confirmation_rights: tuple[Right, ...] = ()
+    """What it takes beside to remove confirmations of people that a target is healthy."""
+    webhook_rights: tuple[Right, ...] = ()
+    """What it takes beside to answer an API server that asks whether a check may be stored."""
     operator: str
     """The controller whose place we take, as people know it."""
     reference_lease: str
@@ -130,8 +107,8 @@ class CheckKind(ServedKind):
     """The merge patch of what the metadata of a check, as the API server has it, lacks; empty if nothing."""
     kubeconfig: Callable[[str], SecretField] | None = None
     """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""
-    kubeconfig_granted_by: str = ""
-    """What is to be applied so that our processes may read it."""
+    kubeconfig_part: Part | None = None
+    """Which rights let our processes read it."""
     upgrade_signals: tuple[UpgradeSignal, ...] = ()
     """What signals upgrades of the clusters that its checks are about, and is watched where it is handled.
 

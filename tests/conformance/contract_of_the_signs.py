@@ -73,7 +73,8 @@ LEASES = Section(
     "NHC 1.8: the Lease of a node",
     {
         "namespace": (
-            "Leases are in medik8s-leases, or in the namespace of a setting, which is created if missing."
+            "Leases are in medik8s-leases, or in the namespace of a setting. The installation makes it, "
+            "and not the process that needs it; without it nothing is begun, and why is said."
         ),
         "name": "The Lease is named node- and the name of the node in lower case.",
         "holder": "The holder is NodeHealthCheck- and the name of the check.",

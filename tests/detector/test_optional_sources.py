@@ -148,7 +148,7 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Obser
         observer.policy = Policy(staleness_limit=timedelta())
 
         assert observer.freshness.unread_context in (
-            "namespaces with kubernetes.io/metadata.name=leases: without any activity for too long",
+            "namespaces with metadata.name=leases: without any activity for too long",
             "ClusterVersion (config.openshift.io/v1): without any activity for too long",
         )
 

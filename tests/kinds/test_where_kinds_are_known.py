@@ -45,7 +45,6 @@ OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
     ("activities/etcd.py", "_is_openshift"),
-    ("cli/doctor/rights.py", "config.openshift.io"),
     ("health/gate/etcd_disruption.py", "openshift-etcd"),
     ("health/gate/pause.py", "cluster.x-k8s.io/paused"),
     ("health/gate/upgrade.py", "config.openshift.io"),
@@ -53,6 +52,9 @@ OF_THE_PLATFORM = {
     ("health/model/node.py", "machine.openshift.io/machine"),
     ("health/model/node.py", "machineconfiguration.openshift.io/currentConfig"),
     ("health/model/node.py", "machineconfiguration.openshift.io/desiredConfig"),
+    ("runtime/rights.py", "config.openshift.io"),
+    ("runtime/rights.py", "deploy/components/openshift/worker-etcd.yaml"),
+    ("runtime/rights.py", "on OpenShift"),
     ("health/model/remediation_request.py", "nodehealthcheck.medik8s.io/old-remediation-cr-flag"),
 }
 """What OpenShift, and the API of remediators, have for every kind of check: namespaces, annotations."""

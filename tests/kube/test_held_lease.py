@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from kube.client import Client
-from kube.errors import Conflict, KindUnknown, LeaseTaken
+from kube.errors import Conflict, KindUnknown, LeaseTaken, NotFound
 from kube.held_lease import HeldLeases
 from objects.metadata import OwnerReference
 from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, refused, said
@@ -11,7 +11,6 @@ from tests.kube.leases import NOW, lease_object
 
 ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/node-a"
-NAMESPACES = "/api/v1/namespaces"
 TEN_MINUTES = timedelta(minutes=10)
 NODE = OwnerReference(api_version="v1", kind="Node", name="A", uid="uid-of-node")
 
@@ -130,18 +129,15 @@ async def test_lease_that_keeps_changing_is_given_up(server: ApiServer, leases: 
 
 
 @pytest.mark.rule("NHC 1.8/namespace", "NHC 2.1/2")
-@pytest.mark.parametrize("answer", [said({}, 201), refused(409, "AlreadyExists", "leases")])
-async def test_missing_namespace_is_created(server: ApiServer, leases: HeldLeases, answer: Answer) -> None:
-    server.answer("POST", ALL, NO_NAMESPACE, CREATED)
-    server.answer("POST", NAMESPACES, answer)
+async def test_missing_namespace_is_named_and_not_made(server: ApiServer, leases: HeldLeases) -> None:
+    server.answer("POST", ALL, NO_NAMESPACE)
 
-    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
-
-    assert server.asked[1].body["metadata"] == {"name": "leases"}
-    assert _asked(server) == ["POST ", f"POST {NAMESPACES}", "POST "]
+    with pytest.raises(NotFound, match="leases"):
+        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+    assert set(_asked(server)) == {"POST "}
 
 
-async def test_api_without_leases_gets_no_namespace(server: ApiServer, leases: HeldLeases) -> None:
+async def test_api_without_leases_is_asked_once(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, NOT_SERVED)
 
     with pytest.raises(KindUnknown):

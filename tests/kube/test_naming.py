@@ -9,6 +9,11 @@ from kube.transport import Transport
 from tests.kube.objects import Widget
 
 
+def test_watch_of_one_object_is_named_by_it(transport: Transport) -> None:
+    reflector = Reflector(transport, NODES, Widget, name="a", notify=lambda _: None)
+    assert reflector.name == "nodes with metadata.name=a"
+
+
 @pytest.mark.parametrize(
     ("resource", "namespace", "selector", "name"),
     [

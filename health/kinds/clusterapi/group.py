@@ -6,6 +6,7 @@ v1beta2 is read where it is served, else v1beta1 (rule 32). Of annotations only 
 GROUP = "cluster.x-k8s.io"
 V1BETA2, V1BETA1 = f"{GROUP}/v1beta2", f"{GROUP}/v1beta1"
 VERSIONS = ("v1beta2", "v1beta1")
+CONTROL_PLANE_GROUP = f"controlplane.{GROUP}"
 
 CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 """The label of everything that belongs to a Cluster."""

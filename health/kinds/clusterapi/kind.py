@@ -1,7 +1,4 @@
-"""MachineHealthCheck of Cluster API as one of the kinds of health check.
-
-The Secrets of workload clusters are read one by one, each by a right that names it (docs/cluster-api.md).
-"""
+"""MachineHealthCheck of Cluster API as one of the kinds of health check."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -9,40 +6,25 @@ from typing import Any, cast
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.gate.upgrade import UpgradeSignal
-from health.kinds.check_kind import CheckKind, Process, Right
+from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret
 from health.kinds.clusterapi.conditions import FAILING
 from health.kinds.clusterapi.events import events
-from health.kinds.clusterapi.group import GROUP, VERSIONS
+from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES
 from health.kinds.clusterapi.metadata import metadata_patch
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
+from health.kinds.clusterapi.rights import RIGHTS, SECRETS
 from health.kinds.clusterapi.status import status_patch
 from health.kinds.clusterapi.target_events import request_lost
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 
-_BY = "deploy/components/cluster-api/machine-health-checks.yaml"
-CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 ROLLING_OUT = tuple(
     UpgradeSignal(f"{CONTROL_PLANE_GROUP}/{version}", "KubeadmControlPlane", "RollingOut", "True")
     for version in VERSIONS
 )
 """Said from Cluster API 1.9 on, in v1beta1 beside the older conditions; what is not served says nothing."""
-RIGHTS = (
-    Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch", "get", "patch"), granted_by=_BY),
-    Right(Process.DETECTOR, GROUP, "machinehealthchecks/status", ("patch",), granted_by=_BY),
-    Right(Process.DETECTOR, GROUP, "machines", ("list", "watch", "get"), granted_by=_BY),
-    Right(Process.DETECTOR, GROUP, "machines/status", ("patch",), granted_by=_BY),
-    Right(Process.DETECTOR, GROUP, "clusters", ("list", "watch"), granted_by=_BY),
-    Right(Process.DETECTOR, CONTROL_PLANE_GROUP, "kubeadmcontrolplanes", ("list", "watch"), granted_by=_BY),
-    Right(Process.DETECTOR, "", "events", ("create",), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list"), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "machines", ("get",), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "machines/status", ("patch",), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "clusters", ("get",), granted_by=_BY),
-    Right(Process.WORKER, "", "events", ("create",), granted_by=_BY),
-)
 
 
 def _metadata_patch(
@@ -77,7 +59,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,
-    kubeconfig_granted_by="deploy/examples/kubeconfig-secrets.yaml",
+    kubeconfig_part=SECRETS,
     upgrade_signals=ROLLING_OUT,
     cluster_of=cluster_of,
 )

@@ -5,10 +5,10 @@ somebody deleted has reason and words of a Node that waits without such a loss.
 """
 
 from health.gate.back_off import LostRequest
-from health.kinds.check_kind import CheckKind, FailingCondition, Process, Right
+from health.kinds.check_kind import CheckKind, FailingCondition
 from health.kinds.nodehealthcheck.check import API_VERSION, GROUP, KIND, VERSION, NodeHealthCheck
 from health.kinds.nodehealthcheck.events import PREFIX, events
-from health.kinds.nodehealthcheck.machine_health_checks import GROUP as MACHINE_GROUP
+from health.kinds.nodehealthcheck.rights import CONFIRMATION_RIGHTS, RIGHTS, WEBHOOK_RIGHTS
 from health.kinds.nodehealthcheck.status import status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
@@ -16,16 +16,6 @@ from health.model.event import Event, Severity, Subject
 from health.model.node import NODES
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
-
-RIGHTS = (
-    Right(Process.DETECTOR, GROUP, "nodehealthchecks", ("list", "watch")),
-    Right(Process.DETECTOR, GROUP, "nodehealthchecks/status", ("patch",)),
-    Right(Process.DETECTOR, MACHINE_GROUP, "machinehealthchecks", ("list", "watch")),
-    Right(Process.DETECTOR, "", "events", ("create",), "default"),
-    Right(Process.WORKER, GROUP, "nodehealthchecks", ("get", "list")),
-    Right(Process.WORKER, MACHINE_GROUP, "machines", ("get",)),
-    Right(Process.WORKER, "", "events", ("create",), "default"),
-)
 
 
 def request_lost(lost: LostRequest) -> Event:
@@ -63,6 +53,8 @@ NODE_HEALTH_CHECK = CheckKind(
     stored_storm=stored_storm,
     failing_conditions=(FailingCondition("Disabled", "True", "CheckDisabled", "is disabled"),),
     rights=RIGHTS,
+    confirmation_rights=CONFIRMATION_RIGHTS,
+    webhook_rights=WEBHOOK_RIGHTS,
     operator="NodeHealthCheck operator",
     reference_lease="e1f13584.medik8s.io",
     owner_of=owner_of,

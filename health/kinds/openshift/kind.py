@@ -1,27 +1,16 @@
 """MachineHealthCheck of OpenShift as one of the kinds of health check."""
 
 from health.gate.pause import PAUSED
-from health.kinds.check_kind import CheckKind, Process, Right
+from health.kinds.check_kind import CheckKind
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.conditions import FAILING
 from health.kinds.openshift.events import events
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
+from health.kinds.openshift.rights import RIGHTS
 from health.kinds.openshift.status import status_patch
 from health.kinds.openshift.target_events import request_lost
 from health.upgrade.pausable_check import PauseAnnotations
-
-_BY = "deploy/components/openshift/machine-health-checks.yaml"
-RIGHTS = (
-    Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch")),
-    Right(Process.DETECTOR, GROUP, "machines", ("list", "watch"), granted_by=_BY),
-    Right(Process.DETECTOR, GROUP, "machinehealthchecks/status", ("patch",), granted_by=_BY),
-    Right(Process.DETECTOR, "", "events", ("create",), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "machines", ("get",)),
-    Right(Process.WORKER, GROUP, "machines", ("delete", "patch"), granted_by=_BY),
-    Right(Process.WORKER, GROUP, "machinehealthchecks", ("get", "list", "patch"), granted_by=_BY),
-    Right(Process.WORKER, "", "events", ("create",), granted_by=_BY),
-)
 
 MACHINE_HEALTH_CHECK = CheckKind(
     group=GROUP,

@@ -11,8 +11,8 @@ import pytest
 
 from cli.doctor.finding import Finding
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
-from health.kinds.check_kind import Process
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.right import Part, Process
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.resource import NODES, SECRETS
@@ -64,7 +64,7 @@ class Fleet:
         secret = SecretField("fleet", f"{name}-kubeconfig", "value")
         answers = [said(one) if isinstance(one, dict) else one for one in answer]
         self.management.answer("GET", SECRETS.path("fleet", secret.name), *answers)  # type: ignore[arg-type]
-        return WorkloadCluster(f"fleet/{name}", secret, "a file")
+        return WorkloadCluster(f"fleet/{name}", secret, Part("a file", "always"))
 
 
 @pytest.fixture

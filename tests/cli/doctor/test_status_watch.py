@@ -35,7 +35,7 @@ async def other_check(transport: Transport) -> AsyncIterator[str]:
 
 async def watch_of(transport: Transport, *names: str) -> StatusWatch:
     """After one look at these checks, and no other."""
-    listed = await list_all(transport, MACHINE_CHECKS.path(), STORED_CHECKS, "", Paging())
+    listed = await list_all(transport, MACHINE_CHECKS.path(), STORED_CHECKS, (), Paging())
     records = [check for check in listed.records if check.metadata.name in names]
     assert len(records) == len(names)
     now = datetime.now(UTC)

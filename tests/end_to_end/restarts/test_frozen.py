@@ -108,7 +108,7 @@ async def _cached_version(transport: Transport) -> str:
 async def _bookmarked_version(transport: Transport, since: str) -> str:
     """What the bookmark of a watch tells that is opened now."""
     lasting = Watching().lasting(timedelta(0))
-    async with watch(transport, NODES.path(), "", since, lasting, 2 * lasting) as lines:
+    async with watch(transport, NODES.path(), (), since, lasting, 2 * lasting) as lines:
         told = [json.loads(line) async for line in lines]
     assert told[-1]["type"] == "BOOKMARK"
     version: str = told[-1]["object"]["metadata"]["resourceVersion"]

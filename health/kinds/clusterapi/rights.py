@@ -1,0 +1,117 @@
+"""What our processes may do for MachineHealthChecks of Cluster API: nobody may delete a Machine.
+
+The Secrets of workload clusters are read one by one, each by a right that names it (docs/cluster-api.md).
+"""
+
+from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP
+from health.kinds.right import Part, Process, Right
+
+MANAGEMENT = Part(
+    "deploy/components/cluster-api/machine-health-checks.yaml",
+    "in a management cluster whose MachineHealthChecks of Cluster API are handled",
+    name="cluster-api",
+)
+SECRETS = Part(
+    "deploy/examples/kubeconfig-secrets.yaml",
+    "for each workload cluster of a check, written by you",
+    name="workload-clusters",
+)
+
+RIGHTS = (
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "clusters",
+        ("list", "watch"),
+        part=MANAGEMENT,
+        why="whether a Cluster is paused and initialized",
+    ),
+    Right(
+        Process.DETECTOR,
+        CONTROL_PLANE_GROUP,
+        "kubeadmcontrolplanes",
+        ("list", "watch"),
+        part=MANAGEMENT,
+        why="whether the control plane of a Cluster is being rolled out",
+    ),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machines",
+        ("get", "list", "watch"),
+        part=MANAGEMENT,
+        why="Machines are what is judged; one is read again right before its status is patched",
+    ),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machines/status",
+        ("patch",),
+        part=MANAGEMENT,
+        why="the conditions HealthCheckSucceeded and ExternallyRemediated",
+    ),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machinehealthchecks",
+        ("get", "list", "watch", "patch"),
+        part=MANAGEMENT,
+        why="the checks; they get the label with the name of their Cluster, and the Cluster as an owner",
+    ),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machinehealthchecks/status",
+        ("patch",),
+        part=MANAGEMENT,
+        why="what is true of a check is in its status",
+    ),
+    Right(
+        Process.DETECTOR,
+        "",
+        "events",
+        ("create",),
+        part=MANAGEMENT,
+        why="Events are in the namespaces of checks and Machines",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "machinehealthchecks",
+        ("get", "list"),
+        part=MANAGEMENT,
+        why="a check is read again before an act; the list tells whether they can be read, at /readyz",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "clusters",
+        ("get",),
+        part=MANAGEMENT,
+        why="the Cluster of a check is read again before an act",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "machines",
+        ("get",),
+        part=MANAGEMENT,
+        why="a Machine is read again before it is marked",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "machines/status",
+        ("patch",),
+        part=MANAGEMENT,
+        why="the mark OwnerRemediated, which asks the owner of a Machine to remediate it",
+    ),
+    Right(
+        Process.WORKER,
+        "",
+        "events",
+        ("create",),
+        part=MANAGEMENT,
+        why="what an act did is told of its Machine",
+    ),
+)

@@ -1,0 +1,80 @@
+"""What our processes may do for NodeHealthChecks; what remediators grant on their requests is not in it."""
+
+from health.kinds.nodehealthcheck.check import GROUP
+from health.kinds.nodehealthcheck.machine_health_checks import GROUP as MACHINE_GROUP
+from health.kinds.right import Part, Process, Right
+
+WEBHOOK = Part("deploy/components/webhook/rbac.yaml", "where the webhook is installed", name="webhook")
+CONFIRMATIONS = Part(
+    "deploy/base/rbac/confirmations.yaml", "unless PARAMEDIC_CONFIRMATIONS is keep", name="confirmations"
+)
+
+RIGHTS = (
+    Right(Process.DETECTOR, GROUP, "nodehealthchecks", ("list", "watch"), why="the checks"),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "nodehealthchecks/status",
+        ("patch",),
+        why="what is true of a check is in its status",
+    ),
+    Right(
+        Process.DETECTOR,
+        MACHINE_GROUP,
+        "machinehealthchecks",
+        ("list", "watch"),
+        why="on OpenShift one of these disables every NodeHealthCheck",
+    ),
+    Right(
+        Process.DETECTOR,
+        "",
+        "events",
+        ("create",),
+        namespace="default",
+        why="Events about cluster-scoped objects, as checks, live there",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "nodehealthchecks",
+        ("get", "list"),
+        why="a check is read again before an act; the list tells whether they can be read, at /readyz",
+    ),
+    Right(
+        Process.WORKER,
+        MACHINE_GROUP,
+        "machines",
+        ("get",),
+        why="the Machine of a node is an owner of its request",
+    ),
+    Right(
+        Process.WORKER,
+        "",
+        "events",
+        ("create",),
+        namespace="default",
+        why="a request that somebody deletes is told of its check",
+    ),
+)
+CONFIRMATION_RIGHTS = (
+    Right(
+        Process.WORKER,
+        "",
+        "nodes",
+        ("patch",),
+        part=CONFIRMATIONS,
+        why="a person's mark that a node is healthy is taken off when its requests are gone; "
+        "an admission policy allows nothing else",
+    ),
+)
+WEBHOOK_RIGHTS = (
+    Right(
+        Process.DETECTOR,
+        "config.openshift.io",
+        "infrastructures",
+        ("get",),
+        name="cluster",
+        part=WEBHOOK,
+        why="checks are refused on topologies of a control plane that are not supported",
+    ),
+)

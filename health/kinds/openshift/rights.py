@@ -1,0 +1,57 @@
+"""What our processes may do for MachineHealthChecks of OpenShift, beside what every installation may."""
+
+from health.kinds.openshift.machine import GROUP
+from health.kinds.right import Part, Process, Right
+
+MACHINES = Part(
+    "deploy/components/openshift/machine-health-checks.yaml",
+    "where MachineHealthChecks of OpenShift are handled, or paused for upgrades",
+    name="machines",
+)
+
+RIGHTS = (
+    Right(Process.DETECTOR, GROUP, "machinehealthchecks", ("list", "watch"), part=MACHINES, why="the checks"),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machinehealthchecks/status",
+        ("patch",),
+        part=MACHINES,
+        why="what is true of a check is in its status",
+    ),
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machines",
+        ("list", "watch"),
+        part=MACHINES,
+        why="Machines are what is judged",
+    ),
+    Right(
+        Process.DETECTOR,
+        "",
+        "events",
+        ("create",),
+        part=MACHINES,
+        why="Events are in the namespaces of checks and Machines",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "machinehealthchecks",
+        ("get", "list", "patch"),
+        part=MACHINES,
+        why="a check is read again before an act, and paused by its annotation while the cluster is upgraded",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "machines",
+        ("get", "delete", "patch"),
+        part=MACHINES,
+        why="a Machine is deleted, or marked for external remediation",
+    ),
+    Right(
+        Process.WORKER, "", "events", ("create",), part=MACHINES, why="what an act did is told of its Machine"
+    ),
+)

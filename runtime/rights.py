@@ -1,0 +1,109 @@
+"""The one table of rights: what our processes may do, by their settings, with the clause that says why.
+
+Roles, the questions of `paramedic doctor` and docs/rights.md are made from it; the tests compare it with what
+our processes asked for. Rights of one kind of check stand in the kind's folder.
+"""
+
+from collections.abc import Iterator
+
+from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
+from health.kinds.registry import CHECK_KINDS
+from health.kinds.right import Part, Process, Right
+from runtime.settings import Settings
+
+LEASES = "coordination.k8s.io"
+WATCH = ("list", "watch")
+ETCD = Part("deploy/components/openshift/worker-etcd.yaml", "on OpenShift", name="etcd")
+SIGNALS = Part(
+    "a ClusterRole as in docs/running.md#other-signals-of-an-upgrade",
+    "for each kind that PARAMEDIC_UPGRADE_SIGNALS names, granted by you",
+)
+REMEDIATOR = Part(
+    "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation",
+    "for each remediator, granted by its own installation",
+)
+IN_WORKLOAD_CLUSTERS = Part(
+    "deploy/workload-cluster/nodes.yaml", "in each workload cluster, for the identity in its kubeconfig"
+)
+
+
+def needs(settings: Settings) -> Iterator[Right]:
+    """All rights that our processes need with these settings, whatever the cluster is."""
+    yield from _of_detector(settings)
+    yield from _of_worker(settings)
+    for kind in settings.check_kinds:
+        yield from kind.rights
+        if settings.confirmations == "remove":
+            yield from kind.confirmation_rights
+        if settings.webhook_address:
+            yield from kind.webhook_rights
+
+
+def everything() -> Settings:
+    """Settings with which our processes need every right that they may ever need."""
+    kinds = tuple(CHECK_KINDS.values())
+    return Settings(cluster="any", check_kinds=kinds, webhook_address="0.0.0.0:9443")
+
+
+def _of_detector(settings: Settings) -> Iterator[Right]:
+    one, shared, ours = Process.DETECTOR, settings.lease_namespace, settings.namespace
+    yield Right(one, "", "nodes", WATCH, why="Nodes are what is judged")
+    its_uid = "its uid tells this cluster from others of its name"
+    yield Right(one, "", "namespaces", ("get",), name="kube-system", why=its_uid)
+    yield Right(one, "", "namespaces", WATCH, name=shared, why="the global stop is an annotation on it")
+    upgrades = "an upgrade of the cluster holds every check"
+    yield Right(one, "config.openshift.io", "clusterversions", WATCH, why=upgrades)
+    yield Right(one, LEASES, "leases", WATCH, shared, why="a target that somebody else holds is left alone")
+    leading = "the Lease of the leader, and those by which detectors that stand by say that they could lead"
+    yield Right(one, LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours, why=leading)
+
+
+def _of_worker(settings: Settings) -> Iterator[Right]:
+    one, shared = Process.WORKER, settings.lease_namespace
+    yield Right(one, "", "nodes", ("get",), why="a Node is read again before an act")
+    its_uid = "its uid tells this cluster from others of its name"
+    yield Right(one, "", "namespaces", ("get",), name="kube-system", why=its_uid)
+    yield Right(
+        one, "", "namespaces", ("get",), name=shared, why="each act looks whether it has the global stop"
+    )
+    holding = "a target that is remediated is held by a Lease, which is renewed and given back"
+    yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
+
+
+def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
+    """What it takes to see a kind whose conditions signal an upgrade."""
+    why = "its condition holds every check"
+    yield Right(Process.DETECTOR, group, plural, WATCH, part=SIGNALS, why=why)
+
+
+def needs_for_etcd() -> Iterator[Right]:
+    """What the worker needs beside where there is OpenShift, whatever is handled."""
+    one, why = Process.WORKER, "a node of the control plane is held until etcd can spare it"
+    yield Right(one, "policy", "poddisruptionbudgets", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
+    yield Right(one, "", "pods", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
+
+
+def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:
+    """The rights on the templates and requests of one remediator, by their plurals."""
+    detector, worker, part = Process.DETECTOR, Process.WORKER, REMEDIATOR
+    watched = "requests are seen to end, and found where nobody looks after them"
+    yield Right(detector, group, requests, WATCH, part=part, why=watched)
+    named = "checks that name a template that cannot be used are held"
+    yield Right(detector, group, templates, ("get",), part=part, why=named)
+    made = "what the remediator acts on: it is made, annotated, and deleted when its target is healthy"
+    yield Right(worker, group, requests, ("get", "create", "patch", "delete"), part=part, why=made)
+    yield Right(worker, group, templates, ("get",), part=part, why="a request is made from its template")
+
+
+def needs_for_secret(part: Part, namespace: str, name: str) -> Iterator[Right]:
+    """The rights on the Secret with the kubeconfig of one workload cluster."""
+    for process in Process:
+        why = "the kubeconfig of a workload cluster"
+        yield Right(process, "", "secrets", ("get",), namespace, name, part, why)
+
+
+def needs_in_workload_clusters() -> Iterator[Right]:
+    """What whoever the kubeconfig says that we are needs in a workload cluster."""
+    part = IN_WORKLOAD_CLUSTERS
+    yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are judged there")
+    yield Right(Process.WORKER, "", "nodes", ("get",), part=part, why="a Node is read again before an act")
