@@ -30,6 +30,7 @@ from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
 from detector.reporting.event_recorder import RateLimiter
+from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
@@ -77,11 +78,12 @@ class Detector:
         self,
         settings: Settings,
         connections: Connections,
-        policy: CurrentPolicy,
+        defaults: CurrentPolicy,
         handover: HandoverTimes = HANDOVER,
     ) -> None:
+        """`defaults` is the policy where no ConfigMap says another one."""
         self._settings = settings
-        self._policy = policy
+        self._policy = defaults
         self._connections = connections
         self._now = connections.management.server_clock.now
         """The one clock that deadlines are judged by, and that says when something was seen."""
@@ -95,12 +97,13 @@ class Detector:
             connections.management.client, settings.namespace, LEADER_LEASE, connections.problems
         )
         self._sources = self._made_sources()
+        self._policy = self._sources.policy
         self._upgrades = self._made_upgrades()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
-        self._attempts = Attempts(policy, self._cluster_state, self._now)
+        self._attempts = Attempts(self._policy, self._cluster_state, self._now)
         self._observe = self._made_observe()
         told = (self._cluster_state, self._attempts, self._sources.is_read, self._now)
         self._deletions, self._marked_targets = Deletions(*told), MarkedTargets(*told)
@@ -116,6 +119,12 @@ class Detector:
         self._reporters = StatusReporters(self._reporter_dependencies())
         self._target_reporter = TargetReporter(
             connections.management, self._cluster_state, self._sees_targets, self._now
+        )
+        self._policy_reporter = PolicyReporter(
+            connections.management.client,
+            settings.identity,
+            lambda: self._cluster_state.cluster_context.policy,
+            self._now,
         )
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
@@ -133,6 +142,7 @@ class Detector:
             self._reflectors,
             WorkloadAccess(others.connect, others.close, self._blind_times.of),
             self._pause_progress,
+            settings.namespace,
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
 
@@ -248,6 +258,7 @@ class Detector:
         ):
             handlers.add_request_handler(request_changed)
         handlers.add_context_handler(self._upgrades.changed)
+        handlers.add_context_handler(self._policy_reporter.changed)
 
     def _register_metrics(
         self, registry: CollectorRegistry, of_kinds: Sequence[KindMetrics], latency: FailureToRequest
@@ -323,6 +334,7 @@ class Detector:
             tasks.create_task(self._upgrades.lead())
             tasks.create_task(self._reporters.lead())
             tasks.create_task(self._target_reporter.lead())
+            tasks.create_task(self._policy_reporter.lead())
             tasks.create_task(self._failing_incidents.lead())
             tasks.create_task(self._connections.temporal.work(self._task_worker))
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from kube.errors import NotConfigured
-from kube.kubeconfig_document import Document, NoDocumentError, read_document
+from objects.yaml_document import Document, NoDocumentError, read_document
 
 _FILES = "files are never read"
 _PROGRAMS = "nothing is ever run for credentials"

@@ -7,6 +7,7 @@ our processes asked for. Rights of one kind of check stand in the kind's folder.
 from collections.abc import Iterator
 
 from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
+from health.gate.policy_document import POLICY
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Part, Process, Right
 from runtime.settings import Settings
@@ -54,6 +55,10 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
     upgrades = "an upgrade of the cluster holds every check"
     yield Right(one, "config.openshift.io", "clusterversions", WATCH, why=upgrades)
     yield Right(one, LEASES, "leases", WATCH, shared, why="a target that somebody else holds is left alone")
+    yield Right(one, "", "configmaps", WATCH, ours, POLICY, why="the policy is read while we run")
+    yield Right(
+        one, "", "events", ("create",), ours, why="what became of an edit of the policy is told of it"
+    )
     leading = "the Lease of the leader, and those by which detectors that stand by say that they could lead"
     yield Right(one, LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours, why=leading)
 

@@ -31,6 +31,8 @@ from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import STOP, LeaseNamespace, Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.policy import Policy
+from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.gate.upgrade import CLUSTER_VERSION
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Right
@@ -39,7 +41,7 @@ from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
-from kube.resource import LEASES, NAMESPACES, Object
+from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.rights import needs, needs_for_etcd, needs_for_requests, needs_for_signal
 from runtime.settings import Settings
@@ -103,6 +105,7 @@ class ClusterExamination:
         for kind in self._settings.check_kinds:
             found += await _findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
         found += await _findings("the global stop", self._examine_stop())
+        found += await _findings("the policy", self._examine_policy())
         found += await _findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
         found += await _findings("other detectors", self._examine_other_leaders())
         found += await _findings("rights", self._examine_rights())
@@ -156,6 +159,22 @@ class ClusterExamination:
         if stop is None:
             return []
         return [warning("Stopped", stop.words, f"`kubectl annotate namespace {name} {STOP}-` lifts it")]
+
+    async def _examine_policy(self) -> list[Finding]:
+        try:
+            found = await self._connection.client.get(CONFIG_MAPS, POLICY, self._settings.namespace)
+        except NotFound:
+            return []
+        stored = StoredPolicy.model_validate(found)
+        try:
+            stored.over(Policy())
+        except InvalidPolicyError as error:
+            what = f"{stored} cannot be taken: {error}"
+            advice = (
+                "mend it; until then the last good one is in force, and after a restart nothing new is done"
+            )
+            return [problem("PolicyRefused", what, advice)]
+        return []
 
     async def _examine_leader(self) -> list[Finding]:
         namespace = self._settings.namespace

@@ -44,6 +44,7 @@ class LiveMetrics(Collector):
             yield _checks(self._cluster_state)
             yield _incidents(self._cluster_state, incidents)
             yield _holds(incidents)
+            yield _policy(self._cluster_state)
 
 
 def _source_ages(ages: Ages) -> GaugeMetricFamily:
@@ -64,6 +65,12 @@ def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
     for labels, number in sorted(Counter(phases).items()):
         family.add_metric(labels, number)
     return family
+
+
+def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
+    text = "1 while the policy is edited in a way that cannot be taken."
+    is_refused = bool(cluster_state.cluster_context.policy.refusal)
+    return GaugeMetricFamily("paramedic_policy_invalid", text, value=is_refused)
 
 
 def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:

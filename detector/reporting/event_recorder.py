@@ -69,7 +69,7 @@ class EventRecorder:
         check = self._reference
         of_check = Subject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
         for note in notes:
-            self._untold[note.seed] = _event(note, note.subject or of_check)
+            self._untold[note.seed] = note_of(note, note.subject or of_check)
             self._filled.set()
 
     async def run(self) -> None:
@@ -91,7 +91,8 @@ class EventRecorder:
             del self._untold[seed]
 
 
-def _event(told: Event, about: Subject) -> EventNote:
+def note_of(told: Event, about: Subject) -> EventNote:
+    """What is written of an Event that is about `about`."""
     regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
     return EventNote(
         told.seed, told.severity.value, told.reason, told.message, regarding, told.again, told.action

@@ -3,7 +3,7 @@
 What matters to the checks of one kind alone is watched where that kind is handled. Whose conditions signal an
 upgrade is a setting (rule 38). Where such kinds are not served there are none. What cannot be read of objects
 that belong to managed clusters concerns the kind alone whose checks are about those. The global stop is an
-annotation on the namespace of the Leases.
+annotation on the namespace of the Leases, the policy a ConfigMap.
 
 A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.
 Until then an upgrade that it signals holds nothing. What that upgrade does to a target is due no sooner than
@@ -17,10 +17,12 @@ from datetime import timedelta
 from typing import Any
 
 from detector.registry import WATCHED_KINDS
+from detector.watching.policy_watch import PolicyWatch
 from detector.watching.source import NOT_YET, Source, all_tried, by_name, first_unread
 from health.gate.cluster_context import ClusterContext
 from health.gate.cluster_upgrades import Signalled, upgrades
 from health.gate.global_stop import LeaseNamespace, Stop
+from health.gate.policy_in_force import NO_OBJECT
 from health.gate.upgrade import SignallingObject, UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection
@@ -44,8 +46,10 @@ class ClusterContextWatch:
         kinds: Collection[GroupKind],
         changed: Callable[[], None],
         reflectors: CurrentSettings = patient,
+        policy: PolicyWatch | None = None,
     ) -> None:
         self._signals = signals
+        self._policy = policy
         transport = connection.transport
         watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
         self._of_kinds = {
@@ -80,6 +84,7 @@ class ClusterContextWatch:
             self._lease_namespace,
             *(source for _, source in self._of_kinds.values()),
             *self._signalling.values(),
+            *([policy.source] if policy else []),
         )
 
     @property
@@ -125,7 +130,13 @@ class ClusterContextWatch:
         """The cluster context now."""
         served = [signal for signal in self._signals if self._signalling[_kind(signal)].is_served]
         of_all, of_clusters = upgrades(map(self._signalled, served), _cluster_of)
-        return ClusterContext(of_all, self._stop(), of_kinds=self._judged(), cluster_upgrades=of_clusters)
+        return ClusterContext(
+            of_all,
+            self._stop(),
+            of_kinds=self._judged(),
+            cluster_upgrades=of_clusters,
+            policy=self._policy.look() if self._policy else NO_OBJECT,
+        )
 
     def _judged(self) -> dict[GroupKind, Any]:
         return {

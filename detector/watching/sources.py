@@ -19,11 +19,12 @@ from detector.watching.cluster_context_watch import ClusterContextWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import NodeWatch
+from detector.watching.policy_watch import PolicyWatch
 from detector.watching.source import Source, all_tried, by_name
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.gate.cluster_context import ClusterContext, workload_cluster_hold
 from health.gate.pause_progress import PauseProgress
-from health.gate.policy import CurrentPolicy
+from health.gate.policy import CurrentPolicy, Policy
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
@@ -68,6 +69,8 @@ class Scope:
     """How other clusters are reached that have Nodes of targets; None: there are none."""
     pause_progress: Callable[[], PauseProgress | None] = lambda: None
     """How far checks are paused for upgrades; None: nobody pauses any."""
+    policy_namespace: str = ""
+    """Where the ConfigMap with the policy is looked for; "": nowhere."""
 
 
 class Sources:
@@ -79,16 +82,18 @@ class Sources:
         cluster_state: ClusterState,
         scope: Scope,
         problems: Problems,
-        policy: CurrentPolicy,
+        defaults: CurrentPolicy,
     ) -> None:
+        """`defaults` is the policy where no ConfigMap says another one."""
         self._transport = connection.transport
         self._cluster_state = cluster_state
         self._problems = problems
-        self._policy = policy
+        self._defaults = defaults
         self._pause_progress = scope.pause_progress
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
         self._kinds = NamedKinds(connection, cluster_state, settings)
+        self._policy_watch = self._made_policy_watch(scope.policy_namespace)
         self._context = ClusterContextWatch(
             connection,
             scope.lease_namespace,
@@ -96,6 +101,7 @@ class Sources:
             [kind.group_kind for kind in scope.kinds],
             self.refresh_context,
             settings,
+            self._policy_watch,
         )
         self._joins: list[TargetJoin] = []
         self._workloads = self._made_workloads(scope.workload_clusters)
@@ -106,6 +112,15 @@ class Sources:
         self._of_targets = {
             kind.group_kind: self._targets(kind, targets) for kind, targets in watched.items() if targets
         }
+
+    def _made_policy_watch(self, namespace: str) -> PolicyWatch | None:
+        if not namespace:
+            return None
+        return PolicyWatch(self._transport, namespace, self._defaults, self.refresh_context, self._reflectors)
+
+    def policy(self) -> Policy:
+        """The policy as it is now."""
+        return self._policy_watch.current() if self._policy_watch else self._defaults()
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
         undecodable = self._cluster_state.targets.put_undecodable
@@ -217,7 +232,7 @@ class Sources:
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How well is seen what matters to a check, by the limit of the policy as it is now."""
-        limit = self._policy().staleness_limit
+        limit = self.policy().staleness_limit
         if check.group_kind not in self._of_checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
         return CheckFreshness(
@@ -261,7 +276,7 @@ class Sources:
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
         """All templates of a kind, where a fresh watch shows each of them; else None."""
-        return self._kinds.watched_templates(kind, self._policy().staleness_limit)
+        return self._kinds.watched_templates(kind, self.policy().staleness_limit)
 
     def _checks_of(self, kind: CheckKind) -> Source:
         notify = self._guarded(kind.plural, partial(self._check, kind))
@@ -304,7 +319,7 @@ class Sources:
 
     def unread_signals(self) -> str:
         """Why it is not known well enough what signals upgrades; "" if it is."""
-        return self._context.unread_signals(self._policy().staleness_limit)
+        return self._context.unread_signals(self.policy().staleness_limit)
 
     @property
     def serves_signals(self) -> bool:
@@ -324,7 +339,7 @@ class Sources:
         if self._workloads is None:
             return context
         self._workloads.name(self._wanted_clusters(context), self._tasks)
-        limit = self._policy().staleness_limit
+        limit = self.policy().staleness_limit
         reconnected = self._workloads.look(limit)
         return replace(context, reconnected=reconnected, unreachable=self._workloads.unreachable(limit))
 

@@ -170,6 +170,10 @@ def _stopped(question: Question) -> Hold | None:
     return None if stop is None else stop.hold
 
 
+def _policy_unknown(question: Question) -> Hold | None:
+    return question.context.policy
+
+
 def _disabled(question: Question) -> Hold | None:
     problem = question.context.problem
     return None if problem is None else problem.hold
@@ -226,6 +230,7 @@ def _back_off(question: Question) -> Hold | None:
 _OF_CHECK: tuple[_Rule, ...] = (
     _stopped,
     _unread_context,
+    _policy_unknown,
     _disabled,
     _unread_templates,
     _upgrading,

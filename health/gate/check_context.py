@@ -28,6 +28,8 @@ class CheckContext:
     """Whether that stops clean-up and marks too, and nothing at all is written (rule 7)."""
     unreachable: Hold | None = None
     """Why the Nodes of its targets cannot be seen."""
+    policy: Hold | None = None
+    """Why it is not known by which policy to decide."""
 
     @classmethod
     def of(
@@ -49,12 +51,13 @@ class CheckContext:
             check.hold_in(context),
             check.is_fully_paused_in(context),
             context.unreachable_hold(check.node_cluster(context)),
+            context.policy.hold,
         )
 
     @property
     def holds(self) -> bool:
         """Whether anything holds."""
-        return any((self.stop, self.problem, self.upgrade, self.pause, self.unreachable))
+        return any((self.stop, self.policy, self.problem, self.upgrade, self.pause, self.unreachable))
 
 
 NO_CONTEXT = CheckContext()

@@ -12,6 +12,7 @@ from typing import Any
 from health.gate.cluster_upgrades import ClusterUpgrades
 from health.gate.global_stop import Stop
 from health.gate.pause_progress import PauseProgress
+from health.gate.policy_in_force import NO_OBJECT, PolicyInForce
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
 from objects.group_kind import GroupKind
@@ -35,6 +36,8 @@ class ClusterContext:
     """By kind of check, what matters to its checks alone, as the kind judges it."""
     cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)
     """Of single clusters that are managed from here."""
+    policy: PolicyInForce = NO_OBJECT
+    """What is decided by."""
 
     def upgrade_of(self, cluster: str) -> Upgrade:
         """What holds checks of a managed cluster, or of this one: the gravest that is known."""

@@ -18,5 +18,6 @@ class Policy:
     """The longest wait between two remediations of one target; zero: none."""
 
 
+DEFAULTS = Policy()
 CurrentPolicy = Callable[[], Policy]
 """Answers with the policy as it is now."""

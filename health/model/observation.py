@@ -54,6 +54,8 @@ class HoldReason(StrEnum):
     """It is not known whether something holds every check."""
     WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable"
     """The Nodes of its targets are in another cluster, which cannot be read now."""
+    POLICY_UNKNOWN = "PolicyUnknown"
+    """The policy cannot be read, and no earlier one is known."""
     STOPPED = "Stopped"
     """A person stopped everything in the whole cluster."""
     DISABLED = "Disabled"

@@ -12,6 +12,7 @@ from health.gate.admission import Question, TargetFacts, admission, common_hold,
 from health.gate.check_context import CheckContext
 from health.gate.cluster_context import CheckProblem, workload_cluster_hold
 from health.gate.global_stop import Stop
+from health.gate.policy_in_force import UNREAD
 from health.model.observation import Hold, HoldReason
 from tests.objects import ALLOWED, BLOCKED
 
@@ -20,6 +21,8 @@ STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 UPGRADING = Hold(reason=HoldReason.UPGRADING, message="being upgraded")
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
+
+UNKNOWN_POLICY = "the policy cannot be read, and no earlier one is known: it was not read yet"
 
 # In the order of precedence: what objects, the reason that is given, and its words.
 OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
@@ -33,6 +36,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.CLUSTER_CONTEXT_UNREAD,
         "ClusterVersion: not read completely yet",
     ),
+    ({"context": CheckContext(policy=UNREAD.hold)}, HoldReason.POLICY_UNKNOWN, UNKNOWN_POLICY),
     (
         {"context": CheckContext(problem=CheckProblem("TheReason", "the message"))},
         HoldReason.DISABLED,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kube.errors import NotConfigured
-from kube.kubeconfig_document import LONGEST, MOST_NODES
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
 from kube.workload_tls import tls_context
+from objects.yaml_document import LONGEST, MOST_NODES
 from tests.kube.kubeconfigs import SECRET, TOKEN, Pair, encoded, kubeconfig
 
 SECRETS = [TOKEN, "hunter2", b64encode(b"hunter2").decode().rstrip("=")]

@@ -5,12 +5,14 @@ What its spec may say stands in `spec`; a spec that says something else is refus
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import ValidationError
 
+from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import problem_of
+from health.gate.health_check import InvalidCheckError, problem_of
 from health.gate.pause import PAUSED, of_paused
 from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds
@@ -69,8 +71,9 @@ class MachineHealthCheck(Frozen):
         version = _V1Beta2 if is_v1beta2(raw.get("spec"), api_version) else _V1Beta1
         try:
             found = version.model_validate(raw)
-        except ValidationError as error:
-            problem = problem_of(error.errors()[0])
+            CheckChoices.of(found.metadata.annotations)  # refuses what cannot be read
+        except (ValidationError, InvalidCheckError) as error:
+            problem = error if isinstance(error, InvalidCheckError) else problem_of(error.errors()[0])
             problem.api_version = api_version
             raise of_paused(problem, raw.get("metadata")) from error
         return cls(api_version=api_version, metadata=found.metadata, spec=found.spec.spec)
@@ -80,6 +83,11 @@ class MachineHealthCheck(Frozen):
         """Its name."""
         named = self.metadata
         return CheckReference(kind=KIND, group=CHECK.group, namespace=named.namespace, name=named.name)
+
+    @cached_property
+    def choices(self) -> CheckChoices:
+        """What people choose for it by annotations."""
+        return CheckChoices.of(self.metadata.annotations)
 
     @property
     def generation(self) -> int:

@@ -5,10 +5,12 @@ What its spec may say stands in `spec`; a spec that says something else is refus
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import ValidationError
 
+from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import OfItsOwnCluster, problem_of
 from health.gate.template_validity import TemplateKinds
@@ -46,14 +48,21 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
 
         """
         try:
-            return cls.model_validate(raw)
+            check = cls.model_validate(raw)
         except ValidationError as error:
             raise problem_of(error.errors()[0]) from error
+        CheckChoices.of(check.metadata.annotations)  # refuses what cannot be read
+        return check
 
     @property
     def reference(self) -> CheckReference:
         """Its name."""
         return CheckReference(kind=KIND, group=GROUP, name=self.metadata.name)
+
+    @cached_property
+    def choices(self) -> CheckChoices:
+        """What people choose for it by annotations."""
+        return CheckChoices.of(self.metadata.annotations)
 
     @property
     def generation(self) -> int:

@@ -5,12 +5,14 @@ What its spec may say stands in `spec`; a spec that says something else is refus
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import ValidationError
 
+from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import OfItsOwnCluster, problem_of
+from health.gate.health_check import InvalidCheckError, OfItsOwnCluster, problem_of
 from health.gate.pause import of_paused, pause_hold
 from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds
@@ -45,9 +47,12 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
 
         """
         try:
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            raise of_paused(problem_of(error.errors()[0]), raw.get("metadata")) from error
+            check = cls.model_validate(raw)
+            CheckChoices.of(check.metadata.annotations)  # refuses what cannot be read
+        except (ValidationError, InvalidCheckError) as error:
+            problem = error if isinstance(error, InvalidCheckError) else problem_of(error.errors()[0])
+            raise of_paused(problem, raw.get("metadata")) from error
+        return check
 
     @property
     def reference(self) -> CheckReference:
@@ -55,6 +60,11 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         return CheckReference(
             kind=KIND, group=GROUP, namespace=self.metadata.namespace, name=self.metadata.name
         )
+
+    @cached_property
+    def choices(self) -> CheckChoices:
+        """What people choose for it by annotations."""
+        return CheckChoices.of(self.metadata.annotations)
 
     @property
     def generation(self) -> int:

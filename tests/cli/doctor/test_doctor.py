@@ -11,10 +11,11 @@ from temporalio.client import Client as TemporalClient
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
+from health.gate.policy_document import POLICY
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease
-from kube.resource import LEASES, NAMESPACES, Object
+from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from kube.transport import Transport
 from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser
@@ -101,6 +102,8 @@ async def test_reference_controller_that_leads_and_the_global_stop_are_found(
     name = "cluster-api-provider-healthcheck-leader"
     held = new_lease(name, "default", "maco-1", timedelta(minutes=2), datetime.now(UTC), None)
     await client.create(LEASES, held, "default")
+    policy = {"metadata": {"name": POLICY}, "data": {"policy.yaml": "backOffLimit: soon"}}
+    await client.create(CONFIG_MAPS, policy, "paramedic-system")
     stop = {"metadata": {"annotations": {"paramedic.dev/stop": "power work"}}}
     await client.merge_patch(NAMESPACES, "medik8s-leases", stop)
     try:
@@ -109,8 +112,13 @@ async def test_reference_controller_that_leads_and_the_global_stop_are_found(
         await client.merge_patch(
             NAMESPACES, "medik8s-leases", {"metadata": {"annotations": {"paramedic.dev/stop": None}}}
         )
+        await client.delete(CONFIG_MAPS, POLICY, "paramedic-system")
         with suppress(NotFound):
             await client.delete(LEASES, name, "default")
+    refused = (
+        "ConfigMap paramedic-system/paramedic-policy cannot be taken: policy.yaml: backOffLimit: must be"
+    )
+    assert about(found, refused) == ["PolicyRefused"]
     assert about(found, "'maco-1' holds the Lease default/cluster-api") == ["ReferenceRuns"]
     assert about(found, "stopped in the whole cluster: power work") == ["Stopped"]
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from health.gate.back_off import LostRequest
+from health.gate.check_choices import CheckChoices
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import InvalidCheckError, OfItsOwnCluster
@@ -73,6 +74,7 @@ class MachineHealthCheck(OfItsOwnCluster):
     counts_requests = False
     storm_cooldown: timedelta | None = None
     healthy_delay = timedelta()
+    choices = CheckChoices()
 
     @property
     def reference(self) -> CheckReference:

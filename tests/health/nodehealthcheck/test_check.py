@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import LONGEST_PROBLEM, InvalidCheckError
+from health.gate.invalid_check import LONGEST_PROBLEM, InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference

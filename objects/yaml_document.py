@@ -1,4 +1,4 @@
-"""The YAML of a kubeconfig that somebody else wrote: read within bounds, and never quoted.
+"""YAML that somebody else wrote, as a kubeconfig or the policy: read within bounds, and never quoted.
 
 No parser of YAML is safe with any document: merged aliases grow without limit, and each node costs time. Of
 a key that is there twice, each program would take another one. What the library says of an error quotes the
@@ -24,6 +24,13 @@ class NoDocumentError(Exception):
     """Says what is wrong, in words that quote nothing."""
 
 
+class EmptyDocumentError(NoDocumentError):
+    """There is nothing in it but comments."""
+
+    def __init__(self) -> None:
+        super().__init__("it is empty")
+
+
 def read_document(text: bytes | str) -> Document:
     """The mapping that it is.
 
@@ -34,8 +41,8 @@ def read_document(text: bytes | str) -> Document:
     if len(text) > LONGEST:
         raise NoDocumentError(f"it is longer than {LONGEST // 1024} KiB")
     content = _load(_decoded(text))
-    if not content:
-        raise NoDocumentError("it is empty")
+    if content in (None, {}):
+        raise EmptyDocumentError
     if not isinstance(content, dict):
         raise NoDocumentError("it is YAML, but no mapping")
     return content

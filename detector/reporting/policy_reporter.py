@@ -1,0 +1,57 @@
+"""PolicyReporter: tells by Events on the ConfigMap what became of each of its edits.
+
+Each edit is told of once, whoever leads: the name of its Event says which edit it is.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from detector.reporting.event_recorder import TRY_AGAIN_SECONDS, note_of
+from health.gate.policy_in_force import PolicyInForce
+from health.model.event import Event, Subject
+from kube.client import Client
+from kube.errors import KubernetesError, retry_after
+from kube.events import Events
+from runtime.process_names import DETECTOR
+
+_log = logging.getLogger(__name__)
+
+
+class PolicyReporter:
+    """Tells as long as this detector leads."""
+
+    def __init__(
+        self, client: Client, instance: str, policy: Callable[[], PolicyInForce], now: Callable[[], datetime]
+    ) -> None:
+        self._events = Events(client, DETECTOR, instance)
+        self._policy = policy
+        self._now = now
+        self._told = ""
+        """The seed of the latest one."""
+        self._changed = asyncio.Event()
+
+    def changed(self) -> None:
+        """Look whether there is something to tell."""
+        self._changed.set()
+
+    async def lead(self) -> None:
+        """Tell until cancelled."""
+        self._changed.set()
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            policy = self._policy()
+            if policy.stored is not None and policy.event.seed != self._told:
+                await self._tell(policy.event, policy.stored.subject)
+
+    async def _tell(self, event: Event, about: Subject) -> None:
+        try:
+            await self._events.write(note_of(event, about), self._now())
+        except KubernetesError as error:
+            _log.warning("Event not written yet", extra={"subject": about.name, "reason": error.message})
+            await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
+            self._changed.set()
+        else:
+            self._told = event.seed

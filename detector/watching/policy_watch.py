@@ -1,0 +1,71 @@
+"""PolicyWatch: the ConfigMap with the policy, watched by its name as long as the process lives.
+
+That it cannot be read, or was not read for too long, holds what rests on it as any other source does.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from health.gate.policy import CurrentPolicy, Policy
+from health.gate.policy_document import POLICY, StoredPolicy
+from health.gate.policy_in_force import UNREAD, PolicyInForce
+from kube.reflector import Reflector
+from kube.reflector_settings import CurrentSettings, patient
+from kube.resource import CONFIG_MAPS
+from kube.transport import Transport
+
+_log = logging.getLogger(__name__)
+
+
+class PolicyWatch:
+    """The policy in force, as far as it was read."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        namespace: str,
+        defaults: CurrentPolicy,
+        changed: Callable[[], None],
+        reflectors: CurrentSettings = patient,
+    ) -> None:
+        self._defaults = defaults
+        self._in_force = replace(UNREAD, policy=defaults())
+        self.source = Reflector(
+            transport,
+            CONFIG_MAPS,
+            StoredPolicy,
+            namespace=namespace,
+            # By this alone, a right to one ConfigMap is enough.
+            name=POLICY,
+            notify=lambda _: changed(),
+            settings=reflectors,
+        )
+
+    def current(self) -> Policy:
+        """The policy as it is now."""
+        return self._in_force.policy
+
+    def look(self) -> PolicyInForce:
+        """Take in what the ConfigMap is now; what is in force then."""
+        if self.source.synced:
+            before, self._in_force = self._in_force, self._next()
+            _tell(before, self._in_force)
+        return self._in_force
+
+    def _next(self) -> PolicyInForce:
+        before = self._in_force
+        for problem in self.source.undecodable.values():
+            return before.refused(problem)
+        stored = next(iter(self.source.store.values()), None)
+        if stored is not None and stored is before.stored:
+            return before
+        return before.after(stored, self._defaults())
+
+
+def _tell(before: PolicyInForce, after: PolicyInForce) -> None:
+    """Log what became so of the ConfigMap."""
+    if after.refusal and after.refusal != before.refusal:
+        _log.warning("policy refused", extra={"problem": after.words})
+    elif not after.refusal and (after.policy != before.policy or before.refusal) and before.is_known:
+        _log.info("policy taken", extra={"policy": after.policy})

@@ -1,0 +1,49 @@
+"""CheckChoices: what people choose for one check, by annotations on it named `paramedic.dev/…`.
+
+They stand on any kind of check, and are read with it: a value that cannot be read, and a name that is not
+known, make the check one that cannot be read, with field and value. A choice that is misspelt would be none.
+A feature adds a field here, which is named as its annotation is: `proven_recovery` is
+`paramedic.dev/proven-recovery`. Whoever decides asks the check, in the detector and again before an act.
+"""
+
+from collections.abc import Mapping
+from typing import Self
+
+from pydantic import ConfigDict, ValidationError
+
+from health.gate.invalid_check import InvalidCheckError, problem_of
+from objects.bounds import Bounded
+
+PREFIX = "paramedic.dev/"
+
+
+def _annotation(field: str) -> str:
+    return PREFIX + field.replace("_", "-")
+
+
+class CheckChoices(Bounded):
+    """The choices of one check; what is not chosen has its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_annotation)
+
+    @classmethod
+    def of(cls, annotations: Mapping[str, str]) -> Self:
+        """What these annotations of a check choose.
+
+        Raises:
+            InvalidCheckError: one of them cannot be read; names it and its value.
+
+        """
+        ours = {name: value for name, value in annotations.items() if name.startswith(PREFIX)}
+        try:
+            return cls.model_validate(ours)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            problem = cls._unknown() if first["type"] == "extra_forbidden" else problem_of(first).problem
+            raise InvalidCheckError(f"metadata.annotations[{name}]", ours[name], problem) from error
+
+    @classmethod
+    def _unknown(cls) -> str:
+        known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
+        return f"there is no such annotation of a check{f', there are {known}' if known else ''}"

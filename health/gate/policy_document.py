@@ -1,0 +1,121 @@
+"""The policy as people write it: the key `policy.yaml` of one ConfigMap.
+
+It names what is to be another way than the settings of the processes say; what it does not name stays. What
+is not known here is refused by its name: a limit that is misspelt would be none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic.alias_generators import to_camel
+
+from health.gate.invalid_check import problem_of
+from health.gate.policy import Policy
+from health.model.event import Subject
+from objects.bounds import Bounded
+from objects.durations import in_words, parse_go_duration
+from objects.frozen import FrozenObject
+from objects.metadata import ObjectMetadata
+from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document
+
+POLICY = "paramedic-policy"
+"""The name of the ConfigMap, in the namespace of our processes."""
+KEY = "policy.yaml"
+SHORTEST_STALENESS, LONGEST_STALENESS = timedelta(seconds=10), timedelta(minutes=10)
+"""Under the first a quiet kind is stale again and again; numbers over the second are not live (rule 4)."""
+LONGEST_BACK_OFF = timedelta(days=366)
+
+
+class InvalidPolicyError(Exception):
+    """The policy cannot be taken; names field and value."""
+
+
+def _within(shortest: timedelta, longest: timedelta) -> AfterValidator:
+    def check(duration: timedelta) -> timedelta:
+        if shortest <= duration <= longest:
+            return duration
+        raise ValueError(f"must be from {in_words(shortest)} to {in_words(longest)}")
+
+    return AfterValidator(check)
+
+
+def _duration(value: object) -> timedelta:
+    is_zero = value == 0 and not isinstance(value, bool)
+    return parse_go_duration("0" if is_zero else value)
+
+
+_Duration = Annotated[timedelta, PlainValidator(_duration)]
+
+
+class PolicyDocument(Bounded):
+    """What `policy.yaml` says; the fields are those of Policy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+    staleness_limit: Annotated[_Duration, _within(SHORTEST_STALENESS, LONGEST_STALENESS)] = (
+        Policy.staleness_limit
+    )
+    back_off_limit: Annotated[_Duration, _within(timedelta(), LONGEST_BACK_OFF)] = Policy.back_off_limit
+
+    @classmethod
+    def parse(cls, text: str) -> "PolicyDocument":
+        """What the text says.
+
+        Raises:
+            InvalidPolicyError: it says something else than is known here.
+
+        """
+        try:
+            return cls.model_validate(read_document(text))
+        except EmptyDocumentError:
+            return cls()
+        except NoDocumentError as error:
+            raise InvalidPolicyError(f"{KEY}: {error}") from error
+        except ValidationError as error:
+            raise InvalidPolicyError(f"{KEY}: {cls._first_problem(error)}") from error
+
+    @classmethod
+    def _first_problem(cls, error: ValidationError) -> str:
+        first = error.errors()[0]
+        if first["type"] != "extra_forbidden":
+            return str(problem_of(first))
+        where = ".".join(map(str, first["loc"]))
+        known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
+        return f"{where}: there is no such field" + (f", there are {known}" if len(first["loc"]) == 1 else "")
+
+    def over(self, defaults: Policy) -> Policy:
+        """The policy: what is named here, else what `defaults` say."""
+        return replace(defaults, **{name: getattr(self, name) for name in self.model_fields_set})
+
+
+class StoredPolicy(FrozenObject):
+    """The ConfigMap."""
+
+    metadata: ObjectMetadata
+    data: Mapping[str, str] = Field(default_factory=dict)
+
+    def over(self, defaults: Policy) -> Policy:
+        """The policy that it says, above `defaults`.
+
+        Raises:
+            InvalidPolicyError: it cannot be taken.
+
+        """
+        others = sorted(self.data.keys() - {KEY})
+        if others:
+            raise InvalidPolicyError(f"data.{others[0]}: there is no such key, there is {KEY}")
+        if KEY not in self.data:
+            raise InvalidPolicyError(f"data.{KEY}: is missing")
+        return PolicyDocument.parse(self.data[KEY]).over(defaults)
+
+    @property
+    def subject(self) -> Subject:
+        """It, for Events."""
+        metadata = self.metadata
+        return Subject("v1", "ConfigMap", metadata.namespace, metadata.name, metadata.uid)
+
+    def __str__(self) -> str:
+        return f"ConfigMap {self.metadata.namespace}/{self.metadata.name}"

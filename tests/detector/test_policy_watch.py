@@ -1,0 +1,112 @@
+"""The ConfigMap with the policy, on a real API server, with the rights of the detector."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from detector.reporting.policy_reporter import PolicyReporter
+from detector.watching.policy_watch import PolicyWatch
+from devcluster.control_plane import ControlPlane
+from health.gate.policy import Policy
+from health.gate.policy_document import KEY, POLICY
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import CONFIG_MAPS, EVENTS
+from kube.transport import Transport
+from tests.kube.eventually import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 3", "rule 8")]
+
+NAMESPACE = "paramedic-system"
+DEFAULTS = Policy(back_off_limit=timedelta(minutes=7))
+
+
+class Person:
+    """Edits the policy."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def creates(self, text: str) -> None:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": POLICY}, "data": {KEY: text}}
+        await self._client.create(CONFIG_MAPS, body, NAMESPACE)
+
+    async def edits(self, text: str) -> None:
+        await self._client.merge_patch(CONFIG_MAPS, POLICY, {"data": {KEY: text}}, NAMESPACE)
+
+    async def deletes(self) -> None:
+        with suppress(NotFound):
+            await self._client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+
+    async def is_told(self, reason: str) -> list[str]:
+        """What the Events on the ConfigMap say for this reason."""
+        return [
+            event["message"]
+            for event in await self._client.list(EVENTS, NAMESPACE)
+            if (event["involvedObject"]["name"], event["reason"]) == (POLICY, reason)
+        ]
+
+
+@pytest.fixture
+async def person(control_plane: ControlPlane) -> AsyncIterator[Person]:
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        person = Person(Client(transport))
+        yield person
+        await person.deletes()
+
+
+@asynccontextmanager
+async def watching(control_plane: ControlPlane) -> AsyncIterator[PolicyWatch]:
+    """As a detector that leads."""
+    async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
+        changed = asyncio.Event()
+        watch = PolicyWatch(transport, NAMESPACE, lambda: DEFAULTS, changed.set)
+        reporter = PolicyReporter(Client(transport), "tests", watch.look, lambda: datetime.now(UTC))
+
+        async def tell() -> None:
+            while True:
+                await changed.wait()
+                changed.clear()
+                reporter.changed()
+
+        running = [asyncio.create_task(run) for run in (watch.source.run(), reporter.lead(), tell())]
+        try:
+            await asyncio.wait_for(watch.source.wait_synced(), timeout=30)
+            yield watch
+        finally:
+            for task in running:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+
+async def test_edit_is_in_force_at_once_and_a_bad_one_keeps_the_last_and_is_told(
+    control_plane: ControlPlane, person: Person
+) -> None:
+    async with watching(control_plane) as watch:
+        assert (watch.look().policy, watch.look().hold) == (DEFAULTS, None)
+        await person.creates("backOffLimit: 10m")
+        await eventually(lambda: watch.current().back_off_limit == timedelta(minutes=10))
+        await _eventually_told(person, "PolicyTaken", "The policy is in force.")
+
+        await person.edits("backOffLimit: soon")
+        await eventually(lambda: watch.look().refusal)
+        assert (watch.current().back_off_limit, watch.look().hold) == (timedelta(minutes=10), None)
+        await _eventually_told(person, "PolicyRefused", "policy.yaml: backOffLimit: must be a duration")
+
+        async with watching(control_plane) as restarted:
+            hold = restarted.look().hold
+            assert hold is not None
+            assert "(found 'soon')" in hold.message
+            await person.deletes()
+            await eventually(lambda: restarted.look().hold is None)
+        await eventually(lambda: watch.look().policy == DEFAULTS)
+
+
+async def _eventually_told(person: Person, reason: str, message: str) -> None:
+    async with asyncio.timeout(20):
+        while not any(told.startswith(message) for told in await person.is_told(reason)):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)

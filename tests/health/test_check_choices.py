@@ -1,0 +1,83 @@
+"""Annotations of ours on a check of any kind: read with it, and refused with field and value."""
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from health.gate.check_choices import CheckChoices
+from health.gate.health_check import InvalidCheckError
+from health.gate.pause import PAUSED, PausedInvalidCheckError
+from health.kinds.check_kind import CheckKind
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from tests import objects
+from tests.health.clusterapi import samples as clusterapi
+from tests.health.openshift import samples as openshift
+
+pytestmark = pytest.mark.rule("rule 8")
+
+KINDS: list[tuple[CheckKind, dict[str, Any]]] = [
+    (NODE_HEALTH_CHECK, objects.check_object()),
+    (MACHINE_HEALTH_CHECK, openshift.check_object()),
+    (CLUSTER_API_MACHINE_HEALTH_CHECK, clusterapi.check_object()),
+]
+
+
+def annotated(check: dict[str, Any], **annotations: str) -> dict[str, Any]:
+    known = check["metadata"].get("annotations", {})
+    return check | {"metadata": check["metadata"] | {"annotations": known | annotations}}
+
+
+@pytest.mark.parametrize(("kind", "check"), KINDS)
+def test_check_of_any_kind_with_an_annotation_that_is_not_known_cannot_be_read(
+    kind: CheckKind, check: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidCheckError) as refused:
+        kind.parse(annotated(check, **{"paramedic.dev/shadw": "true"}))
+
+    assert str(refused.value).startswith(
+        "metadata.annotations[paramedic.dev/shadw]: there is no such annotation"
+    )
+    assert str(refused.value).endswith("(found 'true')")
+
+
+@pytest.mark.parametrize(("kind", "check"), KINDS)
+def test_annotations_of_others_are_no_choices(kind: CheckKind, check: dict[str, Any]) -> None:
+    others = annotated(check, **{"example.com/shadow": "x", "demo.paramedic.dev/x": "y"})
+
+    assert kind.parse(others).choices == CheckChoices()
+
+
+@pytest.mark.parametrize(("kind", "check"), KINDS[1:])
+def test_nobody_is_told_of_a_bad_annotation_while_the_check_is_paused(
+    kind: CheckKind, check: dict[str, Any]
+) -> None:
+    with pytest.raises(PausedInvalidCheckError):
+        kind.parse(annotated(check, **{"paramedic.dev/shadw": "true", PAUSED: ""}))
+
+
+class Choices(CheckChoices):
+    """With one that a feature might add."""
+
+    most_at_once: Annotated[int, Field(ge=1)] = 7
+
+
+def test_field_is_named_as_its_annotation() -> None:
+    assert Choices.of({"paramedic.dev/most-at-once": "3"}).most_at_once == 3
+    assert Choices.of({}).most_at_once == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("most-at-once", "0", "Input should be greater than or equal to 1"),
+        ("most_at_once", "1", "there is no such annotation of a check, there are paramedic.dev/most-at-once"),
+    ],
+)
+def test_bad_value_is_refused_with_the_annotation(name: str, value: str, problem: str) -> None:
+    with pytest.raises(InvalidCheckError) as refused:
+        Choices.of({f"paramedic.dev/{name}": value})
+
+    assert str(refused.value) == f"metadata.annotations[paramedic.dev/{name}]: {problem} (found {value!r})"

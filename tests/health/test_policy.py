@@ -1,0 +1,153 @@
+"""The policy as people write it, and which one is in force while they edit it."""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.gate.policy import DEFAULTS, Policy
+from health.gate.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
+from health.gate.policy_in_force import UNREAD, PolicyInForce
+from health.model.event import Severity
+from health.model.observation import HoldReason
+
+SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
+GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
+
+
+def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
+    metadata = {
+        "name": "paramedic-policy",
+        "namespace": "ours",
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    data = more | ({} if text is None else {"policy.yaml": text})
+    return StoredPolicy.model_validate({"metadata": metadata | {"resourceVersion": version}, "data": data})
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("", SETTINGS),
+        ("# nothing yet", SETTINGS),
+        ("{}", SETTINGS),
+        ("backOffLimit: 10m", replace(SETTINGS, back_off_limit=timedelta(minutes=10))),
+        ("backOffLimit: 0", replace(SETTINGS, back_off_limit=timedelta())),
+        ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
+        ("stalenessLimit: 1m", replace(SETTINGS, staleness_limit=timedelta(minutes=1))),
+    ],
+)
+def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, policy: Policy) -> None:
+    assert stored(text).over(SETTINGS) == policy
+
+
+@pytest.mark.rule("rule 8")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("backoffLimit: 10m", "backoffLimit: there is no such field, there are backOffLimit, stalenessLimit"),
+        (
+            "back_off_limit: 10m",
+            "back_off_limit: there is no such field, there are backOffLimit, stalenessLimit",
+        ),
+        ("backOffLimit: false", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
+        ("backOffLimit: 10", "backOffLimit: must be a duration such as 300s, 5m or 1h30m (found 10)"),
+        ("backOffLimit:", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
+        ("backOffLimit: 999999h", "backOffLimit: must be from 0s to 8784h"),
+        ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
+        ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
+        ("backOffLimit: 1m\nbackOffLimit: 2m", "it has a key twice in one mapping"),
+        ("a: [", "line 1 is no YAML"),
+        ("[]", "it is YAML, but no mapping"),
+        ("false", "it is YAML, but no mapping"),
+        ("a: &x 1\nb: *x", "it has an alias"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_field_and_value(text: str, problem: str) -> None:
+    with pytest.raises(InvalidPolicyError) as refused:
+        stored(text).over(SETTINGS)
+
+    assert str(refused.value).startswith(f"policy.yaml: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("of", "problem"),
+    [
+        (stored(None), "data.policy.yaml: is missing"),
+        (stored(None, policy="{}"), "data.policy: there is no such key, there is policy.yaml"),
+        (stored("", other="x"), "data.other: there is no such key, there is policy.yaml"),
+    ],
+)
+def test_other_keys_than_the_one_are_refused(of: StoredPolicy, problem: str) -> None:
+    with pytest.raises(InvalidPolicyError) as refused:
+        of.over(SETTINGS)
+
+    assert str(refused.value) == problem
+
+
+@given(st.text() | st.recursive(st.text() | st.integers() | st.floats(), st.lists).map(str))
+def test_any_text_is_a_policy_or_is_refused(text: str) -> None:
+    with suppress(InvalidPolicyError):
+        PolicyDocument.parse(text).over(SETTINGS)
+
+
+@pytest.mark.rule("rule 3")
+def test_bad_edit_keeps_the_last_good_policy_and_says_so() -> None:
+    good = UNREAD.after(stored(GOOD), SETTINGS)
+    bad = good.after(stored(BAD, "2"), SETTINGS)
+
+    assert (bad.policy, bad.hold) == (good.policy, None)
+    assert bad.event.severity is Severity.WARNING
+    assert bad.words.endswith("(found 10): until that is mended, the last good policy stays in force.")
+    mended = bad.after(stored(GOOD, "3"), SETTINGS)
+    assert (mended.policy, mended.refusal) == (good.policy, "")
+    assert mended.event.severity is Severity.NORMAL
+
+
+@pytest.mark.rule("rule 3")
+def test_bad_policy_at_the_start_holds_until_it_is_mended_or_deleted() -> None:
+    bad = UNREAD.after(stored(BAD), SETTINGS)
+
+    assert bad.hold is not None
+    assert bad.hold.reason is HoldReason.POLICY_UNKNOWN
+    assert "backOffLimit" in bad.hold.message
+    assert bad.words.endswith("nothing new is remediated.")
+    assert bad.after(stored(GOOD, "2"), SETTINGS).hold is None
+    assert bad.after(None, SETTINGS) == PolicyInForce(SETTINGS)
+
+
+def test_bad_policy_that_comes_where_there_was_none_leaves_what_the_settings_say() -> None:
+    bad = UNREAD.after(None, SETTINGS).after(stored(BAD), SETTINGS)
+
+    assert (bad.policy, bad.hold) == (SETTINGS, None)
+
+
+def test_deleted_policy_leaves_what_the_settings_say() -> None:
+    assert UNREAD.after(stored(GOOD), SETTINGS).after(None, SETTINGS) == PolicyInForce(SETTINGS)
+
+
+@given(st.lists(st.sampled_from([None, GOOD, "{}", BAD, "x: y"])))
+def test_policy_in_force_is_the_last_that_could_be_taken(edits: list[str | None]) -> None:
+    in_force, last = UNREAD, None
+    for version, text in enumerate(edits):
+        of = None if text is None else stored(text, str(version))
+        in_force = in_force.after(of, SETTINGS)
+        if text is None:
+            last = SETTINGS
+        elif text in {GOOD, "{}"}:
+            last = stored(text).over(SETTINGS)
+        assert bool(in_force.refusal) == (text in {BAD, "x: y"})
+    assert in_force.is_known == (last is not None)
+    assert in_force.policy == (last or DEFAULTS)
+
+
+def test_each_edit_is_another_event() -> None:
+    good = UNREAD.after(stored(GOOD), SETTINGS)
+    seeds = [good.event.seed, good.after(stored(BAD, "2"), SETTINGS).event.seed]
+    seeds.append(good.after(stored(BAD, "3"), SETTINGS).event.seed)
+
+    assert len(set(seeds)) == len(seeds)
