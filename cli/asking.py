@@ -18,6 +18,7 @@ from cli.history import read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.querying import NO_ANSWER, RPC_TIMEOUT, query_state
 from health.model.incident_result import IncidentResult
+from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.messages import State
 
@@ -43,8 +44,13 @@ class Asking:
 
     async def one(self, summary: IncidentSummary) -> IncidentSummary:
         """It with what it says now."""
+        if summary.unreadable:
+            return dataclasses.replace(summary, problem=summary.unreadable)
         async with self._places:
-            return await (self._state(summary) if summary.is_open else self._outcome(summary))
+            try:
+                return await (self._state(summary) if summary.is_open else self._outcome(summary))
+            except UnreadablePayload as error:
+                return dataclasses.replace(summary, problem=str(error))
 
     async def _state(self, summary: IncidentSummary) -> IncidentSummary:
         cluster = summary.incident.cluster

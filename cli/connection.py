@@ -20,9 +20,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.failing import CommandError, UnreachableError, UsageError, carry_out, wrong_setting
 from cli.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
+from runtime.payload_codec import UnreadablePayload, with_keys
+from runtime.payload_keys import PayloadKeys
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
-from runtime.settings import SettingsError
+from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
 
@@ -95,20 +97,24 @@ async def any_namespace(context: typer.Context) -> AsyncIterator[Client]:
     """The same to a namespace that may not be set up yet.
 
     Raises:
-        UsageError: the configuration cannot be used.
+        UsageError: the configuration cannot be used, or lacks the key of what Temporal keeps.
         UnreachableError: Temporal is not there, or lets us not in.
         CommandError: Temporal refuses a call.
 
     """
     environment: dict[str, str] = context.obj
     try:
-        client = await connect(identity_of(environment), environment, silent_core(), PLAIN_DATA)
+        keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
+        converter = with_keys(keys, PLAIN_DATA)
+        client = await connect(identity_of(environment), environment, silent_core(), converter)
     except SettingsError as error:
         raise wrong_setting(error, "TEMPORAL_", context.find_root().params) from error
     except TemporalUnreachable as error:
         raise UnreachableError(str(error)) from error
     try:
         yield client
+    except UnreadablePayload as error:
+        raise UsageError(str(error)) from error
     except RPCError as error:
         raise because(error, client) from error
 

@@ -10,6 +10,7 @@ fails until now, and until a worker with other code goes on.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -20,12 +21,13 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
-from temporalio.converter import PayloadConverter
+from temporalio.converter import DataConverter, PayloadCodec, PayloadConverter
 from temporalio.service import RPCError
 
 from cli.terminal import plain
 from health.model.moves import Phase
 from objects.durations import in_words
+from runtime.payload_codec import UnreadablePayload
 from workflows.contracts import ACT, CLEAN_UP
 from workflows.messages import ResumeOrder
 from workflows.orders import NAMES, Order
@@ -33,6 +35,8 @@ from workflows.wait_summary import WaitSummary
 
 _PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 _ORDERS = {name: kind for kind, name in NAMES.items()}
+_UNREADABLE = (ValueError, KeyError, RuntimeError)
+"""What converters of payloads raise where a payload is not what it should be, or encrypted."""
 LATEST_EVENTS = 100
 """Events that are looked at: a row of failures is short, as its attempts are not written down."""
 LONGEST_WORDS = 300
@@ -69,9 +73,25 @@ async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Epis
 
     """
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
-    decode = client.data_converter.payload_converter
-    events = [event async for event in handle.fetch_history_events()]
-    return story(events, decode)
+    codec = client.data_converter.payload_codec
+    events = [await _decrypted(event, codec) async for event in handle.fetch_history_events()]
+    return story(events, client.data_converter.payload_converter)
+
+
+async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> HistoryEvent:
+    """The event with what a story reads of it decrypted, as far as there are keys."""
+    if codec is None:
+        return event
+    update = event.workflow_execution_update_accepted_event_attributes.accepted_request
+    for payloads in (
+        [event.user_metadata.summary] if event.user_metadata.HasField("summary") else [],
+        event.workflow_execution_signaled_event_attributes.input.payloads,
+        update.input.args.payloads,
+    ):
+        for payload in payloads:
+            with suppress(UnreadablePayload):
+                payload.CopyFrom((await codec.decode([payload]))[0])
+    return event
 
 
 def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Episode]:
@@ -99,7 +119,7 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
             return Episode(when, "started", "")
         case EventType.EVENT_TYPE_TIMER_STARTED:
             waited = WaitSummary.parsed(summary)
-            return Episode(when, waited.phase, waited.words)
+            return Episode(when, waited.phase, waited.words) if summary else None
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
             return Episode(when, _PHASES[name], summary) if name in _PHASES else None
@@ -110,7 +130,10 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
 def _summary(event: HistoryEvent, decode: PayloadConverter) -> str:
     if not event.user_metadata.HasField("summary"):
         return ""
-    return str(decode.from_payload(event.user_metadata.summary, str))
+    try:
+        return str(decode.from_payload(event.user_metadata.summary, str))
+    except _UNREADABLE:
+        return ""
 
 
 def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Episode | None:
@@ -130,7 +153,7 @@ def decoded(kind: type[Order], payloads: Sequence[Payload], decode: PayloadConve
         return kind()
     try:
         sent: Order | None = decode.from_payload(payloads[0], kind)
-    except (ValueError, KeyError, RuntimeError):
+    except _UNREADABLE:
         return None
     return sent or kind()
 
@@ -182,7 +205,18 @@ async def read_task_failure(
         maximum_page_size=LATEST_EVENTS,
     )
     answer = await client.workflow_service.get_workflow_execution_history_reverse(asked, timeout=rpc_timeout)
+    for failed in _in_a_row(answer.history.events):
+        await _decrypt(failed.workflow_task_failed_event_attributes.failure, client.data_converter)
+        break
     return task_failure(answer.history.events)
+
+
+async def _decrypt(failure: Failure, converter: DataConverter) -> None:
+    """Have it say what was encrypted of it; without the key, that."""
+    try:
+        await converter.decode_failure(failure)  # writes the messages of it and its causes into it
+    except UnreadablePayload as error:
+        failure.message = str(error)
 
 
 def is_of_a_failing_task(error: RPCError) -> bool:

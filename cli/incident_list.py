@@ -90,12 +90,13 @@ async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[I
 
 async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSummary]:
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-        incident = (await listed_incident(execution)).as_named
+        listed = await listed_incident(execution)
+        incident = listed.as_named
         if incident is not None and wanted.takes(incident):
-            yield _summary(execution, incident)
+            yield _summary(execution, incident, listed.unreadable)
 
 
-def _summary(execution: WorkflowExecution, incident: IncidentReference) -> IncidentSummary:
+def _summary(execution: WorkflowExecution, incident: IncidentReference, unreadable: str) -> IncidentSummary:
     status = execution.status.name if execution.status else "UNKNOWN"
     closed = execution.close_time
     return IncidentSummary(
@@ -104,5 +105,6 @@ def _summary(execution: WorkflowExecution, incident: IncidentReference) -> Incid
         status=status.title().replace("_", ""),
         started=execution.start_time.astimezone(UTC),
         closed=closed.astimezone(UTC) if isinstance(closed, datetime) else None,
+        unreadable=unreadable,
         has_task_failures=TASK_FAILED in execution.typed_search_attributes.get(REPORTED_PROBLEMS, ()),
     )

@@ -28,6 +28,8 @@ class IncidentSummary:
     """Why it ended so, in words; "" as above."""
     problem: str = ""
     """Why nothing is known of the phase or the outcome."""
+    unreadable: str = ""
+    """Why what Temporal keeps of it cannot be read; "": it can."""
     has_task_failures: bool = False
     """Whether Temporal reports that its workflow task fails again and again."""
 

@@ -24,13 +24,14 @@ from cli.ages import OrderTime
 from cli.asking import NO_WORKER
 from cli.choosing import filled
 from cli.connection import temporal
-from cli.failing import CommandError, ExitCode, NotFoundError, carry_out, fail, say
+from cli.failing import CommandError, ExitCode, NotFoundError, UsageError, carry_out, fail, say
 from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.naming import NAME_HELP, find_open, incident_name
 from objects.durations import in_words
 from objects.frozen import Frozen
 from objects.timestamps import stamp
+from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
 from workflows.orders import NAMES, Order
@@ -157,11 +158,15 @@ async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandErro
 
 
 async def _send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
+    if summary.unreadable:  # what we send would be readable in Temporal, and what it answers not to us
+        raise UsageError(f"{summary.unreadable}; nothing was ordered")
     handle = client.get_workflow_handle(summary.incident.workflow_id)
     try:
         answer: str = await handle.execute_update(
             order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT
         )
+    except UnreadablePayload as error:
+        raise UsageError(f"{handle.id} got {order.name}, and its answer cannot be read: {error}") from error
     except WorkflowUpdateFailedError as error:
         raise CommandError(f"{handle.id} refuses {order.name}: {_reason(error)}") from error
     except RPCError as error:

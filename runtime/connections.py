@@ -17,6 +17,8 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.cluster import read_cluster_identity
 from runtime.exposition import metrics_route
+from runtime.payload_codec import with_keys
+from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
 from runtime.serving import readiness_routes, serve
@@ -43,7 +45,13 @@ class Connections:
 
 @asynccontextmanager
 async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Connections]:
-    """The connections of a process, for the time of the block."""
+    """The connections of a process, for the time of the block.
+
+    Raises:
+        SettingsError: a setting cannot be used.
+
+    """
+    converter = with_keys(PayloadKeys.read(settings.payload_keys_file))
     problems = Problems()
     problems.report("start", "connecting")
     metrics = CollectorRegistry()
@@ -55,7 +63,7 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
             management = ClusterConnection.over(transport, field_manager)
             read_identity = partial(read_cluster_identity, management.client, settings.cluster)
             cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
-            temporal = TemporalLink(settings.identity, problems, temporal_runtime)
+            temporal = TemporalLink(settings.identity, problems, temporal_runtime, converter=converter)
             await temporal.try_once()
             problems.report("start", "")
             async with WorkloadConnections(management.client) as workload_clusters:

@@ -11,6 +11,7 @@ from temporalio.client import WorkflowExecution
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, TargetReference, check_of
+from runtime.payload_codec import UnreadablePayload
 from workflows.messages import INCIDENT_MEMO
 
 _UNREADABLE = (KeyError, ValueError, TypeError, RuntimeError)
@@ -24,6 +25,8 @@ class ListedIncident:
     workflow_id: str
     incident: IncidentReference | None
     """As its memo says; None where it has none, or one that does not fit its id."""
+    unreadable: str = ""
+    """Why its memo cannot be read; "": it can."""
 
     @property
     def as_named(self) -> IncidentReference | None:
@@ -35,6 +38,8 @@ async def listed_incident(execution: WorkflowExecution) -> ListedIncident:
     """Which incident a listed workflow is."""
     try:
         incident = await execution.memo_value(INCIDENT_MEMO, None, type_hint=IncidentReference)
+    except UnreadablePayload as error:
+        return ListedIncident(execution.id, None, str(error))
     except _UNREADABLE:
         incident = None
     fits = incident is not None and incident.workflow_id == execution.id

@@ -27,6 +27,7 @@ from runtime.process_names import NAMESPACE
 PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
 CHECK_KINDS_VARIABLE = f"{PREFIX}CHECK_KINDS"
+PAYLOAD_KEYS_VARIABLE = f"{PREFIX}PAYLOAD_KEYS_FILE"
 LONGEST_CLUSTER, LONGEST_NAMESPACE = 52, 63
 
 
@@ -113,6 +114,8 @@ class Settings(Frozen):
     """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the validating webhook, of the detector; "" is none."""
     webhook_certificate_directory: str = "/etc/paramedic/webhook"
     """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: where its tls.crt and tls.key are."""
+    payload_keys_file: str | None = None
+    """PARAMEDIC_PAYLOAD_KEYS_FILE: the keys by which what Temporal keeps is encrypted; None: it is not."""
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
     """PARAMEDIC_IDENTITY: this process among its like."""
     log_level: Literal["info", "debug"] = "info"

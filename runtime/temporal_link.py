@@ -13,6 +13,8 @@ from datetime import timedelta
 from functools import partial
 
 from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
@@ -43,9 +45,10 @@ class TemporalLink:
         problems: Problems,
         runtime: Runtime | None = None,
         clock: Callable[[], float] = time.monotonic,
+        converter: DataConverter = pydantic_data_converter,
     ) -> None:
         self._problems = problems
-        self._connect = partial(connect, identity, runtime=runtime)
+        self._connect = partial(connect, identity, runtime=runtime, converter=converter)
         self._client: Client | None = None
         self._is_there = asyncio.Event()
         self._clock = clock

@@ -13,9 +13,13 @@ from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem
 from cli.history import read_task_failure
+from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
+from runtime.payload_codec import with_keys
+from runtime.payload_keys import PayloadKeys
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
+from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable
 from workflows.contracts import worker_queue
@@ -62,11 +66,12 @@ async def temporal_findings(environment: Mapping[str, str], cluster: Sequence[st
     Without one nobody knows where its worker polls.
 
     Raises:
-        SettingsError: what the environment says of Temporal cannot be used.
+        SettingsError: what the environment says of Temporal, or of the keys of payloads, cannot be used.
 
     """
     try:
-        client = await connect(environment=environment, runtime=silent_core())
+        keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
+        client = await connect(None, environment, silent_core(), with_keys(keys, PLAIN_DATA))
     except TemporalUnreachable as error:
         advice = "start it, or correct TEMPORAL_ADDRESS and the credentials; until then nothing new is done"
         return [problem("TemporalUnreachable", str(error), advice)]

@@ -18,6 +18,7 @@ from cli.history import read_task_failure
 from cli.querying import NO_ANSWER, query_state
 from cli.querying import RPC_TIMEOUT as QUERY_TIMEOUT
 from cli.upgrade.summary import UpgradeSummary
+from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.upgrade_contracts import (
     UPGRADE_PAUSE,
@@ -84,6 +85,8 @@ async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
         state = await (_state(client, summary) if summary.is_open else _end(client, summary))
     except (WorkflowQueryFailedError, WorkflowFailureError) as error:
         return dataclasses.replace(summary, problem=one_sentence(error))
+    except UnreadablePayload as error:
+        return dataclasses.replace(summary, problem=str(error), is_unreadable=True)
     except ValidationError:
         return dataclasses.replace(summary, problem=OTHER_VERSION)
     except RPCError as error:

@@ -21,7 +21,7 @@ from cli.ages import PauseTime
 from cli.asking import NO_WORKER
 from cli.choosing import filled, is_called
 from cli.connection import identity_of, temporal
-from cli.failing import CommandError, NotFoundError, carry_out
+from cli.failing import CommandError, NotFoundError, UsageError, carry_out
 from cli.naming import object_name
 from cli.orders import RPC_TIMEOUT, Reason
 from cli.upgrade.finding import asked, find_one
@@ -109,6 +109,8 @@ def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None
 async def _given(context: typer.Context, name: str, order: Order, cluster: str) -> str:
     async with temporal(context) as client:
         summary = await asked(client, await find_one(client, cluster))
+        if summary.is_unreadable:  # what we send would be readable in Temporal, and what it answers not to us
+            raise UsageError(f"{summary.problem}; nothing was ordered")
         check = str(meant(name, summary)) if name else ""
         identity = identity_of(context.obj)
         answer = await _send(client, summary, order.model_copy(update={"check": check, "identity": identity}))

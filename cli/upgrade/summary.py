@@ -43,6 +43,8 @@ class UpgradeSummary:
     state: UpgradePauseState | None = None
     """What it says of itself, or ended with; None: see `problem`."""
     problem: str = ""
+    is_unreadable: bool = False
+    """Whether that is because it is encrypted, and we lack the key."""
 
     @property
     def is_open(self) -> bool:

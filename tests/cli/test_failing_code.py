@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from temporalio import workflow
@@ -16,8 +17,11 @@ from detector.dispatching.incident_calls import IncidentCalls
 from devcluster import programs
 from health.model.moves import Phase
 from runtime import search_attributes
+from runtime.payload_codec import with_keys
+from runtime.payload_keys import PayloadKeys
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
+from tests.payload_keys import THIS_YEAR, keys_file, read
 from tests.workflows.observations import expired
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
@@ -158,3 +162,29 @@ async def test_code_that_fails_is_told_by_the_incident_where_temporal_reports_no
             assert await temporal_findings(environment_of(client), (fleet.cluster,)) == []
         assert shown.json["problem"].endswith("RuntimeError: no rule for node-1")
         assert await IncidentCalls(lambda: client, fleet.cluster).failing() is None
+
+
+async def test_worker_without_the_key_loses_nothing_and_says_which_it_lacks(
+    server: Client, tmp_path: Path
+) -> None:
+    file = keys_file(tmp_path / "keys", THIS_YEAR)
+    keyless, key = with_keys(PayloadKeys.read(None)), with_keys(read(file))
+    config = server.config()
+    client = Client(**(config | {"data_converter": key}))
+    fleet = Fleet(client, f"c{uuid.uuid4().hex[:6]}-1a2b3c4d")
+    await fleet.fail("node-1", expired())
+    fleet.client = Client(**(config | {"data_converter": keyless}))
+    async with fleet.at_work():
+        await failing(fleet, 1)
+        (listed,) = (
+            await Command(environment_of(server))("list", "--cluster", fleet.cluster, "-o", "json")
+        ).json["incidents"]
+        (found,) = await temporal_findings(environment_of(server), (fleet.cluster,))
+    lacking = "encrypted with the key '2026', and PARAMEDIC_PAYLOAD_KEYS_FILE is not set"
+    assert listed["problem"] == f"what Temporal keeps is {lacking}"
+    assert f"UnreadablePayload: what Temporal keeps is {lacking}" in found.what
+
+    fleet.client = client
+    async with fleet.at_work():
+        await fleet.reaches("node-1", Phase.REMEDIATING)
+    await fleet.end()

@@ -4,12 +4,15 @@ from datetime import timedelta
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from health.model.moves import Outcome, Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, recovered
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import pass_wakes, rests
+from workflows.kit.calls import in_words
 
 MINUTE = timedelta(minutes=1)
 
@@ -59,3 +62,32 @@ async def test_history_has_no_markers_and_shows_what_went_into_each_activity_and
     assert "first" in first
     assert "second" in second
     assert "Node/node-1" in first
+
+
+def broken_off_by(cause: Exception, because: Exception | None = None) -> ActivityError:
+    error = ActivityError(
+        "Activity task failed",
+        scheduled_event_id=1,
+        started_event_id=2,
+        identity="",
+        activity_type="act",
+        activity_id="1",
+        retry_state=None,
+    )
+    error.__cause__, cause.__cause__ = cause, because
+    return error
+
+
+def test_call_that_was_broken_off_is_told_by_what_its_activity_said() -> None:
+    refused = ApplicationError("no Node node-1", type="Gone")
+    assert (
+        in_words(broken_off_by(refused, ApplicationError("404", type="NotFound"))) == "Gone: no Node node-1"
+    )
+    late = ActivityTimeoutError("took too long", type=TimeoutType.START_TO_CLOSE, last_heartbeat_details=[])
+    assert in_words(broken_off_by(late)) == "took too long"
+
+
+def test_arguments_that_could_not_be_read_are_told_by_why() -> None:
+    why = ApplicationError("the key '2026' is missing", type="UnreadablePayload")
+    of_the_sdk = ApplicationError("Failed decoding arguments")
+    assert in_words(broken_off_by(of_the_sdk, why)) == "UnreadablePayload: the key '2026' is missing"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from objects.frozen import Frozen
@@ -94,4 +94,7 @@ class FinishedCalls:
 
 def in_words(error: ActivityError) -> str:
     """What broke a call off."""
-    return str(error.cause or error)
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type is None and cause.cause:
+        return str(cause.cause)  # the SDK's own: the arguments could not be read, and that is why
+    return str(cause or error)

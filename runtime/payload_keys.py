@@ -1,0 +1,108 @@
+"""PayloadKeys: the keys by which payloads in Temporal are encrypted, from a file that a Secret is mounted as.
+
+As in the EncryptionConfiguration of Kubernetes, the first key encrypts, and each one decrypts what names it.
+What is wrong with the file is said with its setting and field, and never with a value: any may be a key.
+"""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Self
+
+import yaml
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
+
+KEY_BYTES = 32
+
+
+def _cipher(secret: object) -> AESGCM:
+    try:
+        key = b64decode(secret, validate=True) if isinstance(secret, str) else b""
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        kind, sentence = "key", f"must be {KEY_BYTES} bytes in base64"
+        raise PydanticCustomError(kind, sentence)
+    return AESGCM(key)
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    name: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    secret: Annotated[AESGCM, BeforeValidator(_cipher)]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    encrypt: bool = True
+    keys: Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]
+
+
+class PayloadKeys:
+    """Those of one process, for as long as it lives; without any, nothing is encrypted."""
+
+    def __init__(self, ciphers: Mapping[str, AESGCM], *, encrypts: bool = True) -> None:
+        """`ciphers` by the names of their keys; the first encrypts, if that `encrypts`."""
+        self._ciphers = dict(ciphers)
+        self.encrypting = next(iter(self._ciphers), None) if encrypts else None
+        """The name of the key that encrypts; None: none does."""
+
+    @classmethod
+    def read(cls, path: str | None) -> Self:
+        """The keys in the file at `path`; None: there are none.
+
+        Raises:
+            SettingsError: it cannot be used.
+
+        """
+        if path is None:
+            return cls({})
+        if not path:
+            raise SettingsError(f"{PAYLOAD_KEYS_VARIABLE}: must not be empty")
+        entries = _parsed(path)
+        ciphers = {entry.name: entry.secret for entry in entries.keys}
+        names = [entry.name for entry in entries.keys]
+        if double := next((name for name in names if names.count(name) > 1), None):
+            raise _wrong(path, f"keys: two are called {double!r}")
+        return cls(ciphers, encrypts=entries.encrypt)
+
+    def __bool__(self) -> bool:
+        return bool(self._ciphers)
+
+    def get(self, name: str) -> AESGCM | None:
+        """The key of that name."""
+        return self._ciphers.get(name)
+
+
+def _parsed(path: str) -> _File:
+    # `from None`: what the parsers chain quotes the file.
+    try:
+        return _File.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise _wrong(path, str(error.strerror)) from error
+    except UnicodeDecodeError:
+        raise _wrong(path, "is not UTF-8") from None
+    except yaml.YAMLError:
+        raise _wrong(path, "is no YAML") from None
+    except ValidationError as error:
+        raise _wrong(path, _sentence(error.errors(include_input=False, include_context=False)[0])) from None
+
+
+def _sentence(error: ErrorDetails) -> str:
+    location, message = error["loc"], error["msg"]
+    if error["type"] == "extra_forbidden":  # its name may be anything
+        location, message = location[:-1], "has a field that is not known"
+    if location in {(), ("keys",)}:
+        return "must have `keys`, a list with the `name` and the `secret` of each"
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return f"{field.removeprefix('.')}: {message}"
+
+
+def _wrong(path: str, why: str) -> SettingsError:
+    return SettingsError(f"{PAYLOAD_KEYS_VARIABLE}: {path}: {why}")
