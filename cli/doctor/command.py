@@ -15,7 +15,7 @@ from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Set
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
 """Who writes a status every few seconds is met within six."""
-_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow"}
+_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
 
 class FindingsOutput(StrEnum):
@@ -67,7 +67,7 @@ def doctor(
     watch_for = timedelta(seconds=watched)
     examined = carry_out(examine(_settings(environment, context), environment, watch_for))
     _print(examined, output)
-    if examined.findings:
+    if examined.is_wrong:
         raise typer.Exit(ExitCode.FAILED)
 
 

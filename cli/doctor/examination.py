@@ -28,7 +28,7 @@ async def examine(settings: Settings, environment: Mapping[str, str], watched: t
         cluster, found = await _examine_both(settings, environment, watched)
     except SettingsError as error:
         raise UsageError(str(error)) from error
-    ordered = sorted(found, key=lambda finding: finding.severity is not Severity.PROBLEM)
+    ordered = sorted(found, key=lambda finding: list(Severity).index(finding.severity))
     return Examined(cluster=cluster, findings=tuple(ordered))
 
 

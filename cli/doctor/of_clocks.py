@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, note, problem, warning
 from health.gate.clock_skew import HELD, WARNED, skew_in_words
 from health.kinds.check_kind import CheckKind
 from health.model.status_writers import ManagedFields
@@ -107,7 +107,7 @@ def reference_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: date
             continue
         place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
         if kind.reference_guide:
-            yield warning(
+            yield note(
                 "ReferenceMayRun",
                 f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, and "
                 f"nothing says whether the one of {kind.plural} is off",

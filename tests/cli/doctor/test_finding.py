@@ -1,8 +1,9 @@
 import pytest
 
-from cli.doctor.finding import Examined, Finding, problem, warning
+from cli.doctor.finding import Examined, Finding, note, problem, warning
 
 BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopped", "stopped", "lift it")
+TOLD = note("ReferenceMayRun", "another leads by this Lease", "make sure")
 
 
 @pytest.mark.parametrize(
@@ -12,6 +13,8 @@ BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopp
         ([BAD], "1 problem"),
         ([ODD, ODD], "2 warnings"),
         ([BAD, BAD, ODD], "2 problems, 1 warning"),
+        ([BAD, TOLD], "1 problem, 1 note"),
+        ([TOLD, TOLD], "nothing is wrong, 2 notes"),
     ],
 )
 def test_findings_are_counted(findings: list[Finding], words: str) -> None:
@@ -27,3 +30,8 @@ def test_cluster_that_does_not_answer_has_no_name() -> None:
 
 def test_finding_is_one_line_with_what_to_do() -> None:
     assert str(BAD) == "problem: no worker polls q: start one"
+
+
+@pytest.mark.parametrize(("findings", "is_wrong"), [((), False), ((TOLD,), False), ((ODD, TOLD), True)])
+def test_note_alone_means_that_nothing_is_wrong(findings: tuple[Finding, ...], is_wrong: bool) -> None:  # noqa: FBT001
+    assert Examined(cluster=None, findings=findings).is_wrong is is_wrong
