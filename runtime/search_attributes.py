@@ -37,6 +37,11 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
     )
 
 
+def of_cluster(cluster: str) -> TypedSearchAttributes:
+    """The search attributes of what is of a whole cluster."""
+    return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
+
+
 def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
     return IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{key.indexed_value_type.name}")
 

@@ -5,13 +5,16 @@ due, and observes again, until there is nothing to do but to wait. It holds no t
 again, for the time that people gave, and once for an upgrade that takes long. The detector starts it, wakes
 it, and starts it again where somebody terminated it; what it does then it knows by the annotations.
 
+An order that comes before anything was seen waits a moment until the checks are known: so who begins a pause
+with an order (update-with-start) is told whether it can be obeyed.
+
 A cancel is an order as any other, to unpause every check and to pause none in this upgrade. It does not end
 before the upgrade does: the detector would start it anew, and that one would pause the checks again.
 """
 
 import asyncio
 import contextlib
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -43,10 +46,12 @@ with workflow.unsafe.imports_passed_through():
         WritePausesInput,
         WritePausesResult,
     )
-    from workflows.upgrade_orders import Order, ordered, refuse_senseless
+    from workflows.upgrade_orders import Order, exact, knows_checks, ordered, refuse_senseless
 
 CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
 NOTHING_SEEN = "asks the detector"
+KNOWN_WITHIN = timedelta(seconds=5)
+"""How long an order waits for the checks to be known, and its sender for an answer."""
 
 
 @workflow.defn(name=UPGRADE_PAUSE)
@@ -84,30 +89,29 @@ class UpgradePause:
                     await self._warn(passed.warning)
                 elif self._is_woken() or self._question() != self._asked:
                     continue
-                elif passed.is_over:
+                elif passed.is_over and workflow.all_handlers_finished():
                     return self._concluded(passed)
+                elif passed.is_over:  # an order that waited for this look is given now
+                    await workflow.wait_condition(workflow.all_handlers_finished)
                 else:
                     await self._rest(passed)
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
 
     @workflow.update
-    def pause(self, order: PauseOrder = PauseOrder()) -> str:
+    async def pause(self, order: PauseOrder = PauseOrder()) -> str:
         """Pause a check until the upgrade is over, or for a time."""
-        self._orders.give(order)
-        return f"pauses {order.check or 'every check'}: {order.reason}"
+        return f"pauses {await self._give(order)}: {order.reason}"
 
     @workflow.update
-    def unpause(self, order: UnpauseOrder = UnpauseOrder()) -> str:
+    async def unpause(self, order: UnpauseOrder = UnpauseOrder()) -> str:
         """Unpause what was paused for the upgrade; it is not paused again in this one."""
-        self._orders.give(order)
-        return f"unpauses {order.check or 'every check'} until the upgrade is over: {order.reason}"
+        return f"unpauses {await self._give(order)} until the upgrade is over: {order.reason}"
 
     @workflow.update
-    def forget(self, order: ForgetOrder = ForgetOrder()) -> str:
+    async def forget(self, order: ForgetOrder = ForgetOrder()) -> str:
         """Treat a check as if it had not been seen in this upgrade."""
-        self._orders.give(order)
-        return f"takes {order.check or 'every check'} for one that it has not seen yet: {order.reason}"
+        return f"takes {await self._give(order)} for one that it has not seen yet: {order.reason}"
 
     @pause.validator
     def _refuse_pause(self, order: PauseOrder = PauseOrder()) -> None:
@@ -141,6 +145,20 @@ class UpgradePause:
             is_resting=self._is_resting,
             wakes_at=self._wakes_at,
         )
+
+    async def _give(self, order: Order) -> str:
+        """Give it, and answer whom it is for."""
+        if not self._knows_checks():
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(
+                    self._knows_checks, timeout=KNOWN_WITHIN, timeout_summary="until the checks are known"
+                )
+        meant = exact(order, self._seen)
+        self._orders.give(meant)
+        return meant.check or "every check"
+
+    def _knows_checks(self) -> bool:
+        return knows_checks(self._seen)
 
     def _write_down(self, order: Order) -> None:
         self._memory = ordered(self._memory, order, workflow.now())
@@ -191,7 +209,7 @@ class UpgradePause:
         self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
 
     async def _rest(self, passed: Pass) -> None:
-        if is_new_run_due():
+        if is_new_run_due() and workflow.all_handlers_finished():
             begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=self._memory))
         self._is_resting, self._wakes_at = True, passed.until
         timeout = passed.until - workflow.now() if passed.until else None

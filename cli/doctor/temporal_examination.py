@@ -1,11 +1,9 @@
 """What is wrong with Temporal: no answer, no namespace, no setup, no worker, or failing incidents."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -13,6 +11,7 @@ from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem
 from cli.history import read_task_failure
+from cli.polling import is_polled
 from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
@@ -31,8 +30,6 @@ ADVICE = (
     "roll the worker back, or forward to one that goes on with them; until then nothing is done for these "
     "targets, and nothing is lost"
 )
-POLLED_WITHIN = timedelta(minutes=2)
-"""A poll takes a minute at most, and the server remembers those who polled for five."""
 
 
 async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
@@ -117,20 +114,8 @@ async def _examine_search_attributes(client: Client) -> list[Finding]:
 
 async def _examine_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
     for identity in cluster:
-        if await _is_polled(client, worker_queue(identity)):
+        if await is_polled(client, worker_queue(identity)):
             return []
     what = f"no worker polls the task queue {worker_queue(cluster[0])}"
     advice = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
     return [problem("NoWorker", what, advice)]
-
-
-async def _is_polled(client: Client, queue: str) -> bool:
-    answer = await client.workflow_service.describe_task_queue(
-        DescribeTaskQueueRequest(
-            namespace=client.namespace,
-            task_queue=TaskQueue(name=queue),
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-        )
-    )
-    since = datetime.now(UTC) - POLLED_WITHIN
-    return any(poller.last_access_time.ToDatetime(UTC) >= since for poller in answer.pollers)

@@ -61,22 +61,19 @@ async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
     return [newest[name] for name in sorted(newest)]
 
 
-async def find_one(client: Client, cluster: str) -> UpgradeSummary:
-    """The one that runs.
+async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
+    """The one that runs; None: none does.
 
     Raises:
-        NotFoundError: there is none, or more than one.
+        NotFoundError: there is more than one.
         RPCError: Temporal cannot be asked.
 
     """
     found = await open_upgrades(client, cluster)
-    if not found:
-        of_cluster = f" of cluster {cluster!r}" if cluster else ""
-        raise NotFoundError(f"no upgrade pause{of_cluster} is open, so there is nobody to order anything")
     if len(found) > 1:
         clusters = ", ".join(one.cluster for one in found)
         raise NotFoundError(f"several clusters are upgraded, say which with --cluster: {clusters}")
-    return found[0]
+    return found[0] if found else None
 
 
 async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:

@@ -1,10 +1,11 @@
 """`paramedic upgrade pause`, `unpause` and `forget`: a person's orders to the upgrade pause of a cluster.
 
 Each is an update, which a worker answers. A check is named as people call it, and is looked up among those
-that the workflow knows, so that a name that means none, or several, is refused with those that there are.
+that the workflow knows, so that a name that means none, or several, is refused with those that there are. A
+pause that has a time needs no upgrade: it begins the workflow, which looks the name up itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
@@ -24,15 +25,18 @@ from cli.connection import identity_of, temporal
 from cli.failing import CommandError, NotFoundError, UsageError, carry_out
 from cli.naming import object_name
 from cli.orders import RPC_TIMEOUT, Reason
+from cli.upgrade.beginning import as_written, beginning, cluster_meant, refuse_without_upgrade
 from cli.upgrade.finding import asked, find_one
 from cli.upgrade.summary import UpgradeSummary
 from health.model.references import CheckReference
 from objects.durations import in_words
 from objects.timestamps import stamp
 from runtime.retrying import one_sentence
-from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
+from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, upgrade_pause_id
 from workflows.upgrade_orders import NAMES, Order
 
+BEGINNING_TIMEOUT = timedelta(seconds=15)
+"""One that begins asks the detector first, and waits for the checks to be known."""
 MOST_NAMED = 10
 """Checks that a refusal names."""
 Message = TypeVar("Message", PauseOrder, UnpauseOrder, ForgetOrder)
@@ -107,14 +111,39 @@ def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None
 
 
 async def _given(context: typer.Context, name: str, order: Order, cluster: str) -> str:
+    order = order.model_copy(update={"identity": identity_of(context.obj)})
     async with temporal(context) as client:
-        summary = await asked(client, await find_one(client, cluster))
-        if summary.is_unreadable:  # what we send would be readable in Temporal, and what it answers not to us
-            raise UsageError(f"{summary.problem}; nothing was ordered")
-        check = str(meant(name, summary)) if name else ""
-        identity = identity_of(context.obj)
-        answer = await _send(client, summary, order.model_copy(update={"check": check, "identity": identity}))
-    return f"{summary.cluster}: {answer}{standing(order, datetime.now(UTC))}"
+        found = await find_one(client, cluster)
+        if found is None:
+            named, answer = await _begun(client, name, order, cluster)
+        else:
+            named, answer = found.cluster, await _told(client, await asked(client, found), name, order)
+    return f"{named}: {answer}{standing(order, datetime.now(UTC))}"
+
+
+async def _told(client: Client, summary: UpgradeSummary, name: str, order: Order) -> str:
+    if summary.is_unreadable:  # what we send would be readable in Temporal, and what it answers not to us
+        raise UsageError(f"{summary.problem}; nothing was ordered")
+    check = str(meant(name, summary)) if name else ""
+    handle, update = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
+    updating = handle.execute_update(
+        update, order.model_copy(update={"check": check}), result_type=str, rpc_timeout=RPC_TIMEOUT
+    )
+    return await _answer(handle.id, update, updating)
+
+
+async def _begun(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
+    """The cluster, and the answer of an upgrade pause that this order begins."""
+    refuse_without_upgrade(order, cluster)
+    named, update = await cluster_meant(client, cluster), NAMES[type(order)]
+    updating = client.execute_update_with_start_workflow(
+        update,
+        order.model_copy(update={"check": as_written(name)}),
+        start_workflow_operation=beginning(named, order),
+        result_type=str,
+        rpc_timeout=BEGINNING_TIMEOUT,
+    )
+    return named, await _answer(upgrade_pause_id(named), update, updating)
 
 
 def meant(name: str, summary: UpgradeSummary) -> CheckReference:
@@ -155,20 +184,19 @@ def standing(order: Order, now: datetime) -> str:
     return f"; until {stamp(now + duration)} (in {in_words(duration)}) at least"
 
 
-async def _send(client: Client, summary: UpgradeSummary, order: Order) -> str:
-    handle, name = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
+async def _answer(workflow_id: str, name: str, updating: Awaitable[str]) -> str:
     try:
-        answer: str = await handle.execute_update(name, order, result_type=str, rpc_timeout=RPC_TIMEOUT)
+        answer = await updating
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         why = cause.message if isinstance(cause, ApplicationError) else one_sentence(cause)
-        raise CommandError(f"{handle.id} refuses {name}: {why}") from error
+        raise CommandError(f"{workflow_id} refuses {name}: {why}") from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise CommandError(
-            f"{handle.id}: {NO_WORKER}; `paramedic upgrade` shows whether the {name} was taken"
+            f"{workflow_id}: {NO_WORKER}; `paramedic upgrade` shows whether the {name} was taken"
         ) from error
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            raise NotFoundError(f"{handle.id} has ended meanwhile") from error
+            raise NotFoundError(f"{workflow_id} has ended meanwhile") from error
         raise
     return answer

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
-from temporalio.common import (
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.work_queue import Urgency
@@ -92,7 +87,7 @@ class UpgradeWorkflow:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=WAKE_UPGRADE_PAUSE,
-            search_attributes=_attributes(key),
+            search_attributes=search_attributes.of_cluster(key.cluster),
             static_summary=f"{seen.sign or seen.phase}{since}",
             rpc_timeout=RPC_TIMEOUT,
         )
@@ -120,7 +115,3 @@ class UpgradeWorkflow:
 
     def has_closed(self, key: UpgradeKey) -> None:
         """Nothing is kept of it."""
-
-
-def _attributes(key: UpgradeKey) -> TypedSearchAttributes:
-    return TypedSearchAttributes([SearchAttributePair(search_attributes.CLUSTER, key.cluster)])

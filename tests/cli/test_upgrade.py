@@ -115,9 +115,43 @@ async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "no upgrade pause is open\n")
     ran = await paramedic("upgrade", "--cluster", "nowhere", "-o", "json")
     assert ran.json == {"upgrades": []}
-    ran = await paramedic("upgrade", "unpause", "a", "--cluster", "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("order", "instead"),
+    [
+        (("unpause", "a"), "CHECK cluster.x-k8s.io/paused-`"),
+        (("forget", "a"), "so there is nothing to forget: the next upgrade pauses every check"),
+        (("pause", "a"), "give the pause a time, as with --for 2h, or write `kubectl annotate "),
+        (("pause", "a", "--for", "2h"), "say which with --cluster, by its full name"),
+    ],
+)
+async def test_order_that_needs_an_upgrade_is_refused_with_what_to_do_instead(
+    paramedic: Command, order: tuple[str, ...], instead: str
+) -> None:
+    ran = await paramedic("upgrade", *order, "--cluster", "nowhere")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith("paramedic: no upgrade pause of cluster 'nowhere' is open")
+    assert instead in ran.err
+
+
+async def test_pause_that_has_a_time_needs_no_upgrade(idle: Upgrading, paramedic: Command) -> None:
+    idle.end()
+    name = idle.cluster
+    idle.cluster = f"{name}-0a1b"
+    where = ("upgrade", "pause", "a", "--reason", "it reboots", "--cluster")
+    async with idle.detector(), idle.worker():
+        ran = await paramedic(*where, idle.cluster, "--for", "2s")
+        said = f"{idle.cluster}: pauses MachineHealthCheck/machines/a: it reboots; until 20"
+        assert (ran.code, ran.out[: len(said)], ran.err) == (0, said, "")
+        await idle.becomes(a="PM", b="")
+        await idle.result()
+        assert idle.annotations() == {"a": "", "b": ""}
+
+        # By then Temporal knows the cluster, by the workflow that has ended.
+        await listed(idle, 0)
+        ran = await paramedic(*where, name, "--for", "1h")
+        assert (ran.code, ran.err) == (0, "")
+        await idle.becomes(a="PM", b="")
 
 
 async def test_upgrade_whose_worker_is_away_is_shown_and_takes_no_order(

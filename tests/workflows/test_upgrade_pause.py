@@ -1,10 +1,12 @@
 """An upgrade pause through a real Temporal, whose worker forgets everything between two tasks."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from temporalio.client import WorkflowUpdateFailedError
+from temporalio.client import WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
@@ -14,7 +16,8 @@ from health.upgrade.memory import How
 from health.upgrade.pausable_check import PauseAction
 from tests.kube.eventually import eventually
 from tests.workflows.upgrading import Upgrading
-from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
+from workflows.contracts import worker_queue
+from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
 from workflows.upgrade_pause import UpgradePause
 
 HOUR = timedelta(hours=1)
@@ -269,6 +272,80 @@ async def test_order_that_could_never_be_obeyed_is_refused(
         await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check=check))
 
     assert getattr(refused.value.cause, "type", None) == type_
+
+
+async def begun_by(upgrading: Upgrading, order: PauseOrder) -> str:
+    """The answer of a pause that is begun by this order."""
+    beginning = WithStartWorkflowOperation(
+        UpgradePause.run,
+        UpgradePauseInput(cluster=upgrading.cluster),
+        id=upgrading.handle.id,
+        task_queue=worker_queue(upgrading.cluster),
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+    )
+    return await upgrading.client.execute_update_with_start_workflow(
+        UpgradePause.pause, order, start_workflow_operation=beginning
+    )
+
+
+async def test_person_pauses_a_check_for_a_time_while_no_upgrade_is_under_way(upgrading: Upgrading) -> None:
+    upgrading.end()
+    answer = await begun_by(upgrading, PauseOrder(check="a", reason="it reboots", for_seconds=3600))
+    assert answer == "pauses MachineHealthCheck/machines/a: it reboots"
+    await upgrading.becomes(a="PM", b="")
+    assert (await upgrading.rests()).wakes_at is not None
+    await upgrading.environment.fast_forward(upgrading.handle, HOUR)
+    result = await upgrading.result()
+
+    assert upgrading.annotations() == {"a": "", "b": ""}
+    assert [one.check for one in result.orders] == ["MachineHealthCheck/machines/a"]
+
+
+@pytest.mark.parametrize(
+    ("order", "type_"),
+    [
+        (PauseOrder(check="none", for_seconds=60), "UnknownCheck"),
+        (PauseOrder(check="same", for_seconds=60), "AmbiguousCheck"),
+        (PauseOrder(check="a"), "NoUpgrade"),
+    ],
+)
+async def test_order_that_begins_a_pause_in_vain_is_refused_and_the_pause_ends(
+    upgrading: Upgrading, order: PauseOrder, type_: str
+) -> None:
+    for namespace in ("east", "west"):
+        upgrading.create(namespace)
+        reference = upgrading.checks[namespace].reference
+        same = {"reference": reference.model_copy(update={"namespace": namespace, "name": "same"})}
+        upgrading.checks[namespace] = upgrading.checks[namespace].model_copy(update=same)
+    upgrading.end()
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await begun_by(upgrading, order)
+    await upgrading.result()
+
+    assert getattr(refused.value.cause, "type", None) == type_
+    assert upgrading.patches == []
+
+
+async def test_order_is_refused_where_a_setting_turns_the_pause_off(upgrading: Upgrading) -> None:
+    upgrading.is_turned_off = True
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await begun_by(upgrading, PauseOrder(for_seconds=60))
+
+    assert getattr(refused.value.cause, "type", None) == "TurnedOff"
+    await upgrading.result()
+
+
+async def test_order_waits_until_the_checks_could_be_read(upgrading: Upgrading) -> None:
+    upgrading.end()
+    upgrading.unread = "they have not been read yet"
+    pausing = asyncio.create_task(begun_by(upgrading, PauseOrder(check="a", for_seconds=3600)))
+    await eventually(lambda: upgrading.questions)
+    await upgrading.rests()
+    upgrading.unread = ""
+    await upgrading.handle.signal(UpgradePause.wake)
+
+    assert "machines/a" in await pausing
+    await upgrading.becomes(a="PM", b="")
 
 
 async def test_cancel_unpauses_and_pauses_nothing_more_in_this_upgrade(upgrading: Upgrading) -> None:

@@ -51,6 +51,7 @@ class Upgrading:
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
         self.is_turned_off, self.long_upgrade = False, LONG_UPGRADE
+        self.unread = ""
         self.checks: dict[str, PausableCheck] = {}
         self.revision = 0
         self.questions: list[ObserveUpgradeInput] = []
@@ -102,7 +103,8 @@ class Upgrading:
             since=self.since,
             also_since=self.also_since,
             sign="the version",
-            checks=tuple(self.checks.values()),
+            checks=() if self.unread else tuple(self.checks.values()),
+            unread=self.unread,
             is_turned_off=self.is_turned_off,
             long_upgrade_seconds=self.long_upgrade.total_seconds(),
         )

@@ -1,0 +1,115 @@
+"""Beginning: a person's order where no upgrade pause is open.
+
+A pause that has a time begins one, in the call that gives the order. It is of the cluster that the person
+means: Temporal knows clusters by the workflows that it still has of them, and one of which it has none by
+who polls its queue, if it is named in full. What needs an upgrade is refused, with what to do instead.
+"""
+
+from typing import Any
+
+from temporalio.client import Client, WithStartWorkflowOperation
+from temporalio.common import WorkflowIDConflictPolicy
+
+from cli.choosing import is_cluster_called, quoted, with_kind
+from cli.failing import NotFoundError
+from cli.polling import is_polled
+from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
+from runtime import search_attributes
+from workflows.contracts import worker_queue
+from workflows.kit.summaries import in_summary
+from workflows.upgrade_contracts import (
+    UPGRADE_PAUSE,
+    PauseOrder,
+    UnpauseOrder,
+    UpgradePauseInput,
+    upgrade_pause_id,
+)
+from workflows.upgrade_orders import Order
+
+MOST_CLUSTERS = 100
+"""That are looked for: each is a call."""
+
+
+def refuse_without_upgrade(order: Order, cluster: str) -> None:
+    """Refuse an order that only an open upgrade pause can obey.
+
+    Raises:
+        NotFoundError: it is one.
+
+    """
+    none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
+    if isinstance(order, UnpauseOrder):
+        raise NotFoundError(f"{none}, so it has paused no check; what somebody else paused: {_annotate('-')}")
+    if not isinstance(order, PauseOrder):
+        raise NotFoundError(f"{none}, so there is nothing to forget: the next upgrade pauses every check")
+    if order.for_seconds is None:
+        by_hand = _annotate('=""')
+        raise NotFoundError(f"{none}: give the pause a time, as with --for 2h, or write {by_hand}")
+
+
+def _annotate(how: str) -> str:
+    """How to write the annotation by hand."""
+    commands = (
+        f"kubectl annotate {kind.resource_name} -n NAMESPACE CHECK {kind.upgrade_pause.paused}{how}"
+        for kind in CHECK_KINDS.values()
+        if kind.upgrade_pause is not None
+    )
+    return "; ".join(f"`{command}`" for command in commands)
+
+
+def as_written(name: str) -> str:
+    """The name of a check with its kind as that is written, for a pause that knows the checks itself."""
+    kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
+    return next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
+
+
+async def cluster_meant(client: Client, cluster: str) -> str:
+    """The identity of the cluster that a person calls so, or of the only one there is; a worker polls for it.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+        RPCError: Temporal cannot be asked.
+
+    """
+    called = [one for one in await _known(client) if is_cluster_called(cluster, one)]
+    candidates = called or ([cluster] if cluster else [])
+    polled = [one for one in candidates if await is_polled(client, worker_queue(one))]
+    if len(polled) == 1:
+        return polled[0]
+    if polled:
+        raise NotFoundError(f"there are several clusters, say which with --cluster: {', '.join(polled)}")
+    if called:
+        raise NotFoundError(f"no worker of {', '.join(called)} answers; nothing was ordered")
+    whose = f"called {cluster!r}" if cluster else "known by its workflows"
+    raise NotFoundError(
+        f"no cluster that a worker works for is {whose}: say which with --cluster, by its full name, "
+        "as in the ids of its workflows (prod-1a2b3c4d)"
+    )
+
+
+async def _known(client: Client) -> list[str]:
+    """Those of which Temporal still has a workflow, open or not."""
+    known: list[str] = []
+    name = search_attributes.CLUSTER.name
+    while len(known) < MOST_CLUSTERS:
+        query = " AND ".join([f"{name} IS NOT NULL", *(f"{name} != {quoted(one)}" for one in known)])
+        listed = [one async for one in client.list_workflows(query, limit=1, page_size=1)]
+        found = [one.typed_search_attributes.get(search_attributes.CLUSTER) for one in listed]
+        if not found or not found[0]:
+            break
+        known.append(found[0])
+    return sorted(known)
+
+
+def beginning(cluster: str, order: Order) -> WithStartWorkflowOperation[Any, Any]:
+    """What begins the upgrade pause of a cluster, if none has been begun meanwhile."""
+    return WithStartWorkflowOperation(
+        UPGRADE_PAUSE,
+        UpgradePauseInput(cluster=cluster),
+        id=upgrade_pause_id(cluster),
+        task_queue=worker_queue(cluster),
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        search_attributes=search_attributes.of_cluster(cluster),
+        static_summary=in_summary(f"begun by order: {order.reason}"),
+    )
