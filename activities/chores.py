@@ -1,8 +1,6 @@
 """Chores: what an incident owes the cluster beside its steps; clean_up has a file of its own.
 
-Each item is done by itself, within the time of one attempt. One that fails keeps no other from being done,
-and is answered to the incident, which tries it again. So Temporal repeats nothing but an attempt whose worker
-was lost.
+Each item is done by itself (`attempt`); one that fails is answered to the incident, which tries it again.
 """
 
 import asyncio
@@ -12,13 +10,12 @@ from typing import TypeVar
 
 from temporalio import activity
 
+from activities.attempt import Attempt, Failure
 from activities.live_requests import LiveRequests
 from activities.target_lease import TargetLeases
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.runbook.chores import ChoreFailure, renewing_lease
-from kube.errors import Forbidden, KubernetesError, retry_after
-from objects.durations import in_words
 from workflows.contracts import ANNOTATE, RENEW, AnnotateInput, AnnotateResult, RenewInput, RenewResult
 from workflows.kit.calls import Contract
 
@@ -29,8 +26,7 @@ class ChoreAttempt:
     """The items of one attempt, and those that failed so far."""
 
     def __init__(self, contract: Contract) -> None:
-        self._longest = contract.attempt
-        self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
+        self._attempt = Attempt(contract)
         self._failures: list[ChoreFailure] = []
 
     @property
@@ -40,22 +36,18 @@ class ChoreAttempt:
 
     async def item(self, subject: ChoreSubject, what: str, doing: Awaitable[Result]) -> Result | None:
         """What `doing` answers; None: it failed, which is noted as `what` of `subject`."""
-        try:
-            async with asyncio.timeout_at(self._ends):
-                return await doing
-        except KubernetesError as error:
-            wait, is_forbidden = retry_after(error).total_seconds(), isinstance(error, Forbidden)
-            failure = ChoreFailure(
-                subject=subject, what=what, why=error.message, is_forbidden=is_forbidden, wait_seconds=wait
+        tried = await self._attempt.tried(what, doing)
+        if not isinstance(tried, Failure):
+            return tried
+        self._failures.append(
+            ChoreFailure(
+                subject=subject,
+                what=what,
+                why=tried.why,
+                is_forbidden=tried.is_forbidden,
+                wait_seconds=tried.wait_seconds,
             )
-        except TimeoutError:
-            why = f"it was not done within {in_words(self._longest)}"
-            failure = ChoreFailure(subject=subject, what=what, why=why)
-        except Exception as error:  # noqa: BLE001  what one item did not foresee must keep no other from being done
-            activity.logger.warning("chore failed", exc_info=error, extra={"chore": what})
-            why = f"{type(error).__name__}: {error}"
-            failure = ChoreFailure(subject=subject, what=what, why=why)
-        self._failures.append(failure)
+        )
         return None
 
 

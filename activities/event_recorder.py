@@ -1,7 +1,7 @@
-"""EventRecorder: Events about targets, written after the effect and never in its way.
+"""EventRecorder: Events about targets and checks, written after the effect and never in its way.
 
-One that cannot be written within half a second is not written at all: the answer of an act must not wait, or
-be lost, for the sake of it.
+One that cannot be written in time, half a second as a rule, is not written at all: the answer of an act must
+not wait, or be lost, for the sake of it.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
+from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event, Subject
 from health.model.references import IncidentReference
@@ -23,21 +24,27 @@ LONGEST = timedelta(milliseconds=500)
 class EventRecorder:
     """Writes Events in the name of the kind of check that acts."""
 
-    def __init__(self, client: Client, instance: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, client: Client, instance: str, now: Callable[[], datetime], longest: timedelta = LONGEST
+    ) -> None:
         self._client = client
         self._instance = instance
         self._now = now
+        self._longest = longest
 
     async def tell(self, incident: IncidentReference, event: Event) -> None:
         """Write it once, about its subject or else the target of `incident`; raises nothing."""
-        about = event.subject or _target(incident)
+        await self.write(CHECK_KINDS[incident.check.group_kind], event, event.subject or _target(incident))
+
+    async def write(self, kind: CheckKind, event: Event, about: Subject) -> None:
+        """Write it once, about this object, in the name of a kind of check; raises nothing."""
         regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
         note = EventNote(
             event.seed, event.severity.value, event.reason, event.message, regarding, action=event.action
         )
-        events = Events(self._client, CHECK_KINDS[incident.check.group_kind].component, self._instance)
+        events = Events(self._client, kind.component, self._instance)
         try:
-            async with asyncio.timeout(LONGEST.total_seconds()):
+            async with asyncio.timeout(self._longest.total_seconds()):
                 await events.write(note, self._now())
         except KubernetesError as error:
             activity.logger.warning("Event not written", extra={"reason": error.message})

@@ -7,23 +7,22 @@ from being done, and each is answered for itself; nothing is repeated here.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime
+from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import activity
 
+from activities.attempt import Attempt, Failure
+from activities.event_recorder import EventRecorder
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Severity
+from health.model.event import Event, Severity, Subject
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
 from health.upgrade.pausable_check import PauseAction, PausePatch
-from kube.client import Client
 from kube.connection import ClusterConnection
-from kube.errors import Conflict, Forbidden, KindUnknown, KubernetesError, NotFound, retry_after
-from kube.events import EventNote, Events, ObjectReference
+from kube.errors import Conflict, KindUnknown, NotFound
 from kube.resource import Object
-from objects.durations import in_words
 from objects.frozen import is_known
 from workflows.upgrade_contracts import (
     WARN_OF_LONG_UPGRADE,
@@ -38,6 +37,8 @@ AT_ONCE = 20
 """Requests: 500 checks are done in seconds, and nobody else is crowded out of the API server."""
 TAKES_LONG = "UpgradeTakesLong"
 """The reason of the Warning Event."""
+TOLD_WITHIN = timedelta(seconds=5)
+"""Nobody waits for the Event, and each is written once."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -52,27 +53,12 @@ class WritePauses:
     @activity.defn(name=WRITE_PAUSES.name)
     async def write_pauses(self, asked: WritePausesInput) -> WritePausesResult:
         """Try each patch once, within the time of one attempt."""
-        ends = asyncio.get_running_loop().time() + WRITE_PAUSES.attempt.total_seconds()
+        attempt = Attempt(WRITE_PAUSES)
 
         async def answered(patch: PausePatch) -> PauseAnswer:
-            return await self._answered(patch, ends)
+            return _answer(patch, await attempt.tried(str(patch), self._write(patch)))
 
         return WritePausesResult(answers=await _bounded(answered, asked.patches))
-
-    async def _answered(self, patch: PausePatch, ends: float) -> PauseAnswer:
-        try:
-            async with asyncio.timeout_at(ends):
-                await self._write(patch)
-        except TimeoutError:
-            return _failed(patch, f"it was not done within {in_words(WRITE_PAUSES.attempt)}")
-        except KubernetesError as error:
-            return _refused(patch, error)
-        except Exception as error:  # noqa: BLE001  what one patch did not foresee must keep no other from being done
-            activity.logger.warning(
-                "check not patched", exc_info=error, extra={"check": str(patch.reference)}
-            )
-            return _failed(patch, f"{type(error).__name__}: {error}")
-        return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
 
     async def _write(self, patch: PausePatch) -> None:
         kind, reference = CHECK_KINDS[patch.reference.group_kind], patch.reference
@@ -84,23 +70,18 @@ class WritePauses:
 class WarnOfLongUpgrade:
     """The activity `warn_of_long_upgrade`."""
 
-    def __init__(self, client: Client, instance: str, now: Callable[[], datetime]) -> None:
-        self._client = client
-        self._instance = instance
-        self._now = now
+    def __init__(self, event_recorder: EventRecorder) -> None:
+        self._event_recorder = event_recorder
 
     @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
     async def warn_of_long_upgrade(self, asked: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
         """Write an Event about each check, once for each upgrade."""
+        event = Event(f"{TAKES_LONG} {asked.since.isoformat()}", Severity.WARNING, TAKES_LONG, asked.message)
 
         async def tell(check: Handled) -> None:
-            kind, reference = CHECK_KINDS[check.reference.group_kind], check.reference
-            regarding = ObjectReference(
-                kind.api_version, reference.kind, reference.namespace, reference.name, check.uid
-            )
-            seed = f"{TAKES_LONG} {asked.since.isoformat()}"
-            note = EventNote(seed, Severity.WARNING.value, TAKES_LONG, asked.message, regarding)
-            await Events(self._client, kind.component, self._instance).write(note, self._now())
+            kind, named = CHECK_KINDS[check.reference.group_kind], check.reference
+            about = Subject(kind.api_version, named.kind, named.namespace, named.name, check.uid)
+            await self._event_recorder.write(kind, event, about)
 
         await _bounded(tell, asked.checks)
         return WarnOfLongUpgradeResult()
@@ -129,21 +110,24 @@ def _body(kind: CheckKind, patch: PausePatch) -> Object:
     return {"metadata": metadata}
 
 
-def _refused(patch: PausePatch, error: KubernetesError) -> PauseAnswer:
-    match error:
-        case Conflict():
-            return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.CONFLICT, why=error.message)
-        case NotFound() if not isinstance(error, KindUnknown):
-            return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.GONE, why=error.message)
-    wait = retry_after(error).total_seconds()
+def _answer(patch: PausePatch, tried: Failure | None) -> PauseAnswer:
+    if tried is None:
+        return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
     return PauseAnswer(
         uid=patch.uid,
-        outcome=WriteOutcome.FAILED,
-        why=error.message,
-        is_forbidden=isinstance(error, Forbidden),
-        wait_seconds=wait,
+        outcome=_outcome(tried),
+        why=tried.why,
+        is_forbidden=tried.is_forbidden,
+        wait_seconds=tried.wait_seconds,
     )
 
 
-def _failed(patch: PausePatch, why: str) -> PauseAnswer:
-    return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why=why)
+def _outcome(failure: Failure) -> WriteOutcome:
+    match failure.error:
+        case Conflict():
+            return WriteOutcome.CONFLICT
+        case KindUnknown():
+            return WriteOutcome.FAILED
+        case NotFound():
+            return WriteOutcome.GONE
+    return WriteOutcome.FAILED

@@ -18,7 +18,7 @@ from activities.live_requests import LiveRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
-from activities.upgrade_pauses import WarnOfLongUpgrade, WritePauses
+from activities.upgrade_pauses import TOLD_WITHIN, WarnOfLongUpgrade, WritePauses
 from health.kinds.check_kind import CheckKind
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
@@ -66,6 +66,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
     removes_confirmations = settings.confirmations == "remove"
+    patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=TOLD_WITHIN)
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
@@ -76,7 +77,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
             Renew(leases, clock.now).renew,
             Annotate(live).annotate,
             WritePauses(connection).write_pauses,
-            WarnOfLongUpgrade(client, settings.identity, wall_clock).warn_of_long_upgrade,
+            WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
         ],
         interceptors=[Counting(Tally(connections.metrics))],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).

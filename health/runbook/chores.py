@@ -1,10 +1,9 @@
 """Chores: what an incident owes the cluster beside its steps: annotations, Leases, deletions. Pure.
 
 Rule: each attempt is awaited for a bounded time, and one that failed is never remembered as done. It becomes
-a note: what, why, since when, and when it is tried again, with back-off and jitter. Orders, recovery,
-escalation and the other chores go on meanwhile. For half a minute 403 is a fault like any other, since
-kube-apiserver answers so to ServiceAccounts right after its start; then it is told as a missing right
-(rule 47). What remains once all was cleaned up that could be is told when the incident ends.
+a note: what, why, since when, and when it is tried again, with back-off and jitter (`failed_attempts`).
+Orders, recovery, escalation and the other chores go on meanwhile. What remains once all was cleaned up that
+could be is told when the incident ends.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,14 +13,9 @@ from enum import StrEnum
 
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.references import RequestReference, TargetReference
+from health.runbook.failed_attempts import Failed, FailedAttempts, once_more
 from objects.frozen import Frozen
-from objects.timestamps import stamp
 
-FIRST_RETRY = timedelta(seconds=2)
-LONGEST_RETRY = timedelta(minutes=5)
-FORBIDDEN_GRACE = timedelta(seconds=30)
-"""How long 403 may be that of an API server that has just started."""
-_MOST_DOUBLINGS = 30
 CHECK_HANGING_AFTER = timedelta(minutes=1)
 """How long a request may hang on a finalizer before it is looked at without a wake."""
 
@@ -66,50 +60,12 @@ class ChoreFailure(Frozen):
     """How long the API server wants to be left alone."""
 
 
-class ChoreNote(Frozen):
+class ChoreNote(FailedAttempts):
     """What is still to be done, and failed so far."""
 
     chore: Chore
     subject: ChoreSubject = OF_LEASE
-    what: str
-    why: str
-    since: datetime
-    """The first failure in the present row."""
-    forbidden_since: datetime | None = None
-    """The first of those in a row that were 403; None: the latest was none."""
-    failed: datetime
-    """The latest one."""
-    failures: int = 1
     next_try: datetime
-
-    @property
-    def is_right_missing(self) -> bool:
-        """Whether the API server has refused for longer than one does that has just started."""
-        return self.forbidden_since is not None and self.failed - self.forbidden_since >= FORBIDDEN_GRACE
-
-    @property
-    def reason(self) -> str:
-        """Why it fails, and what that means."""
-        return (
-            f"a right is missing, or an admission plugin refuses: {self.why}"
-            if self.is_right_missing
-            else self.why
-        )
-
-    def __str__(self) -> str:
-        return f"cannot {self.what}: {self.reason} (tried again at {stamp(self.next_try)})"
-
-
-def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> timedelta:
-    """How long to wait after so many failures in a row; `spread` is drawn between 0 and 1.
-
-    Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server says.
-    """
-    doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
-    longest = min(FIRST_RETRY * 2**doublings, LONGEST_RETRY)
-    least = timedelta(seconds=min(max(retry_after_seconds, 0), LONGEST_RETRY.total_seconds()))
-    delay: timedelta = least + longest * (0.5 + spread / 2)
-    return delay
 
 
 def after_attempt(  # noqa: PLR0913, PLR0917  an attempt has these parts
@@ -130,19 +86,8 @@ def after_attempt(  # noqa: PLR0913, PLR0917  an attempt has these parts
 def _note(
     chore: Chore, failure: ChoreFailure, before: ChoreNote | None, now: datetime, spread: float
 ) -> ChoreNote:
-    count = before.failures + 1 if before else 1
-    forbidden_since = before.forbidden_since if before else None
-    return ChoreNote(
-        chore=chore,
-        subject=failure.subject,
-        what=failure.what,
-        why=failure.why,
-        since=before.since if before else now,
-        forbidden_since=(forbidden_since or now) if failure.is_forbidden else None,
-        failed=now,
-        failures=count,
-        next_try=now + retry_delay(count, failure.wait_seconds, spread),
-    )
+    failed = Failed(failure.what, failure.why, failure.is_forbidden, failure.wait_seconds, now, spread)
+    return ChoreNote(chore=chore, subject=failure.subject, **once_more(before, failed))
 
 
 def is_put_off(notes: Iterable[ChoreNote], chore: Chore, subject: ChoreSubject, now: datetime) -> bool:

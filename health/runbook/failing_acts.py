@@ -11,7 +11,7 @@ once.
 from datetime import datetime, timedelta
 
 from health.model.observation import Hold, HoldReason, Observation
-from health.runbook.chores import FORBIDDEN_GRACE
+from health.runbook.failed_attempts import FORBIDDEN_GRACE
 from objects.frozen import Frozen
 from objects.timestamps import stamp
 

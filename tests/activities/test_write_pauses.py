@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.upgrade_pauses import AT_ONCE, TAKES_LONG, WarnOfLongUpgrade, WritePauses
+from activities.event_recorder import EventRecorder
+from activities.upgrade_pauses import AT_ONCE, TAKES_LONG, TOLD_WITHIN, WarnOfLongUpgrade, WritePauses
 from devcluster.control_plane import ControlPlane
 from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -231,7 +232,8 @@ async def test_check_is_told_once_of_an_upgrade_that_takes_long(
     made = await checks.make()
     handled = Handled(reference=made.reference, uid=made.uid, how=How.PAUSED)
     asked = WarnOfLongUpgradeInput(cluster="c", since=BEGAN, message="it takes long", checks=(handled,))
-    warn = WarnOfLongUpgrade(Client(worker_transport), "tests", lambda: NOW)
+    recorder = EventRecorder(Client(worker_transport), "tests", lambda: NOW, longest=TOLD_WITHIN)
+    warn = WarnOfLongUpgrade(recorder)
     for _ in range(2):
         await ActivityEnvironment().run(warn.warn_of_long_upgrade, asked)
 

@@ -8,17 +8,14 @@ from hypothesis import strategies as st
 
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.runbook.chores import (
-    FIRST_RETRY,
-    FORBIDDEN_GRACE,
-    LONGEST_RETRY,
     Chore,
     ChoreFailure,
     ChoreNote,
     after_attempt,
     is_put_off,
-    retry_delay,
     still_ahead,
 )
+from health.runbook.failed_attempts import FIRST_RETRY, FORBIDDEN_GRACE, LONGEST_RETRY, retry_delay
 from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 47")

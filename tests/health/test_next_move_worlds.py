@@ -33,8 +33,9 @@ from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
-from health.runbook.chores import LONGEST_RETRY, Chore, ChoreFailure, LeftBehind, next_try_of
+from health.runbook.chores import Chore, ChoreFailure, LeftBehind, next_try_of
 from health.runbook.escalation import Plan
+from health.runbook.failed_attempts import LONGEST_RETRY
 from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
 from health.runbook.new_step import STOP_PATIENCE

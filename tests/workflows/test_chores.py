@@ -8,7 +8,8 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import TIMED_OUT
-from health.runbook.chores import FORBIDDEN_GRACE, Chore
+from health.runbook.chores import Chore
+from health.runbook.failed_attempts import FORBIDDEN_GRACE
 from health.runbook.new_step import STOP_PATIENCE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, healthy

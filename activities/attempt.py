@@ -1,0 +1,58 @@
+"""Attempt: things that are done within the time of one attempt of an activity, each by itself.
+
+One that fails keeps no other from being done, and is answered: whoever asked tries it again. So Temporal
+repeats nothing but an attempt whose worker was lost.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from temporalio import activity
+
+from kube.errors import Forbidden, KubernetesError, retry_after
+from objects.durations import in_words
+from workflows.kit.calls import Contract
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why one thing was not done."""
+
+    why: str
+    error: KubernetesError | None = None
+    """What the API server answered; None: it is not that."""
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether a right may be missing."""
+        return isinstance(self.error, Forbidden)
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long the API server wants to be left alone."""
+        return retry_after(self.error).total_seconds() if self.error else 0.0
+
+
+class Attempt:
+    """One attempt, which begins now."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._longest = contract.attempt
+        self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
+
+    async def tried(self, what: str, doing: Awaitable[Result]) -> Result | Failure:
+        """What `doing` answers, or why it did not; `what` it does, for the log."""
+        try:
+            async with asyncio.timeout_at(self._ends):
+                return await doing
+        except KubernetesError as error:
+            return Failure(error.message, error)
+        except TimeoutError:
+            return Failure(f"it was not done within {in_words(self._longest)}")
+        except Exception as error:  # noqa: BLE001  what one did not foresee must keep no other from being done
+            activity.logger.warning("not done", exc_info=error, extra={"what": what})
+            return Failure(f"{type(error).__name__}: {error}")
