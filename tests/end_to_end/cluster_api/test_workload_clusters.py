@@ -53,6 +53,27 @@ async def home(world: World, control_plane: ControlPlane) -> AsyncIterator[Fleet
         await made.nodes.delete_node(node)
 
 
+@pytest.mark.rule("rule 38", "rule 38/default", "rule 37")
+async def test_control_plane_that_rolls_out_holds_the_checks_of_its_own_cluster_alone(
+    fleet: Fleet, home: Fleet
+) -> None:
+    (failed,), (other,) = await fleet.add("failed"), await home.add("other")
+    check = await fleet.add_check()
+    await home.add_check("beside")
+    await check.until_numbers(1, 1, 1)
+    await fleet.roll_out("True")
+    await fleet.nodes.fail(failed)
+    await home.nodes.fail(other)
+
+    await fleet.until_held(
+        failed, f"says KubeadmControlPlane/{fleet.namespace}/{fleet.cluster}: RollingOut=True"
+    )
+    await home.until_marked(other)
+    assert not await fleet.condition(failed, OWNER)
+    await fleet.roll_out("False")
+    await fleet.until_marked(failed)
+
+
 @pytest.mark.rule("rule 33/unreachable", "rule 33/clocks", "rule 3")
 async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_its_nodes_restart(
     fleet: Fleet, home: Fleet, workload: Workload
