@@ -5,6 +5,7 @@ means: Temporal knows clusters by the workflows that it still has of them, and o
 who polls its queue, if it is named in full. What needs an upgrade is refused, with what to do instead.
 """
 
+from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client, WithStartWorkflowOperation
@@ -27,6 +28,7 @@ from workflows.upgrade_contracts import (
 )
 from workflows.upgrade_orders import Order
 
+RPC_TIMEOUT = timedelta(seconds=10)
 MOST_CLUSTERS = 100
 """That are looked for: each is a call."""
 
@@ -94,7 +96,8 @@ async def _known(client: Client) -> list[str]:
     name = search_attributes.CLUSTER.name
     while len(known) < MOST_CLUSTERS:
         query = " AND ".join([f"{name} IS NOT NULL", *(f"{name} != {quoted(one)}" for one in known)])
-        listed = [one async for one in client.list_workflows(query, limit=1, page_size=1)]
+        listing = client.list_workflows(query, limit=1, page_size=1, rpc_timeout=RPC_TIMEOUT)
+        listed = [one async for one in listing]
         found = [one.typed_search_attributes.get(search_attributes.CLUSTER) for one in listed]
         if not found or not found[0]:
             break

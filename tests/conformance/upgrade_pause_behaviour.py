@@ -28,9 +28,19 @@ PAUSE = Section(
         "paused by several": (
             "Who pauses a check that we paused, or marked before, cannot be told from us: it is unpaused."
         ),
+        "termination handler": "Each check of that API is paused, whoever it is of and whatever it is for.",
         "stuck": "Checks stay paused in an upgrade that does not end; after six hours that is told once.",
         "re-targeted": "An upgrade that is given another version is the same one.",
         "quickly": "An upgrade that ends and begins again unpauses checks, and pauses them again.",
+        "in flight": (
+            "What a paused check has begun stays as it is, and is cleaned up or goes on when the pause goes."
+        ),
+        "begun before us": "An upgrade that was under way when Paramedic began is paused from then on.",
+        "paused pools": (
+            "MachineConfigPools that reboot their nodes after the upgrade hold checks whose expired nodes "
+            "are being changed."
+        ),
+        "clocks": "Targets that are unhealthy at the end of the upgrade have their full time from there.",
         "deleting": "A check that is being deleted is not patched.",
         "gone": "A check that vanishes before its patch is no failure.",
     },

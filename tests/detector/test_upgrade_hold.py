@@ -106,7 +106,7 @@ def test_where_nobody_knows_of_the_upgrade_every_check_is_held(
     assert held(world) is HoldReason.UPGRADE_UNKNOWN
 
 
-@pytest.mark.rule("rule 37")
+@pytest.mark.rule("rule 37", "MHC C.2/clocks")
 def test_at_the_end_clocks_restart_also_of_a_check_that_was_paused(world: SmallMachines) -> None:
     context(world, UNDER_WAY, handled(world))
     world.now = NOW + timedelta(hours=1)

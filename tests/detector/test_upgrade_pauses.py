@@ -249,6 +249,19 @@ async def test_upgrade_starts_the_workflow_and_each_pause_that_changes_wakes_it(
         await world.until_called(STARTED, STARTED)
 
 
+@pytest.mark.rule("MHC C.2/restart")
+async def test_workflow_that_was_terminated_is_started_again_at_the_next_look(world: World) -> None:
+    world.upgrade = UNDER_WAY
+    async with world.running():
+        await world.until_called(STARTED)
+        await world.ask(handled=("uid-workers",))
+        world.temporal.is_open = False
+        await world.see("MODIFIED", check("workers", 11, **OURS))
+
+        await world.until_called(STARTED, STARTED)
+        assert world.temporal.is_open
+
+
 @pytest.mark.rule("rule 6")
 async def test_edit_that_changes_no_pause_wakes_nobody(world: World) -> None:
     world.upgrade = UNDER_WAY

@@ -66,7 +66,7 @@ def test_where_nobody_knows_whether_there_is_an_upgrade_every_check_is_held(stag
     assert hold.reason is HoldReason.UPGRADE_UNKNOWN
 
 
-@pytest.mark.rule("NHC 2.1/10")
+@pytest.mark.rule("NHC 2.1/10", "MHC C.2/paused pools")
 @pytest.mark.parametrize("stage", PauseStage)
 def test_node_that_is_still_reconfigured_after_the_upgrade_holds_its_check(stage: PauseStage) -> None:
     assert upgrade_hold(Upgrade(UpgradePhase.OVER, NOW), (RECONFIGURED,), stage) is not None

@@ -1,8 +1,9 @@
 """What any workflow of ours is built from. Nothing here knows what a workflow is about.
 
 Rule: a workflow holds these, and inherits none of them; so it is one class, with its own handlers, state and
-loop. A handler only writes down what it is told; the main loop alone awaits. A cancel is an order like any
-other, so that what exists in a cluster is taken care of before the workflow ends:
+loop. A handler only writes down what it is told, and waits at most for a moment until it can judge that; the
+main loop alone calls activities. A cancel is an order like any other, so that what exists in a cluster is
+taken care of before the workflow ends:
 
     @workflow.init
     def __init__(self, start: UpgradePauseInput) -> None:           # a RunInput: key and memory

@@ -66,6 +66,7 @@ async def test_machines_are_marked_once_and_counted_until_the_provider_takes_the
     "rule 7/paused check",
     "MHC A.2.8/nothing",
     "MHC A.2.8/in flight",
+    "MHC C.2/in flight",
     "MHC A.2.8/clock",
     "MHC A.1/annotation/paused",
     "MHC A.2.1/check",

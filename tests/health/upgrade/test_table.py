@@ -14,7 +14,13 @@ PAUSE, UNPAUSE, REMOVE_MARK = (
 )
 
 
-@pytest.mark.rule("MHC C.2/begin", "MHC C.2/found paused", "MHC C.2/restart", "MHC C.2/unpaused")
+@pytest.mark.rule(
+    "MHC C.2/begin",
+    "MHC C.2/begun before us",
+    "MHC C.2/found paused",
+    "MHC C.2/restart",
+    "MHC C.2/unpaused",
+)
 @pytest.mark.parametrize(
     ("annotations", "expected", "how"),
     [
@@ -114,6 +120,11 @@ def test_check_created_during_the_upgrade_is_paused() -> None:
     done = passed(under_way(check("PM", version=2), check(name="b")), memory)
 
     assert [(one.reference.name, one.action) for one in done.patches] == [("b", PauseAction.PAUSE)]
+
+
+@pytest.mark.rule("MHC C.2/termination handler")
+def test_check_of_the_termination_handler_is_paused_as_any_other() -> None:
+    assert actions(passed(under_way(check(name="machine-api-termination-handler")))) == PAUSE
 
 
 @pytest.mark.rule("MHC C.2/created")
