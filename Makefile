@@ -36,7 +36,7 @@ types:
 tests:
 	@# Compiled once here, and not by each worker.
 	@test -d tests/__pycache__ || $(BIN)/pytest --collect-only --quiet --quiet >/dev/null
-	$(BIN)/pytest $(SIDE_BY_SIDE)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --every-right-is-used
 
 fast: $(INSTALLED) ## the inner loop: the same without what starts a control plane or programs, or replays
 	$(BIN)/ruff check

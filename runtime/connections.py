@@ -58,7 +58,8 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     ProcessCollector(registry=metrics)
     temporal_runtime = temporal_core(settings.temporal_metrics_address)
     async with serve(settings.ready_address, [*readiness_routes(problems), metrics_route(metrics)]):
-        transport = await retry_forever("kubernetes", Transport.connect, (KubernetesError,), problems)
+        connecting = partial(Transport.connect, user_agent=field_manager)
+        transport = await retry_forever("kubernetes", connecting, (KubernetesError,), problems)
         async with transport:
             management = ClusterConnection.over(transport, field_manager)
             read_identity = partial(read_cluster_identity, management.client, settings.cluster)

@@ -100,6 +100,12 @@ def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Ri
     yield Right(worker, group, templates, ("get",), part=part, why="a request is made from its template")
 
 
+def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
+    """What many remediators do not grant, and is of use where it is granted."""
+    why = "templates that may be watched need not be read every 15 seconds"
+    yield Right(Process.DETECTOR, group, templates, WATCH, part=REMEDIATOR, why=why)
+
+
 def needs_for_secret(part: Part, namespace: str, name: str) -> Iterator[Right]:
     """The rights on the Secret with the kubeconfig of one workload cluster."""
     for process in Process:

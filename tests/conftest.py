@@ -16,6 +16,7 @@ from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from tests import temporal_servers
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
+from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa: F401  hooks of pytest
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
 
 # A commit is judged by what it changed, on a machine however busy: the same examples each time, and no clock.

@@ -14,9 +14,11 @@ from runtime.rights import (
     needs_for_requests,
     needs_for_secret,
     needs_in_workload_clusters,
+    wishes_for_requests,
 )
 
 ROOT = Path(__file__).parents[2]
+TEMPLATES = "…remediationtemplates"
 
 
 def written() -> Mapping[str, str]:
@@ -33,7 +35,8 @@ def of_installations() -> Iterator[Right]:
 
 def of_others() -> Iterator[Right]:
     """The rights on what has its name from somebody else, who grants them."""
-    yield from needs_for_requests("", "…remediationtemplates", "…remediations")
+    yield from needs_for_requests("", TEMPLATES, "…remediations")
+    yield from wishes_for_requests("", TEMPLATES)
     for kind in CHECK_KINDS.values():
         if kind.kubeconfig_part is not None:
             yield from needs_for_secret(kind.kubeconfig_part, "of the Cluster", "<cluster>-kubeconfig")

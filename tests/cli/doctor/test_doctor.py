@@ -137,9 +137,9 @@ async def test_process_has_its_own_rights_and_cannot_tell_those_of_the_other(
 async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: Command) -> None:
     ran = await doctor("doctor", "-o", "json", "--watch-for", "0", PARAMEDIC_NAMESPACE="elsewhere")
     missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
-    assert "problem: the detector may not list, watch nodes: apply deploy/base/rbac" in missing
+    assert "problem: the detector may not list, watch nodes: apply deploy/base/rbac/detector.yaml" in missing
     assert (
-        "problem: the worker may not delete, patch machines.machine.openshift.io: "
+        "problem: the worker may not get, delete, patch machines.machine.openshift.io: "
         "apply deploy/components/openshift/machine-health-checks.yaml"
     ) in missing
 

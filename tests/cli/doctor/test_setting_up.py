@@ -30,7 +30,8 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
     async with control_planes.control_plane(tmp_path, assets.find()) as plane:
         doctor = as_user(plane.kubeconfig)
         found = await findings(doctor)
-        assert reasons(found) == {"KindNotServed", "NoDetector", "RightMissing", "NoWorker"}
+        missing = {"KindNotServed", "LeaseNamespaceMissing", "NoDetector", "RightMissing", "NoWorker"}
+        assert reasons(found) == missing
         assert sum(one.reason == "KindNotServed" for one in found) == 2
 
         await manifests.install(plane.kubeconfig)

@@ -1,0 +1,143 @@
+"""The policies that take away from our processes what RBAC gives and nothing needs, on a real API server."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from cli.rights.written import of_installations
+from devcluster.control_plane import ControlPlane
+from devcluster.manifests import ROOT
+from devcluster.polling import until
+from health.kinds.right import Process
+from health.model.node import CONFIRMED_HEALTHY
+from kube.client import Client
+from kube.errors import Forbidden
+from kube.resource import NODES, Object
+from kube.transport import Transport
+from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
+from tests.end_to_end.world import REQUESTS
+
+FILE = ROOT / "deploy" / "base" / "rbac" / "admission-policies.yaml"
+POLICIES = {
+    one["metadata"]["name"]: one["spec"]
+    for one in yaml.safe_load_all(FILE.read_text())
+    if one["kind"] == "ValidatingAdmissionPolicy"
+}
+WRITES = POLICIES["paramedic-detector-writes"]
+OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}
+PATIENCE = timedelta(seconds=60)
+NAME = "tests-policies"
+OF_DETECTOR, OF_WORKER = (f"ValidatingAdmissionPolicy '{name}'" for name in POLICIES)
+REQUEST: Object = {
+    "apiVersion": REQUESTS.api_version,
+    "kind": REQUESTS.kind,
+    "metadata": {"name": NAME, "namespace": "default"},
+}
+
+
+def test_detector_may_write_what_the_table_says() -> None:
+    (validation,) = WRITES["validations"]
+    said = {
+        f"{OPERATIONS[verb]} {right.resource_name}"
+        for right in of_installations()
+        for verb in right.verbs
+        if right.process is Process.DETECTOR and verb in OPERATIONS
+    }
+    assert set(re.findall('"(.*?)"', validation["expression"])) == said
+
+
+def test_policies_are_about_our_service_accounts() -> None:
+    users = [spec["matchConditions"][0]["expression"] for spec in POLICIES.values()]
+    for process, user in zip(Process, users, strict=True):
+        assert f'"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNTS[process]}"' in user
+
+
+class Clients:
+    """Clients of one cluster, by who they are."""
+
+    def __init__(self, administrator: Client, detector: Client, worker: Client) -> None:
+        self.administrator, self.detector, self.worker = administrator, detector, worker
+
+    async def make_node(self) -> None:
+        annotations = {CONFIRMED_HEALTHY: "", "kept": "true"}
+        metadata = {"name": NAME, "labels": {"a": "b"}, "annotations": annotations}
+        await self.administrator.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+
+    async def worker_may(self, patch: Object) -> bool:
+        try:
+            await self.worker.merge_patch(NODES, NAME, patch)
+        except Forbidden as error:
+            if OF_WORKER not in error.message:
+                raise
+            return False
+        return True
+
+
+@pytest.fixture
+async def clients(control_plane: ControlPlane) -> AsyncIterator[Clients]:
+    kubeconfigs = (
+        control_plane.kubeconfig,
+        control_plane.detector_kubeconfig,
+        control_plane.worker_kubeconfig,
+    )
+    async with AsyncExitStack() as stack:
+        connected = [await Transport.connect(str(kubeconfig)) for kubeconfig in kubeconfigs]
+        clients = [Client(await stack.enter_async_context(one), "tests") for one in connected]
+        yield Clients(*clients)
+
+
+@pytest.mark.cluster
+async def test_detector_makes_changes_and_deletes_no_request_though_it_is_granted(clients: Clients) -> None:
+    await clients.administrator.create(REQUESTS, REQUEST, "default")
+    try:
+
+        async def is_granted_and_refused() -> bool:
+            return OF_DETECTOR in await _refusal_of_a_patch(clients.detector)
+
+        await until(is_granted_and_refused, within=PATIENCE, otherwise="a detector may change requests")
+        with pytest.raises(Forbidden, match=OF_DETECTOR):
+            await clients.detector.delete(REQUESTS, NAME, "default")
+        other = REQUEST | {"metadata": {"name": f"{NAME}-2", "namespace": "default"}}
+        with pytest.raises(Forbidden, match=OF_DETECTOR):
+            await clients.detector.create(REQUESTS, other, "default")
+    finally:
+        await clients.administrator.delete(REQUESTS, NAME, "default")
+
+
+async def _refusal_of_a_patch(client: Client) -> str:
+    try:
+        await client.merge_patch(REQUESTS, NAME, {"metadata": {"annotations": {"a": "b"}}}, "default")
+    except Forbidden as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.cluster
+async def test_worker_takes_a_persons_mark_off_a_node_and_changes_nothing_else(
+    clients: Clients,
+) -> None:
+    await clients.make_node()
+    try:
+        unschedulable: Object = {"spec": {"unschedulable": True}}
+
+        async def is_refused() -> bool:
+            return not await clients.worker_may(unschedulable)
+
+        await until(is_refused, within=PATIENCE, otherwise="the worker may change a Node")
+        for change in (
+            {"labels": {"a": None}},
+            {"annotations": {"kept": None}},
+            {"annotations": {CONFIRMED_HEALTHY: "again"}},
+            {"annotations": {"new": ""}},
+            {"finalizers": ["a.b/c"]},
+        ):
+            assert not await clients.worker_may({"metadata": change}), change
+        assert await clients.worker_may({"metadata": {"annotations": {CONFIRMED_HEALTHY: None}}})
+        found = (await clients.administrator.get(NODES, NAME))["metadata"]["annotations"]
+        assert found == {"kept": "true"}
+    finally:
+        await clients.administrator.delete(NODES, NAME)

@@ -1,0 +1,54 @@
+"""The table of rights against what our processes asked for in a run: nothing missing, nothing unused.
+
+That nothing is asked for beyond the table holds of any run; that each row is needed, of a run of all tests.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cli.rights.written import of_installations
+from health.kinds.registry import CHECK_KINDS
+from health.kinds.right import Right
+from runtime.rights import needs_for_requests, needs_for_secret, wishes_for_requests
+from tests.end_to_end.third_kind.check import GROUP as MADE_UP
+from tests.rights.calls import Call, Use, all_uses, calls, uses
+
+UNUSED: dict[str, str] = {}
+"""Verbs of rows that no test takes, each with the reason why they are granted all the same."""
+ROWS = tuple(of_installations())
+GROUPS = {right.group for right in ROWS}
+SECRETS_OF = [kind.kubeconfig_part for kind in CHECK_KINDS.values() if kind.kubeconfig_part is not None]
+
+
+def problems(audit_logs: Iterable[Path], *, is_whole_run: bool) -> list[str]:
+    """What is wrong, in sentences."""
+    asked = {call for log in audit_logs for call in calls(log)}
+    beyond = [f"{call}: the table of rights does not say so" for call in asked if not _is_in_table(call)]
+    return sorted(beyond) + (sorted(_unused(asked)) if is_whole_run else [])
+
+
+def _is_in_table(call: Call) -> bool:
+    return call.group == MADE_UP or bool(uses(call, (*ROWS, *_of_others(call))))
+
+
+def _of_others(call: Call) -> Iterator[Right]:
+    """What the table says of objects whose names are not ours."""
+    if call.resource == "secrets" and call.name.endswith("-kubeconfig"):
+        for part in SECRETS_OF:
+            yield from needs_for_secret(part, call.namespace, call.name)
+    if call.group in GROUPS:
+        return
+    if call.resource.endswith("templates"):
+        yield from needs_for_requests(call.group, call.resource, "")
+        yield from wishes_for_requests(call.group, call.resource)
+    else:
+        yield from needs_for_requests(call.group, "", call.resource)
+
+
+def _unused(asked: Iterable[Call]) -> Iterator[str]:
+    taken: set[Use] = {use for call in asked for use in uses(call, ROWS)}
+    unused = {str(use) for use in all_uses(ROWS) - taken}
+    for use in unused - UNUSED.keys():
+        yield f"{use}: no test needs it"
+    for use in UNUSED.keys() - unused:
+        yield f"{use}: it is said to be unused, and is not"
