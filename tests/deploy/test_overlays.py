@@ -195,7 +195,11 @@ def test_every_component_is_in_an_overlay_or_is_said_to_be_optional() -> None:
             "components"
         ]
     }
-    assert {path.name for path in (DEPLOY / "components").iterdir()} - used == {"core-manager-off"}
+    assert {path.name for path in (DEPLOY / "components").iterdir()} - used == {
+        "core-manager-off",
+        "read-only-detector",
+        "read-only-nodes",
+    }
 
 
 def test_base_says_nothing_of_temporal() -> None:

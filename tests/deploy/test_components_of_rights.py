@@ -1,0 +1,50 @@
+"""Components that take rights away, as kustomize builds them on top of the base."""
+
+from pathlib import Path
+
+from kube.resource import Object
+from tests.deploy.overlays import combined, named, of_kind
+
+BINDINGS = ("ClusterRoleBinding", "RoleBinding")
+
+
+def bound(objects: tuple[Object, ...], account: str) -> set[str]:
+    """The roles of a ServiceAccount."""
+    return {
+        binding["roleRef"]["name"]
+        for binding in of_kind(objects, *BINDINGS)
+        if account in {subject["name"] for subject in binding["subjects"]}
+    }
+
+
+def test_every_role_that_is_bound_is_there_or_none_of_ours(tmp_path: Path) -> None:
+    base = combined(tmp_path)
+    roles = {role["metadata"]["name"] for role in of_kind(base, "ClusterRole", "Role")}
+    assert bound(base, "paramedic-detector") | bound(base, "paramedic-worker") == roles
+    assert {one["metadata"]["name"] for one in of_kind(base, "ServiceAccount")} >= {
+        "paramedic-detector",
+        "paramedic-worker",
+    }
+
+
+def test_detector_that_only_reads_requests_has_a_role_of_another_label(tmp_path: Path) -> None:
+    strict = combined(tmp_path, "read-only-detector")
+
+    assert bound(strict, "paramedic-detector") == {"paramedic-detector", "paramedic-detector-remediation"}
+    assert "paramedic-ext-remediation" in bound(strict, "paramedic-worker")
+    role = named(strict, "ClusterRole", "paramedic-detector-remediation")
+    (selector,) = role["aggregationRule"]["clusterRoleSelectors"]
+    assert selector["matchLabels"] == {"paramedic.dev/aggregate-to-detector": "true"}
+
+
+def test_worker_that_patches_no_nodes_is_told_so(tmp_path: Path) -> None:
+    kept = combined(tmp_path, "read-only-nodes")
+
+    assert bound(kept, "paramedic-worker") == {"paramedic-worker", "paramedic-ext-remediation"}
+    assert "paramedic-worker-confirmations" not in {one["metadata"]["name"] for one in kept}
+    (settings,) = (
+        one["data"]
+        for one in of_kind(kept, "ConfigMap")
+        if one["metadata"]["name"].startswith("paramedic-settings")
+    )
+    assert settings["PARAMEDIC_CONFIRMATIONS"] == "keep"
