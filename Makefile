@@ -14,7 +14,7 @@ SIDE_BY_SIDE := --numprocesses 5 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: types tests help install servers demo test fast bench format lock histories conformance rights
+.PHONY: types tests help install servers helm demo test fast bench format lock histories conformance rights
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,7 +24,7 @@ install: $(INSTALLED) servers ## set everything up, and nothing else
 demo: install ## a node fails and is remediated, on a control plane of its own
 	@$(BIN)/paramedic demo
 
-test: install ## everything that must be true of a commit
+test: install helm ## everything that must be true of a commit
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	@$(MAKE) --no-print-directory --jobs 2 types tests
@@ -69,6 +69,10 @@ lock: $(INSTALLED) ## write the lock files anew after a change of the dependenci
 
 servers: $(INSTALLED)
 	@$(BIN)/python -m devcluster.assets
+
+# Only tests need it: they render the chart.
+helm: $(INSTALLED)
+	@$(BIN)/python -m devcluster.go_programs
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Paramedic needs Python 3.11 or newer: install it, or say where it is with PYTHON=..." >&2; exit 1; }

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster import build
 from devcluster.errors import DevclusterError
+from devcluster.go_programs import CONTROL_PLANE
 from devcluster.progress import say
 
 
@@ -39,7 +39,7 @@ def _command(name: str) -> tuple[str, ...]:
     given = Path(folder) / name
     if folder and given.exists():
         return (str(given),)
-    return (str(build.binary()), name)
+    return (str(CONTROL_PLANE.binary()), name)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ class DevclusterError(Exception):
 
 
 class BuildError(DevclusterError):
-    """The control plane could not be built from its sources."""
+    """A program could not be built from its sources."""
 
 
 class MissingProgramError(DevclusterError):

@@ -8,19 +8,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from kube.resource import Object
 from runtime.settings import Settings
 from runtime.temporal_settings import temporal_settings
+from tests.deploy.conftest import Refusal
 from tests.deploy.containers import WORKLOADS, containers
-from tests.deploy.overlays import DEPLOY, OVERLAYS, built, of_kind, overlay
-from tests.devcluster.kubectl import kubectl
+from tests.deploy.overlays import DEPLOY, OVERLAYS, built, named, of_kind, overlay
 from tests.tls import write_pair
 from worker.worker import GRACE
 
-STANDS_IN = Path(__file__).parent / "not_ours.yaml"
-"""What an overlay rests on, and others install."""
 NAMESPACE = "paramedic-system"
 OURS = ("detector", "worker")
 every_overlay = pytest.mark.parametrize("name", OVERLAYS)
@@ -47,24 +44,18 @@ def pods() -> Iterator[Object]:
 
 @pytest.mark.cluster
 async def test_api_server_takes_every_object_of_every_overlay_and_every_pod_of_theirs(
-    control_plane: ControlPlane, tmp_path: Path
+    refusal: Refusal,
 ) -> None:
-    priority, everything = DEPLOY / "base" / "priority-class.yaml", tmp_path / "everything.yaml"
-    status, said = await kubectl(
-        control_plane.kubeconfig, "apply", "--server-side", "-f", str(STANDS_IN), "-f", str(priority)
-    )
-    assert status == 0, said
-    status, said = await kubectl(
-        control_plane.kubeconfig, "wait", "--for=condition=Established", "crd", "--all"
-    )
-    assert status == 0, said
+    assert await refusal([*all_objects(), *pods()]) == ""
 
-    everything.write_text(yaml.safe_dump_all([*all_objects(), *pods()]))
-    strictly = ("apply", "--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server")
-    status, said = await kubectl(control_plane.kubeconfig, *strictly, "-f", str(everything))
 
-    assert status == 0, said
-    assert "Warning" not in said
+@pytest.mark.cluster
+async def test_api_server_refuses_a_field_that_it_does_not_know_and_a_pod_that_may_be_root(
+    refusal: Refusal,
+) -> None:
+    pod, worker = next(pods()), named(overlay("openshift"), "Deployment", "paramedic-worker")
+    assert ".spec.replica: field not declared" in await refusal([worker | {"spec": {"replica": 2}}])
+    assert "runAsNonRoot" in await refusal([pod | {"spec": pod["spec"] | {"securityContext": {}}}])
 
 
 @every_overlay

@@ -1,11 +1,13 @@
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from devcluster import assets, build
+from devcluster import assets, go_toolchain
 from devcluster.errors import BuildError
+from devcluster.go_programs import CONTROL_PLANE, HELM, kubernetes_version
 
 
 def executable(path: Path, script: str) -> Path:
@@ -42,14 +44,14 @@ def test_given_servers_are_taken_and_the_others_are_built(
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
     servers = assets.find()
     assert servers.kube_apiserver == (str(given),)
-    assert servers.etcd == (str(build.binary()), "etcd")
+    assert servers.etcd == (str(CONTROL_PLANE.binary()), "etcd")
 
 
 def test_what_was_built_once_is_not_built_again(compilers: Path, cache: Path) -> None:
     executable(compilers / "go", COMPILES)
     assets.find()
     assets.find()
-    built = build.binary()
+    built = CONTROL_PLANE.binary()
     assert built.read_text() == "built\n"
     assert built.is_relative_to(cache)
 
@@ -66,21 +68,27 @@ def test_a_failed_build_says_what_to_do_and_leaves_no_binary(compilers: Path, ca
 def test_a_compiler_on_path_that_is_too_old_is_not_used(compilers: Path, cache: Path) -> None:
     executable(compilers / "go", 'echo "go version go1.25.9 linux/amd64"')
     installed = executable(cache / "go-toolchain" / "go" / "bin" / "go", COMPILES)
-    assert build.find() == installed
+    assert go_toolchain.find() == installed
 
 
-def test_a_change_of_the_sources_makes_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = build.fingerprint()
-    monkeypatch.setattr(build, "FOLDER", shutil.copytree(build.FOLDER, tmp_path / "sources"))
-    assert build.fingerprint() == before
+def test_a_change_of_the_sources_makes_another_build(tmp_path: Path) -> None:
+    before = CONTROL_PLANE.fingerprint()
+    copied = replace(CONTROL_PLANE, folder=shutil.copytree(CONTROL_PLANE.folder, tmp_path / "sources"))
+    assert copied.fingerprint() == before
     with (tmp_path / "sources" / "main.go").open("a") as source:
         source.write("// changed\n")
-    assert build.fingerprint() != before
+    assert copied.fingerprint() != before
+
+
+def test_helm_is_built_beside_the_servers_and_never_taken_for_them(compilers: Path, cache: Path) -> None:
+    executable(compilers / "go", COMPILES)
+    assert HELM.binary().relative_to(cache).parts[0] == "helm"
+    assert CONTROL_PLANE.binary().relative_to(cache).parts[0] == "controlplane"
 
 
 def test_the_servers_tell_the_version_that_they_are_built_from() -> None:
-    flags = build.linker_flags()
-    version = build.kubernetes_version()
+    flags = CONTROL_PLANE.linker_flags
+    version = kubernetes_version()
     assert f"component-base/version.gitVersion={version}" in flags
     assert f"version.gitMajor={version[1:].split('.')[0]} " in flags
     assert f"version.gitMinor={version.split('.')[1]} " in flags

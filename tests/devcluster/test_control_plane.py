@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import build, manifests
+from devcluster import manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.credentials import DETECTOR
+from devcluster.go_programs import kubernetes_version
 from devcluster.polling import until
 from tests.devcluster.kubectl import kubectl
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.cluster
 async def test_it_is_the_kubernetes_that_its_sources_name(control_plane: ControlPlane) -> None:
     status, answer = await kubectl(control_plane.kubeconfig, "get", "--raw", "/version")
     assert status == 0
-    assert json.loads(answer)["gitVersion"] == build.kubernetes_version()
+    assert json.loads(answer)["gitVersion"] == kubernetes_version()
 
 
 async def test_a_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:

@@ -1,0 +1,164 @@
+{{- define "paramedic.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "paramedic.envFrom" -}}
+- configMapRef: {name: paramedic-settings}
+{{- if not .Values.temporal.dev.enabled }}
+- secretRef: {name: {{ .Values.temporal.secret }}, optional: true}
+{{- end }}
+{{- end }}
+
+{{- define "paramedic.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/*
+The Deployment of a process. Takes its name and the root. Why each field is as it is stands in base/detector.yaml.
+*/}}
+{{- define "paramedic.deployment" -}}
+{{- $process := index . 0 -}}
+{{- $root := index . 1 -}}
+{{- $values := $root.Values -}}
+{{- $own := index $values $process -}}
+{{- $hasWebhook := and $values.webhook.enabled (eq $process "detector") -}}
+{{- $certificate := $values.temporal.clientCertificateSecret -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: paramedic-{{ $process }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    app.kubernetes.io/name: paramedic-{{ $process }}
+    app.kubernetes.io/part-of: paramedic
+spec:
+  replicas: {{ $own.replicas }}
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: paramedic-{{ $process }}
+  strategy:
+    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
+  template:
+    metadata:
+      labels:
+        app.kubernetes.io/name: paramedic-{{ $process }}
+        app.kubernetes.io/part-of: paramedic
+      annotations:
+        checksum/settings: {{ include "paramedic.settings" $root | sha256sum }}
+        {{- with $values.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      serviceAccountName: paramedic-{{ $process }}
+      enableServiceLinks: false
+      priorityClassName: {{ $values.priorityClass.name }}
+      terminationGracePeriodSeconds: 30
+      {{- with $values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- range . }}
+        - name: {{ . }}
+        {{- end }}
+      {{- end }}
+      {{- with $values.nodeSelector }}
+      nodeSelector: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 100
+              preference:
+                matchExpressions:
+                  - {key: node-role.kubernetes.io/control-plane, operator: Exists}
+      tolerations:
+        - {key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}
+        - {key: node-role.kubernetes.io/master, operator: Exists, effect: NoSchedule}
+        - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 60}
+        - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 60}
+        {{- with $values.tolerations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      topologySpreadConstraints:
+        - topologyKey: kubernetes.io/hostname
+          maxSkew: 1
+          whenUnsatisfiable: DoNotSchedule
+          nodeTaintsPolicy: Honor
+          matchLabelKeys: [pod-template-hash]
+          labelSelector:
+            matchLabels:
+              app.kubernetes.io/name: paramedic-{{ $process }}
+        - topologyKey: topology.kubernetes.io/zone
+          maxSkew: 1
+          whenUnsatisfiable: ScheduleAnyway
+          matchLabelKeys: [pod-template-hash]
+          labelSelector:
+            matchLabels:
+              app.kubernetes.io/name: paramedic-{{ $process }}
+      securityContext:
+        runAsNonRoot: true
+        seccompProfile: {type: RuntimeDefault}
+      {{- if and $values.temporal.dev.enabled (eq $process "worker") }}
+      initContainers:
+        - name: setup
+          image: {{ include "paramedic.image" $root }}
+          command: [paramedic, setup]
+          envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
+          resources:
+            requests: {cpu: 100m, memory: 128Mi}
+            limits: {memory: 256Mi}
+          securityContext: {{- include "paramedic.securityContext" $root | nindent 12 }}
+      {{- end }}
+      containers:
+        - name: {{ $process }}
+          image: {{ include "paramedic.image" $root }}
+          command: [python, -m, {{ $process }}]
+          envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
+          env:
+            {{- if $hasWebhook }}
+            - {name: PARAMEDIC_WEBHOOK_ADDRESS, value: "0.0.0.0:9443"}
+            {{- end }}
+            - name: PARAMEDIC_IDENTITY
+              valueFrom: {fieldRef: {fieldPath: metadata.name}}
+            - name: PARAMEDIC_NAMESPACE
+              valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+          ports:
+            - {name: http, containerPort: 8081}
+            {{- if $hasWebhook }}
+            - {name: webhook, containerPort: 9443}
+            {{- end }}
+          livenessProbe:
+            httpGet: {path: /healthz, port: http}
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          readinessProbe:
+            httpGet: {path: /readyz, port: http}
+            periodSeconds: 5
+            timeoutSeconds: 5
+            failureThreshold: 2
+          resources: {{- toYaml $own.resources | nindent 12 }}
+          securityContext: {{- include "paramedic.securityContext" $root | nindent 12 }}
+          {{- if or $hasWebhook $certificate }}
+          volumeMounts:
+            {{- if $certificate }}
+            - {name: temporal-tls, mountPath: /etc/paramedic/temporal, readOnly: true}
+            {{- end }}
+            {{- if $hasWebhook }}
+            - {name: webhook-certificate, mountPath: /etc/paramedic/webhook, readOnly: true}
+            {{- end }}
+          {{- end }}
+      {{- if or $hasWebhook $certificate }}
+      volumes:
+        {{- if $certificate }}
+        - name: temporal-tls
+          secret: {secretName: {{ $certificate }}}
+        {{- end }}
+        {{- if $hasWebhook }}
+        - name: webhook-certificate
+          secret: {secretName: paramedic-webhook}
+        {{- end }}
+      {{- end }}
+{{- end }}

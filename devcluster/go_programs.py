@@ -1,0 +1,66 @@
+"""What no package registry offers as a binary, and is built from its Go modules.
+
+etcd, kube-apiserver and kube-controller-manager are one binary. Helm is another, with a go.mod of its own:
+linked into the first, it would have the servers built from other versions than Kubernetes is released with.
+
+`python -m devcluster.go_programs` builds Helm now, so that no test has to wait for it.
+"""
+
+import sys
+from pathlib import Path
+
+from devcluster.build import GoProgram, required_version
+from devcluster.errors import DevclusterError
+from devcluster.progress import say
+
+_HERE = Path(__file__).parent
+_NO_DEBUG_SYMBOLS = ("-s", "-w")
+
+
+def kubernetes_version(folder: Path = _HERE / "controlplane") -> str:
+    """The version of Kubernetes that the servers are built from."""
+    return required_version(folder, "k8s.io/kubernetes")
+
+
+def _flags_of_kubernetes() -> str:
+    """The version that the servers tell their clients.
+
+    Kubernetes sets it when it is released; without it the servers call themselves v0.0.0.
+    """
+    version = kubernetes_version()
+    major, minor = version.removeprefix("v").split(".")[:2]
+    variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    settings = (f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items())
+    return " ".join([*_NO_DEBUG_SYMBOLS, *settings])
+
+
+CONTROL_PLANE = GoProgram(
+    folder=_HERE / "controlplane",
+    package=".",
+    linker_flags=_flags_of_kubernetes(),
+    title="Kubernetes' control plane",
+    lasts="4 to 6 minutes",
+    packages="2,500",
+    instead="point KUBEBUILDER_ASSETS to a folder with kube-apiserver, etcd and kube-controller-manager",
+)
+HELM = GoProgram(
+    folder=_HERE / "helm",
+    package="helm.sh/helm/v4/cmd/helm",
+    linker_flags=" ".join(_NO_DEBUG_SYMBOLS),
+    title="Helm",
+    lasts="about 4 minutes",
+    packages="1,200",
+)
+
+
+def main() -> None:
+    """Build Helm; exit 1 with one sentence when that fails."""
+    try:
+        HELM.binary()
+    except DevclusterError as error:
+        sys.exit(str(error))
+    say("Helm is in place")
+
+
+if __name__ == "__main__":
+    main()

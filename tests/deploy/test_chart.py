@@ -1,0 +1,182 @@
+"""The chart installs what the overlays do, and nothing else; what it adds is a choice that somebody made."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kube.resource import Object
+from tests.deploy.chart import CHART, helm, packaged, refused, release
+from tests.deploy.conftest import Refusal
+from tests.deploy.containers import container, containers
+from tests.deploy.overlays import OVERLAYS, combined, named, overlay
+
+pytestmark = pytest.mark.cluster  # helm is built as the servers are
+
+OUTSIDE: dict[str, Any] = {"cluster": "my-cluster", "temporal.address": "temporal.example.com:7233"}
+CHOICES: dict[str, dict[str, Any]] = {
+    "cluster-api": OUTSIDE | {"clusterAPI.enabled": True},
+    "openshift": OUTSIDE | {"openshift.enabled": True},
+    "temporal-dev": {"temporal.dev.enabled": True},
+    "temporal-external": OUTSIDE,
+    "temporal-mtls": OUTSIDE | {"temporal.clientCertificateSecret": "paramedic-temporal-tls"},
+    "webhook": OUTSIDE | {"webhook.enabled": True},
+}
+"""How the chart is told to be as each overlay."""
+KEPT_BY_HELM = "helm.sh/resource-policy"
+LISTS_BY_NAME = ("env", "ports", "volumeMounts")
+ANYTHING_ELSE: dict[str, Any] = OUTSIDE | {
+    "image": {"repository": "registry/ours", "digest": f"sha256:{'a' * 64}", "pullSecrets": ["pull"]},
+    "settings": {"PARAMEDIC_BACK_OFF_LIMIT_SECONDS": 0, "PARAMEDIC_UPGRADE_PAUSE": "off"},
+    "leaseNamespace.create": False,
+    "webhook": {"enabled": True, "certManager": False, "caBundle": "YQ=="},
+    "clusterAPI.coreManagerOff": True,
+    "priorityClass": {"create": False, "name": "system-cluster-critical"},
+    "worker.replicas": 3,
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "podAnnotations": {"example.com/a": "b"},
+    "tolerations": [{"key": "infra", "operator": "Exists"}],
+}
+
+
+@pytest.fixture(scope="module")
+async def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart as it is published."""
+    return await packaged(tmp_path_factory.mktemp("chart"))
+
+
+def by_name(objects: tuple[Object, ...]) -> dict[tuple[str, str, str], Object]:
+    """The objects, without what Helm and kustomize each do in a way of their own."""
+    found = {}
+    for one in objects:
+        metadata = dict(one["metadata"])
+        metadata["name"] = re.sub(r"^(paramedic-settings)-\w+$", r"\1", metadata["name"])
+        if set(metadata.get("annotations", ())) == {KEPT_BY_HELM}:
+            del metadata["annotations"]
+        key = (one["kind"], metadata.get("namespace", ""), metadata["name"])
+        assert key not in found
+        found[key] = _rolling(one) if one["kind"] == "Deployment" else one | {"metadata": metadata}
+    return found
+
+
+def _rolling(deployment: Object) -> Object:
+    """A Deployment, without what changes with its settings: the one by a name, the other by an annotation."""
+    spec = deployment["spec"]
+    template = spec["template"]
+    metadata = {key: value for key, value in template["metadata"].items() if key != "annotations"}
+    pod = dict(template["spec"])
+    for field in ("containers", "initContainers"):
+        pod[field] = [_named_plainly(one) for one in pod.get(field, ())]
+    return deployment | {"spec": spec | {"template": {"metadata": metadata, "spec": pod}}}
+
+
+def _named_plainly(one: Object) -> Object:
+    settings, *others = one["envFrom"]
+    assert settings["configMapRef"]["name"].startswith("paramedic-settings")
+    return one | {"envFrom": others} | {name: _sorted(one.get(name, ())) for name in LISTS_BY_NAME}
+
+
+def _sorted(listed: Iterable[Object]) -> list[Object]:
+    return sorted(listed, key=lambda one: str(one["name"]))
+
+
+def test_every_overlay_has_its_choices() -> None:
+    assert set(CHOICES) == set(OVERLAYS)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> None:
+    by_helm, by_kustomize = by_name(await release(chart, CHOICES[name])), by_name(overlay(name))
+    # Helm makes it by --create-namespace, and the page says how it is labelled.
+    del by_kustomize["Namespace", "", "paramedic-system"]
+    assert by_helm == by_kustomize
+
+
+async def test_chart_installs_all_of_it_together_as_kustomize_does(chart: Path, tmp_path: Path) -> None:
+    components = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook")
+    values = {
+        "temporal.dev.enabled": True,
+        "openshift.enabled": True,
+        "clusterAPI": {"enabled": True, "coreManagerOff": True},
+        "webhook.enabled": True,
+    }
+    by_kustomize = by_name(combined(tmp_path, *components))
+    del by_kustomize["Namespace", "", "paramedic-system"]
+    assert by_name(await release(chart, values)) == by_kustomize
+
+
+async def test_lint_finds_nothing(chart: Path) -> None:
+    for of in (CHART, chart):
+        status, out, said = await helm("lint", "--strict", str(of), "--set", "temporal.address=a:7233")
+        assert status == 0, out + said
+        assert "WARNING" not in out
+
+
+async def test_other_choices_are_taken_by_the_api_server_and_reach_every_pod(
+    chart: Path, refusal: Refusal
+) -> None:
+    objects = await release(chart, ANYTHING_ELSE)
+
+    assert await refusal(objects) == ""
+    assert {one.spec["image"] for one in containers(objects)} == {f"registry/ours@sha256:{'a' * 64}"}
+    worker = container(objects, "worker")
+    assert worker.workload["spec"]["replicas"] == 3
+    assert worker.pod["tolerations"][-1]["key"] == "infra"
+    assert worker.pod["priorityClassName"] == "system-cluster-critical"
+    assert worker.environment["PARAMEDIC_BACK_OFF_LIMIT_SECONDS"] == "0"
+    (asked,) = named(objects, "ValidatingWebhookConfiguration", "vnodehealthcheck.kb.io")["webhooks"]
+    assert asked["clientConfig"]["caBundle"] == "YQ=="
+    assert not {"Certificate", "Issuer", "PriorityClass", "Namespace"} & {one["kind"] for one in objects}
+
+
+async def test_everything_follows_the_namespace_of_the_release_and_that_of_the_leases(chart: Path) -> None:
+    values = CHOICES["temporal-dev"] | {"webhook.enabled": True, "leaseNamespace.name": "our-leases"}
+    objects = await release(chart, values, namespace="elsewhere")
+
+    text = str([one for one in objects if one["kind"] != "CustomResourceDefinition"])
+    assert "paramedic-system" not in text
+    assert "medik8s-leases" not in text
+    worker = container(objects, "worker")
+    assert worker.environment["PARAMEDIC_LEASE_NAMESPACE"] == "our-leases"
+
+
+async def test_a_setting_that_changes_rolls_the_pods(chart: Path) -> None:
+    before, after = [
+        container(await release(chart, OUTSIDE | {"cluster": name}), "worker").workload["spec"]["template"]
+        for name in ("one", "two")
+    ]
+    assert before["metadata"] != after["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({}, "temporal.address: must be set, or temporal.dev.enabled"),
+        ({"temporal.adress": "a:7233"}, "additional properties 'adress' not allowed"),
+        ({"temporal.address": "without-a-port"}, "does not match pattern"),
+        (OUTSIDE | {"settings": {"BACK_OFF": 1}}, "'BACK_OFF' does not match pattern"),
+        (OUTSIDE | {"webhook": {"enabled": True, "certManager": False}}, "webhook.caBundle: must be set"),
+    ],
+)
+async def test_values_that_cannot_be_used_are_refused_by_name(
+    values: dict[str, Any], why: str, chart: Path
+) -> None:
+    assert why in await refused(chart, values)
+
+
+def test_readme_of_the_chart_names_every_value() -> None:
+    readme = (CHART / "README.md").read_text()
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert [name for name in leaves(values) if f"`{name}`" not in readme] == []
+
+
+def leaves(values: dict[str, Any], of: str = "") -> Iterator[str]:
+    """The names of all values, but for what stands in an open one."""
+    for name, value in values.items():
+        if isinstance(value, dict) and value and name != "resources":
+            yield from leaves(value, f"{of}{name}.")
+        else:
+            yield f"{of}{name}"
