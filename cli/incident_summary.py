@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from cli.ages import short
 from health.model.moves import NextTransition, Outcome, Phase
+from health.model.observation import HoldReason
 from health.model.references import IncidentReference
 from health.runbook.remediating import becomes_overdue_at
 from workflows.messages import State
@@ -49,6 +50,12 @@ class IncidentSummary:
     def is_held(self) -> bool:
         """Whether a person holds it."""
         return self.state is not None and self.state.memory.held is not None
+
+    @property
+    def stopped(self) -> str:
+        """The global stop, in words, where that holds it; "" where it does not, or nobody knows."""
+        hold = self.state.observation.hold if self.state and self.state.observation else None
+        return hold.message if hold is not None and hold.reason is HoldReason.STOPPED else ""
 
     @property
     def details(self) -> str:

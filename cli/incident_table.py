@@ -65,11 +65,14 @@ def incident_table(
 
 
 def headline(summaries: Sequence[IncidentSummary]) -> str:
-    """How many there are, and in which phases: "3 incidents: 2 Held, 1 unknown"."""
+    """How many there are, and in which phases: "3 incidents: 2 Held, 1 unknown"; and what is stopped."""
     counted = Counter(summary.phase for summary in summaries)
     phases = dict.fromkeys((*Phase, *filter(None, counted), None))
     parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in phases if counted[phase])
-    return f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}"
+    stopped = dict.fromkeys(
+        f"; {one.incident.cluster} is {' '.join(one.stopped.split())}" for one in summaries if one.stopped
+    )
+    return f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}{''.join(stopped)}"
 
 
 def _columns(*, has_cluster: bool, is_wide: bool) -> list[str]:

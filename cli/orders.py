@@ -43,7 +43,8 @@ LONGEST_REASON = 1000
 """Characters; each row of a list has it, so what is longer belongs into a ticket."""
 
 
-def _parse_reason(text: str) -> str:
+def parse_reason(text: str) -> str:
+    """A parser that takes words that are shown in many places."""
     if len(text) > LONGEST_REASON:
         raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
     return filled(text)
@@ -52,7 +53,7 @@ def _parse_reason(text: str) -> str:
 Names = Annotated[list[str], typer.Argument(parser=incident_name, metavar="NAME...", help=NAME_HELP)]
 Reason = Annotated[
     str | None,
-    typer.Option(parser=_parse_reason, metavar="WORDS", help="Why; it is shown wherever the incident is."),
+    typer.Option(parser=parse_reason, metavar="WORDS", help="Why; it is shown wherever the incident is."),
 ]
 Cluster = Annotated[
     str | None,

@@ -95,6 +95,11 @@ class Transport:
         await self.close()
 
     @property
+    def server(self) -> str:
+        """Where the API server is, for people."""
+        return str(self._configuration.host)
+
+    @property
     def is_closed(self) -> bool:
         """Whether nothing can be asked any more."""
         return self._session.closed

@@ -28,6 +28,8 @@ PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
 CHECK_KINDS_VARIABLE = f"{PREFIX}CHECK_KINDS"
 PAYLOAD_KEYS_VARIABLE = f"{PREFIX}PAYLOAD_KEYS_FILE"
+LEASE_NAMESPACE_VARIABLE = f"{PREFIX}LEASE_NAMESPACE"
+LEASE_NAMESPACE = "medik8s-leases"
 LONGEST_CLUSTER, LONGEST_NAMESPACE = 52, 63
 
 
@@ -104,7 +106,7 @@ class Settings(Frozen):
     """PARAMEDIC_CLUSTER: a name for this cluster, part of workflow ids and task queues."""
     namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = NAMESPACE
     """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
-    lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = "medik8s-leases"
+    lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = LEASE_NAMESPACE
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = "0.0.0.0:8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics."""

@@ -29,7 +29,7 @@ from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, 
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import STOP, LeaseNamespace, Stop
+from health.gate.global_stop import LeaseNamespace
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.policy import Policy
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
@@ -42,6 +42,7 @@ from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
+from objects.timestamps import stamp
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.rights import needs, needs_for_etcd, needs_for_requests, needs_for_signal
 from runtime.settings import Settings
@@ -155,10 +156,11 @@ class ClusterExamination:
                 f"the namespace {name} is missing, and Leases in it hold what is remediated: nothing is begun"
             )
             return [problem("LeaseNamespaceMissing", what, f"`kubectl create namespace {name}`")]
-        stop = Stop.of(found.metadata.annotations)
-        if stop is None:
+        if found.stop is None:
+>>>>>>> 6597332 (paramedic stop and start give and lift the global stop by the person's own rights)
             return []
-        return [warning("Stopped", stop.words, f"`kubectl annotate namespace {name} {STOP}-` lifts it")]
+        since = f", since {stamp(found.stopped_since)}" if found.stopped_since else ""
+        return [warning("Stopped", f"{found.stop.words}{since}", "`paramedic start` lifts it")]
 
     async def _examine_policy(self) -> list[Finding]:
         try:

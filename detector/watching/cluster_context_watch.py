@@ -156,8 +156,7 @@ class ClusterContextWatch:
 
     def _stop(self) -> Stop | None:
         for namespace in self._lease_namespace.store.values():
-            metadata = namespace.metadata
-            return Stop.of(metadata.annotations, metadata.resource_version)
+            return namespace.stop
         return None
 
 

@@ -5,19 +5,16 @@ It works while Temporal is down, and without the detector: each act looks at it 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import Field
 
 from health.model.observation import Hold, HoldReason
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
 STOP = "paramedic.dev/stop"
-
-
-class LeaseNamespace(FrozenObject):
-    """The namespace that may carry the annotation."""
-
-    metadata: ObjectMetadata
 
 
 @dataclass(frozen=True)
@@ -42,3 +39,35 @@ class Stop:
     def hold(self) -> Hold:
         """What it means for an incident."""
         return Hold(reason=HoldReason.STOPPED, message=self.words)
+
+
+class _ManagedFields(FrozenObject):
+    time: datetime | None = None
+    fields_v1: dict[str, Any] = Field(default_factory=dict, alias="fieldsV1")
+
+    @property
+    def has_stop(self) -> bool:
+        """Whether its manager was the last to set the annotation."""
+        annotations = self.fields_v1.get("f:metadata", {}).get("f:annotations", {})
+        return f"f:{STOP}" in annotations
+
+
+class _Metadata(ObjectMetadata):
+    managed_fields: tuple[_ManagedFields, ...] = ()
+
+
+class LeaseNamespace(FrozenObject):
+    """The namespace that may carry the annotation."""
+
+    metadata: _Metadata
+
+    @property
+    def stop(self) -> Stop | None:
+        """The order that it gives."""
+        return Stop.of(self.metadata.annotations, self.metadata.resource_version)
+
+    @property
+    def stopped_since(self) -> datetime | None:
+        """When the annotation was set or changed last, as the API server notes it; None: unknown."""
+        times = [entry.time for entry in self.metadata.managed_fields if entry.has_stop and entry.time]
+        return max(times, default=None) if self.stop else None

@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from cli.incident_summary import IncidentSummary
-from cli.incident_table import column_widths, incident_table
+from cli.incident_table import column_widths, headline, incident_table
 from cli.terminal import print_trimmed
+from health.gate.global_stop import Stop
 from health.model.details import Details
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
@@ -128,3 +129,13 @@ def test_what_has_nothing_but_its_condition_says_that() -> None:
     exhausted = Details(requests=REQUEST, more=("no template left to try",))
     found = incident("node-1", Phase.EXHAUSTED, exhausted, requests=[request_of(FIRST)])
     assert found.brief == f"no template left to try; {REQUEST}; {CONDITION}"
+
+
+@pytest.mark.rule("rule 42")
+def test_cluster_that_is_stopped_is_told_once_beside_the_numbers() -> None:
+    stop = Stop("power work").hold
+    held = [incident(node, Phase.HELD, hold=stop) for node in ("node-1", "node-2")]
+
+    told = f"; {held[0].incident.cluster} is stopped in the whole cluster: power work"
+    assert headline(held) == f"2 incidents: 2 Held{told}"
+    assert "stopped" not in headline(SUMMARIES)

@@ -1,0 +1,93 @@
+"""The global stop as a person gives and lifts it: read afresh, and written if nobody wrote meanwhile.
+
+Both may be repeated. So who lifts it lifts the order that was told, and none that somebody gave a moment ago.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from cli.failing import CommandError
+from cli.terminal import plain
+from health.gate.global_stop import STOP, LeaseNamespace
+from kube.client import Client
+from kube.errors import KubernetesError, NotFound
+from kube.resource import NAMESPACES, Object
+from kube.retry_on_conflict import retry_on_conflict
+from kube.transport import Transport
+from objects.timestamps import stamp
+
+
+async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str | None) -> str:
+    """Stop everything new; without a reason, one that was given stays. What to tell.
+
+    Raises:
+        CommandError: it is not known to be stopped.
+
+    """
+
+    async def attempt(client: Client) -> str:
+        found = await _read(client, namespace)
+        if found.stop is not None and reason in {None, found.stop.reason}:
+            return f"was stopped already{_order(found)}"
+        written = await _annotate(client, found, reason or "")
+        before = f"; before, it was stopped{_order(found)}" if found.stop else ""
+        return f"is stopped{_order(written)}{before}"
+
+    return f"{await _carried_out(kubeconfig_context, attempt)}; requests that exist go on"
+
+
+async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
+    """Lift the stop. What to tell.
+
+    Raises:
+        CommandError: it is not known to be lifted.
+
+    """
+
+    async def attempt(client: Client) -> str:
+        found = await _read(client, namespace)
+        if found.stop is None:
+            return "is not stopped"
+        await _annotate(client, found, None)
+        return f"goes on; it was stopped{_order(found)}"
+
+    return await _carried_out(kubeconfig_context, attempt)
+
+
+async def _carried_out(kubeconfig_context: str | None, attempt: Callable[[Client], Awaitable[str]]) -> str:
+    """The cluster, and what `attempt` says became of it."""
+    try:
+        async with await Transport.connect(context=kubeconfig_context) as transport:
+            client = Client(transport)
+            became = await retry_on_conflict(lambda: attempt(client))
+            return f"{transport.server} {plain(became)}"
+    except KubernetesError as error:
+        raise CommandError(error.message) from error
+
+
+async def _read(client: Client, namespace: str) -> LeaseNamespace:
+    try:
+        return LeaseNamespace.model_validate(await client.get(NAMESPACES, namespace))
+    except NotFound as error:
+        problem = f"there is no namespace {namespace}: --lease-namespace names the one of the Leases"
+        raise CommandError(problem) from error
+
+
+async def _annotate(client: Client, found: LeaseNamespace, reason: str | None) -> LeaseNamespace:
+    metadata: Object = {
+        "uid": found.metadata.uid,
+        "resourceVersion": found.metadata.resource_version,
+        "annotations": {STOP: reason},
+    }
+    patched = await client.merge_patch(NAMESPACES, found.metadata.name, {"metadata": metadata})
+    return LeaseNamespace.model_validate(patched)
+
+
+def _order(of: LeaseNamespace) -> str:
+    """Since when it stands, and why."""
+    reason = of.stop.reason if of.stop else ""
+    return f"{_since(of.stopped_since)}: {reason or 'no reason is given'}"
+
+
+def _since(time: datetime | None) -> str:
+    return f" since {stamp(time)}" if time else ""

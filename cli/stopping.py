@@ -1,0 +1,58 @@
+"""`paramedic stop` and `paramedic start`: the global stop, by the rights of whoever gives it (rule 42).
+
+It is an annotation in the cluster, so it works while Temporal is down.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from cli.choosing import filled
+from cli.failing import carry_out
+from cli.orders import parse_reason
+from runtime.settings import LEASE_NAMESPACE, LEASE_NAMESPACE_VARIABLE
+
+Reason = Annotated[
+    str | None, typer.Option(parser=parse_reason, metavar="WORDS", help="Why; it is shown wherever it holds.")
+]
+InNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--lease-namespace",
+        parser=filled,
+        metavar="NAME",
+        help=f"Where the Leases of nodes are, as {LEASE_NAMESPACE_VARIABLE}.",
+    ),
+]
+OfContext = Annotated[
+    str | None, typer.Option("--context", parser=filled, metavar="NAME", help="A context of the kubeconfig.")
+]
+
+
+def stop(
+    context: typer.Context,
+    *,
+    reason: Reason = None,
+    namespace: InNamespace = None,
+    kubeconfig_context: OfContext = None,
+) -> None:
+    """Stop everything new in a whole cluster, also while Temporal is down; what exists goes on."""
+    # Here, because few commands need Kubernetes, and the time to load it.
+    from cli.global_stop import order_stop  # noqa: PLC0415  see above
+
+    where = _namespace(context.obj, namespace)
+    typer.echo(carry_out(order_stop(kubeconfig_context, where, reason)))
+
+
+def start(
+    context: typer.Context, *, namespace: InNamespace = None, kubeconfig_context: OfContext = None
+) -> None:
+    """End the stop of a whole cluster."""
+    from cli.global_stop import lift_stop  # noqa: PLC0415  as above
+
+    typer.echo(carry_out(lift_stop(kubeconfig_context, _namespace(context.obj, namespace))))
+
+
+def _namespace(environment: Mapping[str, str], given: str | None) -> str:
+    return given or environment.get(LEASE_NAMESPACE_VARIABLE) or LEASE_NAMESPACE
