@@ -1,7 +1,7 @@
-"""The connection to Temporal, by its standard environment configuration, and `paramedic setup`.
+"""The connection to Temporal, by its standard environment configuration.
 
 An option is written into the environment that the configuration is read from, so that it does exactly what
-its variable does. `setup` registers our search attributes in the namespace.
+its variable does.
 """
 
 import importlib.metadata
@@ -17,7 +17,7 @@ from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.failing import CommandError, UnreachableError, UsageError, carry_out, wrong_setting
+from cli.failing import CommandError, UnreachableError, UsageError, wrong_setting
 from cli.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
 from runtime.payload_codec import UnreadablePayload, with_keys
@@ -165,17 +165,3 @@ def _user_of_this_process() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a Pod
         return f"uid-{os.getuid()}"
-
-
-def setup(context: typer.Context) -> None:
-    """Prepare a Temporal namespace: register the search attributes of incidents. Safe to repeat."""
-    namespace, added = carry_out(_register(context))
-    typer.echo(f"namespace {namespace} is set up; added: {', '.join(added) or 'nothing, all were there'}")
-
-
-async def _register(context: typer.Context) -> tuple[str, tuple[str, ...]]:
-    async with any_namespace(context) as client:
-        try:
-            return client.namespace, await search_attributes.register(client, client.namespace)
-        except SearchAttributeConflict as error:
-            raise CommandError(str(error)) from error

@@ -7,13 +7,14 @@ from typing import NoReturn
 import typer
 from typer import TyperException
 
-from cli.connection import choose_temporal, setup
+from cli.connection import choose_temporal
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
 from cli.failing import ExitCode, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
+from cli.setting_up import setup
 from cli.show import show
 from cli.stopping import start, stop
 from cli.upgrade.command import upgrade

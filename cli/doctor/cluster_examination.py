@@ -157,7 +157,6 @@ class ClusterExamination:
             )
             return [problem("LeaseNamespaceMissing", what, f"`kubectl create namespace {name}`")]
         if found.stop is None:
->>>>>>> 6597332 (paramedic stop and start give and lift the global stop by the person's own rights)
             return []
         since = f", since {stamp(found.stopped_since)}" if found.stopped_since else ""
         return [warning("Stopped", f"{found.stop.words}{since}", "`paramedic start` lifts it")]

@@ -44,10 +44,10 @@ async def _examine_both(
                 connections = ClusterConnections(connection, workload_clusters)
                 of_cluster, of_temporal = await asyncio.gather(
                     ClusterExamination(connections, settings, watched).findings(),
-                    temporal_findings(environment, meant),
+                    temporal_findings(environment, meant, settings.policy.back_off_limit),
                 )
             return meant[0], [*of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
-        return None, [unreachable, *await temporal_findings(environment, ())]
+        return None, [unreachable, *await temporal_findings(environment, (), settings.policy.back_off_limit)]

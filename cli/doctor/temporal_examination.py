@@ -1,4 +1,4 @@
-"""What is wrong with Temporal: no answer, no namespace, no setup, no worker, or failing incidents."""
+"""What is wrong with Temporal: no answer, no namespace, retention, no setup, no worker, or failing code."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -7,9 +7,10 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.ages import short
 from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
-from cli.doctor.finding import Finding, problem
+from cli.doctor.finding import Finding, problem, warning
 from cli.history import read_task_failure
 from cli.polling import is_polled
 from cli.terminal import PLAIN_DATA
@@ -24,6 +25,7 @@ from runtime.temporal_trouble import TemporalUnreachable
 from workflows.contracts import worker_queue
 
 RPC_TIMEOUT = timedelta(seconds=10)
+NO_BACK_OFF = timedelta()
 NAMED = 3
 """How many are told by their workflow id."""
 ADVICE = (
@@ -57,7 +59,25 @@ async def _described(client: Client, workflow_id: str, run_id: str) -> str:
     return f"{workflow_id} ({failure})" if failure else workflow_id
 
 
-async def temporal_findings(environment: Mapping[str, str], cluster: Sequence[str]) -> list[Finding]:
+def retention_findings(namespace: str, retention: timedelta, back_off_limit: timedelta) -> list[Finding]:
+    """That a namespace forgets what back-off asks for: what ended before a detector started."""
+    looked_back = 2 * back_off_limit
+    if not timedelta() < retention < looked_back:
+        return []
+    what = f"namespace {namespace} keeps what has ended for {short(retention)}, and back-off looks back for "
+    days = -(-looked_back // timedelta(days=1))
+    advice = (
+        f"`paramedic setup --retention {days}d`, or lower PARAMEDIC_BACK_OFF_LIMIT_SECONDS; until then a "
+        "detector that starts forgets remediations, and the next one comes too early"
+    )
+    return [warning("RetentionTooShort", what + short(looked_back), advice)]
+
+
+async def temporal_findings(
+    environment: Mapping[str, str],
+    cluster: Sequence[str],
+    back_off_limit: timedelta = NO_BACK_OFF,
+) -> list[Finding]:
     """All that is wrong with Temporal for a cluster of one of these identities, the likeliest first.
 
     Without one nobody knows where its worker polls.
@@ -73,32 +93,35 @@ async def temporal_findings(environment: Mapping[str, str], cluster: Sequence[st
         advice = "start it, or correct TEMPORAL_ADDRESS and the credentials; until then nothing new is done"
         return [problem("TemporalUnreachable", str(error), advice)]
     try:
-        return await _findings(client, cluster)
+        return await _findings(client, cluster, back_off_limit)
     except RPCError as error:
         what = f"Temporal at {address_of(client)} refuses: {one_sentence(error)}"
         return [problem("TemporalRefuses", what, "correct the credentials, or try again")]
 
 
-async def _findings(client: Client, cluster: Sequence[str]) -> list[Finding]:
-    if not await _has_namespace(client):
+async def _findings(client: Client, cluster: Sequence[str], back_off_limit: timedelta) -> list[Finding]:
+    retention = await _retention(client)
+    if retention is None:
         what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
-        advice = f"`temporal operator namespace create -n {client.namespace}`, then `paramedic setup`"
-        return [problem("NamespaceMissing", what, advice)]
+        return [problem("NamespaceMissing", what, "`paramedic setup --create-namespace` makes it")]
+    too_short = retention_findings(client.namespace, retention, back_off_limit)
     not_set_up = await _examine_search_attributes(client)
     polled = await _examine_worker(client, cluster) if cluster else []
     # Without its search attributes it has no incidents, and none can be asked for.
     failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
-    return [*not_set_up, *polled, *failing]
+    return [*too_short, *not_set_up, *polled, *failing]
 
 
-async def _has_namespace(client: Client) -> bool:
+async def _retention(client: Client) -> timedelta | None:
+    """How long the namespace keeps what has ended; None: there is no such namespace."""
+    asked = DescribeNamespaceRequest(namespace=client.namespace)
     try:
-        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+        answer = await client.workflow_service.describe_namespace(asked)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            return False
+            return None
         raise
-    return True
+    return answer.config.workflow_execution_retention_ttl.ToTimedelta()
 
 
 async def _examine_search_attributes(client: Client) -> list[Finding]:

@@ -117,8 +117,3 @@ async def test_commands_and_options_that_do_not_exist_are_wrong_usage(paramedic:
     assert ran.code == 2
     assert "--phase" in ran.err
     assert "sleeping" in ran.err
-
-
-async def test_setup_is_safe_to_repeat(paramedic: Command) -> None:
-    ran = await paramedic("setup")
-    assert (ran.code, ran.out) == (0, "namespace paramedic is set up; added: nothing, all were there\n")

@@ -7,9 +7,9 @@ from tests.cli.command import Command
 from tests.forked import Ran
 
 
-async def findings(doctor: Command, *arguments: str) -> list[Finding]:
+async def findings(doctor: Command, *arguments: str, **environment: str) -> list[Finding]:
     """All findings of one look, checked against the exit code."""
-    ran = await doctor(*arguments, "doctor", "-o", "json", "--watch-for", "0")
+    ran = await doctor(*arguments, "doctor", "-o", "json", "--watch-for", "0", **environment)
     found = listed(ran)
     assert ran.code == (1 if any(one.severity is not Severity.NOTE for one in found) else 0)
     return found

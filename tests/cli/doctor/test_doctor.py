@@ -163,9 +163,13 @@ async def test_namespace_that_is_not_set_up_is_a_finding(
     made = RegisterNamespaceRequest(namespace="bare")
     made.workflow_execution_retention_period.FromTimedelta(RETENTION)
     await temporal.workflow_service.register_namespace(made)
-    found = await findings(doctor, "--namespace", "bare")
+    longest = str(RETENTION.total_seconds())
+    found = await findings(doctor, "--namespace", "bare", PARAMEDIC_BACK_OFF_LIMIT_SECONDS=longest)
     assert about(found, "namespace bare lacks the search attributes ParamedicCluster, ") == [
         "SearchAttributesMissing"
+    ]
+    assert about(found, "namespace bare keeps what has ended for 30d, and back-off looks back for 60d") == [
+        "RetentionTooShort"
     ]
 
 

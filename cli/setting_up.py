@@ -1,0 +1,189 @@
+"""`paramedic setup`: a Temporal namespace gets our search attributes, and is made where it is missing.
+
+Safe to repeat: what is there stays, and the retention of a namespace changes only if one is named.
+Where namespaces are made elsewhere, as in Temporal Cloud, what is refused is told with what does it there.
+"""
+
+import asyncio
+import re
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    RegisterNamespaceRequest,
+    UpdateNamespaceRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.ages import short
+from cli.connection import any_namespace
+from cli.failing import CommandError, UnreachableError, carry_out
+from objects.durations import parse_duration
+from runtime import search_attributes
+from runtime.retrying import one_sentence
+from runtime.search_attributes import SearchAttributeConflict
+from runtime.temporal import address_of
+
+RETENTION = timedelta(days=30)
+"""For a look back after an incident, or at the past weeks; back-off needs an hour by default."""
+KNOWN_WITHIN_SECONDS, AGAIN_SECONDS = 60.0, 0.5
+"""How long the servers of a cluster take, at most, to learn of a namespace; they look every few seconds."""
+RPC_TIMEOUT = timedelta(seconds=10)
+_NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
+_DAYS = re.compile(r"[0-9]{1,5}d")
+
+
+def _retention(text: str) -> timedelta:
+    if _DAYS.fullmatch(text):
+        return timedelta(days=int(text[:-1]))
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} must be a duration such as 30d or 720h") from error
+
+
+def setup(
+    context: typer.Context,
+    *,
+    is_created: Annotated[
+        bool, typer.Option("--create-namespace", help="Make the namespace where it is missing.")
+    ] = False,
+    retention: Annotated[
+        timedelta | None,
+        typer.Option(
+            parser=_retention,
+            metavar="DURATION",
+            help=f"How long it keeps what has ended, e.g. 30d; {RETENTION.days}d for one that is made.",
+        ),
+    ] = None,
+) -> None:
+    """Prepare a Temporal namespace: register the search attributes of incidents. Safe to repeat."""
+    typer.echo(carry_out(_set_up(context, retention, is_created=is_created)))
+
+
+async def _set_up(context: typer.Context, retention: timedelta | None, *, is_created: bool) -> str:
+    async with any_namespace(context) as client:
+        done = ""
+        if is_created or retention is not None:
+            done = await _prepare(client, retention, is_created=is_created)
+        added = await _register_when_known(client) if is_created else await _register(client)
+        what = f"is set up{done}; added: {', '.join(added) or 'nothing, all were there'}"
+        return f"namespace {client.namespace} {what}"
+
+
+async def _prepare(client: Client, retention: timedelta | None, *, is_created: bool) -> str:
+    """Make the namespace, or set its retention, and say what was done."""
+    before = await _retention_of(client)
+    if before is None:
+        if not is_created:
+            raise _missing(client)
+        await _create(client, retention or RETENTION)
+        return f", new, and keeps what has ended for {short(retention or RETENTION)}"
+    if retention is None or retention == before:
+        return ""
+    await _set_retention(client, retention)
+    return f", and keeps what has ended for {short(retention)}, where it was {short(before)}"
+
+
+async def _retention_of(client: Client) -> timedelta | None:
+    """None: there is no such namespace."""
+    asked = DescribeNamespaceRequest(namespace=client.namespace)
+    try:
+        answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        if error.status in _NOT_FOR_US:
+            raise refusal("look at", client, error, create_in_cloud(client.namespace)) from error
+        raise
+    return answer.config.workflow_execution_retention_ttl.ToTimedelta()
+
+
+async def _create(client: Client, retention: timedelta) -> None:
+    request = RegisterNamespaceRequest(
+        namespace=client.namespace, workflow_execution_retention_period=_wire(retention)
+    )
+    try:
+        await client.workflow_service.register_namespace(request, timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status in _NOT_FOR_US:
+            raise refusal("create", client, error, create_in_cloud(client.namespace, retention)) from error
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:  # somebody was faster
+            raise
+
+
+async def _set_retention(client: Client, retention: timedelta) -> None:
+    config = NamespaceConfig(workflow_execution_retention_ttl=_wire(retention))
+    request = UpdateNamespaceRequest(namespace=client.namespace, config=config)
+    try:
+        await client.workflow_service.update_namespace(request, timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status in _NOT_FOR_US:
+            in_cloud = f"tcld namespace retention set --namespace {client.namespace} {_in_days(retention)}"
+            raise refusal("change", client, error, in_cloud) from error
+        raise
+
+
+async def _register_when_known(client: Client) -> tuple[str, ...]:
+    """As `_register`, as soon as the server that is asked has learnt of the namespace."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + KNOWN_WITHIN_SECONDS
+    while True:
+        try:
+            return await _register(client)
+        except UnreachableError:
+            if clock() >= end:
+                raise
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _register(client: Client) -> tuple[str, ...]:
+    try:
+        return await search_attributes.register(client, client.namespace)
+    except SearchAttributeConflict as error:
+        raise CommandError(str(error)) from error
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise _missing(client) from error
+        if error.status in _NOT_FOR_US:
+            in_cloud = f"tcld namespace search-attributes add --namespace {client.namespace} {_attributes()}"
+            raise refusal("add search attributes to", client, error, in_cloud) from error
+        raise
+
+
+def _missing(client: Client) -> UnreachableError:
+    what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
+    return UnreachableError(f"{what}: `paramedic setup --create-namespace` makes it")
+
+
+def refusal(what: str, client: Client, error: RPCError, in_cloud: str) -> CommandError:
+    """That these credentials may not do it, and who does."""
+    return CommandError(
+        f"Temporal at {address_of(client)} does not let us {what} the namespace {client.namespace}: "
+        f"{one_sentence(error).rstrip('.')}: have its administrator do it; in Temporal Cloud, `{in_cloud}`"
+    )
+
+
+def create_in_cloud(namespace: str, retention: timedelta = RETENTION) -> str:
+    """What makes such a namespace in Temporal Cloud; region and credentials are not ours to say."""
+    return f"tcld namespace create --namespace {namespace} {_in_days(retention)} {_attributes()}"
+
+
+def _in_days(retention: timedelta) -> str:
+    return f"--retention-days {max(1, -(-retention // timedelta(days=1)))}"
+
+
+def _attributes() -> str:
+    types = {key.name: key.indexed_value_type.name.title() for key in search_attributes.KEYS}
+    return " ".join(f"--search-attribute {name}={type_}" for name, type_ in types.items())
+
+
+def _wire(duration: timedelta) -> Duration:
+    found = Duration()
+    found.FromTimedelta(duration)
+    return found

@@ -1,0 +1,24 @@
+"""What is said of the retention of a Temporal namespace."""
+
+from datetime import timedelta
+
+import pytest
+
+from cli.doctor.temporal_examination import retention_findings
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("retention", "back_off_limit"),
+    [(HOUR, HOUR / 2), (DAY, HOUR / 2), (DAY, timedelta()), (timedelta(), DAY)],
+    ids=["just enough", "enough", "no back-off", "not said"],
+)
+def test_retention_that_is_enough_is_nothing_to_say(retention: timedelta, back_off_limit: timedelta) -> None:
+    assert retention_findings("prod", retention, back_off_limit) == []
+
+
+def test_retention_that_is_too_short_is_told_with_one_that_is_enough() -> None:
+    (finding,) = retention_findings("prod", DAY, 13 * HOUR)
+    assert finding.what == "namespace prod keeps what has ended for 1d, and back-off looks back for 1d2h"
+    assert finding.advice.startswith("`paramedic setup --retention 2d`, or lower PARAMEDIC_BACK_OFF_LIMIT_")
