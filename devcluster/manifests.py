@@ -24,7 +24,7 @@ OF_KINDS = tuple(
     dict.fromkeys(
         ROOT / right.granted_by
         for kind in CHECK_KINDS.values()
-        for right in kind.rights
+        for right in (*kind.rights, *kind.upgrade_pause_rights)
         if right.granted_by.endswith(".yaml")
     )
 )

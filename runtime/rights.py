@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.gate.policy_document import POLICY
+from health.gate.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Part, Process, Right
 from runtime.settings import Settings
@@ -79,6 +80,18 @@ def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
     """What it takes to see a kind whose conditions signal an upgrade."""
     why = "its condition holds every check"
     yield Right(Process.DETECTOR, group, plural, WATCH, part=SIGNALS, why=why)
+
+
+def needs_for_upgrade_pause() -> Iterator[Right]:
+    """What it takes to pause checks for upgrades, where one is signalled and no setting turns it off."""
+    for kind in CHECK_KINDS.values():
+        yield from kind.upgrade_pause_rights
+
+
+def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
+    """The signals that can tell of an upgrade of the cluster that the checks are in."""
+    of_others = {signal for kind in CHECK_KINDS.values() for signal in kind.upgrade_signals}
+    return tuple(signal for signal in settings.upgrade_signals if signal not in of_others)
 
 
 def needs_for_etcd() -> Iterator[Right]:

@@ -44,7 +44,14 @@ from kube.listing import Paging, list_all
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from objects.timestamps import stamp
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
-from runtime.rights import needs, needs_for_etcd, needs_for_requests, needs_for_signal
+from runtime.rights import (
+    needs,
+    needs_for_etcd,
+    needs_for_requests,
+    needs_for_signal,
+    needs_for_upgrade_pause,
+    signals_upgrades_here,
+)
 from runtime.settings import Settings
 
 OURS = frozenset({DETECTOR, WORKER})
@@ -194,7 +201,11 @@ class ClusterExamination:
         return list(other_leader_findings(LEADER_LEASE, self._settings.namespace, leases, self._now))
 
     async def _examine_rights(self) -> list[Finding]:
-        of_platform = [*await self._needs_of_signals(), *await self._needs_for_etcd()]
+        of_platform = [
+            *await self._needs_of_signals(),
+            *await self._needs_for_upgrade_pause(),
+            *await self._needs_for_etcd(),
+        ]
         wanted = [*needs(self._settings), *of_platform, *await self._needs_of_checks()]
         return await Rights(self._connection.client, self._settings.namespace).findings(wanted)
 
@@ -205,6 +216,16 @@ class ClusterExamination:
                 kind = await self._connection.discovery.resource(signal.api_version, signal.kind)
                 wanted += needs_for_signal(kind.group, kind.plural)
         return wanted
+
+    async def _needs_for_upgrade_pause(self) -> list[Right]:
+        """Nothing where it is turned off, or nothing is served that signals upgrades of this cluster."""
+        if self._settings.upgrade_pause == "off":
+            return []
+        for signal in signals_upgrades_here(self._settings):
+            with suppress(KindUnknown):
+                await self._connection.discovery.resource(signal.api_version, signal.kind)
+                return list(needs_for_upgrade_pause())
+        return []
 
     async def _needs_for_etcd(self) -> list[Right]:
         try:

@@ -13,6 +13,7 @@ from runtime.rights import (
     needs_for_etcd,
     needs_for_requests,
     needs_for_secret,
+    needs_for_upgrade_pause,
     needs_in_workload_clusters,
     wishes_for_requests,
 )
@@ -30,6 +31,7 @@ def written() -> Mapping[str, str]:
 def of_installations() -> Iterator[Right]:
     """The rights that roles of ours grant, and all of them: nothing else is written into these."""
     yield from needs(everything())
+    yield from needs_for_upgrade_pause()
     yield from needs_for_etcd()
 
 

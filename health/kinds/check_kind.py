@@ -117,3 +117,5 @@ class CheckKind(ServedKind):
     """The managed cluster that an object belongs to, of whatever kind it is."""
     upgrade_pause: PauseAnnotations | None = None
     """By which annotations its checks are paused while the cluster is upgraded; None: they are held alone."""
+    upgrade_pause_rights: tuple[Right, ...] = ()
+    """What our processes need for that, also where its checks are not handled."""

@@ -7,7 +7,7 @@ from health.kinds.openshift.conditions import FAILING
 from health.kinds.openshift.events import events
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
-from health.kinds.openshift.rights import RIGHTS
+from health.kinds.openshift.rights import RIGHTS, UPGRADE_PAUSE_RIGHTS
 from health.kinds.openshift.status import status_patch
 from health.kinds.openshift.target_events import request_lost
 from health.upgrade.pausable_check import PauseAnnotations
@@ -33,4 +33,5 @@ MACHINE_HEALTH_CHECK = CheckKind(
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
     upgrade_pause=PauseAnnotations(paused=PAUSED, mark="machine.openshift.io/paused-for-upgrade"),
+    upgrade_pause_rights=UPGRADE_PAUSE_RIGHTS,
 )

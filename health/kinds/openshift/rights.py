@@ -5,8 +5,13 @@ from health.kinds.right import Part, Process, Right
 
 MACHINES = Part(
     "deploy/components/openshift/machine-health-checks.yaml",
-    "where MachineHealthChecks of OpenShift are handled, or paused for upgrades",
+    "where MachineHealthChecks of OpenShift are handled",
     name="machines",
+)
+UPGRADE_PAUSES = Part(
+    "deploy/components/openshift/upgrade-pause.yaml",
+    "where MachineHealthChecks of OpenShift are paused for upgrades, handled or not",
+    name="upgrade-pause",
 )
 
 RIGHTS = (
@@ -39,9 +44,9 @@ RIGHTS = (
         Process.WORKER,
         GROUP,
         "machinehealthchecks",
-        ("get", "list", "patch"),
+        ("get", "list"),
         part=MACHINES,
-        why="a check is read again before an act, and paused by its annotation while the cluster is upgraded",
+        why="a check is read again before an act",
     ),
     Right(
         Process.WORKER,
@@ -53,5 +58,32 @@ RIGHTS = (
     ),
     Right(
         Process.WORKER, "", "events", ("create",), part=MACHINES, why="what an act did is told of its Machine"
+    ),
+)
+
+UPGRADE_PAUSE_RIGHTS = (
+    Right(
+        Process.DETECTOR,
+        GROUP,
+        "machinehealthchecks",
+        ("list", "watch"),
+        part=UPGRADE_PAUSES,
+        why="which checks there are, and which are paused",
+    ),
+    Right(
+        Process.WORKER,
+        GROUP,
+        "machinehealthchecks",
+        ("patch",),
+        part=UPGRADE_PAUSES,
+        why="a check is paused by its annotation while the cluster is upgraded",
+    ),
+    Right(
+        Process.WORKER,
+        "",
+        "events",
+        ("create",),
+        part=UPGRADE_PAUSES,
+        why="that an upgrade takes long is told of the checks that it holds up",
     ),
 )

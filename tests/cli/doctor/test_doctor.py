@@ -144,6 +144,22 @@ async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: C
     ) in missing
 
 
+@pytest.mark.parametrize(("pause", "is_asked"), [("on", True), ("off", False)])
+async def test_rights_for_the_upgrade_pause_are_asked_for_also_where_its_checks_are_not_handled(
+    doctor: Command, pause: str, *, is_asked: bool
+) -> None:
+    settings = {
+        "PARAMEDIC_NAMESPACE": "elsewhere",
+        "PARAMEDIC_CHECK_KINDS": "nodehealthchecks.remediation.medik8s.io",
+        "PARAMEDIC_UPGRADE_SIGNALS": "v1/Node/Upgrading=True",
+        "PARAMEDIC_UPGRADE_PAUSE": pause,
+    }
+    ran = await doctor("doctor", "-o", "json", "--watch-for", "0", **settings)
+    missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
+    right = "the worker may not patch machinehealthchecks.machine.openshift.io"
+    assert (f"problem: {right}: apply deploy/components/openshift/upgrade-pause.yaml" in missing) is is_asked
+
+
 async def test_temporal_that_is_not_there_is_a_finding_among_the_others(doctor: Command) -> None:
     address = f"127.0.0.1:{free_port()}"
     found = await findings(doctor, "--address", address)

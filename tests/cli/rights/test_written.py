@@ -12,7 +12,13 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right
 from runtime.process_names import SERVICE_ACCOUNTS
-from runtime.rights import everything, needs, needs_in_workload_clusters
+from runtime.rights import (
+    everything,
+    needs,
+    needs_for_upgrade_pause,
+    needs_in_workload_clusters,
+    signals_upgrades_here,
+)
 from runtime.settings import Settings
 
 DEPLOY = ROOT / "deploy"
@@ -118,6 +124,17 @@ def test_what_no_setting_asks_for_is_not_needed() -> None:
     }
     assert {right.granted_by for right in needs(kept)} == {f"{base}{name}.yaml" for name in Process}
     assert set(needs(kept)) < set(needs(only_nodes)) < set(needs(everything()))
+
+
+def test_pause_for_upgrades_needs_no_right_over_a_machine() -> None:
+    wanted = list(needs_for_upgrade_pause())
+    assert {right.granted_by for right in wanted} == {"deploy/components/openshift/upgrade-pause.yaml"}
+    assert {right.resource for right in wanted} == {"machinehealthchecks", "events"}
+
+
+def test_what_signals_upgrades_of_other_clusters_asks_for_no_pause_here() -> None:
+    assert {signal.kind for signal in everything().upgrade_signals} > {"ClusterVersion"}
+    assert [signal.kind for signal in signals_upgrades_here(everything())] == ["ClusterVersion"]
 
 
 def test_namespaces_of_settings_are_those_of_the_rights() -> None:
