@@ -31,6 +31,7 @@ from cli.upgrade.summary import UpgradeSummary
 from health.model.references import CheckReference
 from objects.durations import in_words
 from objects.timestamps import stamp
+from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, upgrade_pause_id
 from workflows.upgrade_orders import NAMES, Order
@@ -187,6 +188,8 @@ def standing(order: Order, now: datetime) -> str:
 async def _answer(workflow_id: str, name: str, updating: Awaitable[str]) -> str:
     try:
         answer = await updating
+    except UnreadablePayload as error:
+        raise UsageError(f"{workflow_id} got {name}, and its answer cannot be read: {error}") from error
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         why = cause.message if isinstance(cause, ApplicationError) else one_sentence(cause)
