@@ -10,7 +10,7 @@ from typer import TyperException
 from cli.connection import choose_temporal
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
-from cli.failing import ExitCode, say_usage
+from cli.failing import ExitCode, say, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
@@ -49,6 +49,11 @@ def _run(output: Output) -> int:
         code = app(standalone_mode=False)  # else typer draws a box around what is wrong
     except TyperException as error:
         return say_usage(error)
+    except ModuleNotFoundError as error:
+        if error.name != "devcluster":
+            raise
+        say("dev and demo need a source checkout of Paramedic: there, `make demo` runs them")
+        code = ExitCode.FAILED
     except SystemExit as error:
         code = error.code
     except OSError as error:

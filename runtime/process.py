@@ -36,7 +36,7 @@ class _Options(argparse.ArgumentParser):
 def run_process(main: Callable[[Settings], Awaitable[None]]) -> NoReturn:
     """Run `main` until a signal ends it, then end the process; what `main` raises is raised."""
     set_up_logs()
-    leave(_run(main, f"python -m {main.__module__.partition('.')[0]}"))
+    leave(_run(main, f"paramedic-{main.__module__.partition('.')[0]}"))
 
 
 def _run(main: Callable[[Settings], Awaitable[None]], program: str) -> int:

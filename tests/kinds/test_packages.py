@@ -1,6 +1,6 @@
-"""What is installed is what is there: a folder that pyproject.toml forgets is missing only in an image.
+"""What is in the wheel is what is there: a folder that pyproject.toml forgets is missing only in an image.
 
-The bench runs from a checkout, and is not installed; import-linter knows it all the same.
+What develops, measures and releases runs from a checkout, and is in no wheel; import-linter knows it, too.
 """
 
 import tomllib
@@ -8,7 +8,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FROM_A_CHECKOUT = {"bench", "tests"}
+FROM_A_CHECKOUT = {"bench", "devcluster", "tests"}
 
 
 def import_linter() -> ConfigParser:
@@ -17,12 +17,12 @@ def import_linter() -> ConfigParser:
     return settings
 
 
-def test_every_package_is_installed() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    places = (found.parent.relative_to(ROOT) for found in ROOT.glob("[!.]*/**/__init__.py"))
-    packages = {".".join(place.parts) for place in places if place.parts[0] not in FROM_A_CHECKOUT}
+def test_every_package_that_operates_is_in_the_wheel() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    there = {found.parent.name for found in ROOT.glob("[!.]*/__init__.py")} - FROM_A_CHECKOUT
 
-    assert set(settings["tool"]["setuptools"]["packages"]) == packages
+    assert set(wheel["only-include"]) == there
+    assert wheel["sources"] == {name: f"paramedic/packages/{name}" for name in there - {"paramedic"}}
 
 
 def test_import_linter_knows_every_package_but_the_tests() -> None:

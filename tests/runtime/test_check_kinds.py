@@ -60,7 +60,7 @@ async def test_option_is_refused_as_the_variable_is(name: str, given: tuple[str,
 
 @BOTH
 async def test_option_that_does_not_exist_is_refused_in_one_sentence(name: str) -> None:
-    expected = f"python -m {name}: unrecognized arguments: --kinds (see --help)\n"
+    expected = f"paramedic-{name}: unrecognized arguments: --kinds (see --help)\n"
     assert await ended(name, "--kinds", PARAMEDIC_CLUSTER="c") == (2, expected)
 
 
@@ -68,7 +68,7 @@ async def test_option_that_does_not_exist_is_refused_in_one_sentence(name: str) 
 async def test_help_needs_no_settings_and_names_the_option(name: str) -> None:
     ran = await run(name, "--help", environment={})
     assert ran.code == 0
-    assert f"usage: python -m {name} " in ran.out
+    assert f"usage: paramedic-{name} " in ran.out
     assert "--check-kinds NAMES" in ran.out
 
 

@@ -1,0 +1,43 @@
+"""Entry points: how our programs begin where the wheel is installed, and in a checkout.
+
+Each first makes its process see our packages, before all others: another distribution may have a `workflows`
+or a `cli` as well. In a checkout they are where the editable installation has them, and need no such thing.
+"""
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+PACKAGES = Path(__file__).parent / "packages"
+
+
+def command() -> NoReturn:
+    """`paramedic`."""
+    see_packages()
+    from cli.main import run  # noqa: PLC0415  not to be found before
+
+    run()
+
+
+def detector() -> NoReturn:
+    """`paramedic-detector`."""
+    see_packages()
+    from detector.detector import run  # noqa: PLC0415  not to be found before
+    from runtime.process import run_process  # noqa: PLC0415  not to be found before
+
+    run_process(run)
+
+
+def worker() -> NoReturn:
+    """`paramedic-worker`."""
+    see_packages()
+    from runtime.process import run_process  # noqa: PLC0415  not to be found before
+    from worker.worker import run  # noqa: PLC0415  not to be found before
+
+    run_process(run)
+
+
+def see_packages() -> None:
+    """Let this process import our packages, and of two with the same name ours."""
+    if PACKAGES.is_dir():
+        sys.path.insert(0, str(PACKAGES))
