@@ -14,7 +14,7 @@ SIDE_BY_SIDE := --numprocesses 5 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: types tests help install servers helm demo test fast bench format lock histories conformance rights
+.PHONY: types tests help install servers helm demo test fast bench format lock release histories conformance rights
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -53,6 +53,11 @@ format: $(INSTALLED) ## lay the code out, and mend what can be mended
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+release: $(INSTALLED) ## VERSION=1.2.3 IMAGE=registry/name: what is published of a version, into dist/
+	@test -n "$(VERSION)" -a -n "$(IMAGE)" || { echo "Say which: make release VERSION=1.2.3 IMAGE=registry.example.com/paramedic" >&2; exit 2; }
+	@rm -rf dist
+	@$(BIN)/python -m release "$(VERSION)" --image "$(IMAGE)" --into dist
+
 histories: $(INSTALLED) ## record the incidents that have no history yet: see CONTRIBUTING.md
 	@$(BIN)/python -m tests.histories.record
 
@@ -65,6 +70,7 @@ rights: $(INSTALLED) ## write the roles of deploy/ and docs/rights.md from the t
 # Versions that fit stay: delete requirements.lock first to take the newest of everything.
 lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint requirements.lock --output-file deploy/image/requirements.lock pyproject.toml
 	$(COMPILE) --output-file $(GO_TOOLCHAIN).txt $(GO_TOOLCHAIN).in
 
 servers: $(INSTALLED)
@@ -79,6 +85,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Paramedic needs Python 3.11 or newer, and $(PYTHON) is older: name another with PYTHON=..." >&2; exit 1; }
 	@echo "installing Python packages into .venv"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar=on --require-hashes -r requirements.lock
+	@# The wheels stay: from those of the image a test builds what an image contains, without a network.
+	@$(BIN)/python -m pip download --disable-pip-version-check --progress-bar=on --require-hashes --no-deps \
+		--dest .venv/wheels -r requirements.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps \
+		--no-index --find-links .venv/wheels -r requirements.lock
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-index --no-deps --no-build-isolation --editable .
 	@touch $(INSTALLED)

@@ -8,7 +8,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FROM_A_CHECKOUT = {"bench", "devcluster", "tests"}
+FROM_A_CHECKOUT = {"bench", "devcluster", "release", "tests"}
 
 
 def import_linter() -> ConfigParser:

@@ -1,0 +1,58 @@
+"""`python -m release VERSION --image NAME --into FOLDER`: the files of a release, from what is committed.
+
+What is not committed is not released, and what Git ignores neither.
+"""
+
+import argparse
+import subprocess
+import sys
+import tarfile
+import tempfile
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+from release.errors import ReleaseError
+from release.release import Release, write
+
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    """Exit code 1 with one sentence where there is no release."""
+    options = _options()
+    options.into.mkdir(parents=True, exist_ok=True)
+    if any(options.into.iterdir()):
+        sys.exit(f"--into {options.into} is not empty: what else is there would be released as well")
+    try:
+        _release(options.version, options.image, options.into.absolute())
+    except ReleaseError as error:
+        sys.exit(str(error))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m release", description=__doc__, allow_abbrev=False)
+    parser.add_argument("version", help="what pyproject.toml says")
+    parser.add_argument("--image", required=True, help="where the image is pulled from, without a tag")
+    parser.add_argument("--into", required=True, type=Path, help="an empty folder, or a new one")
+    return parser.parse_args()
+
+
+def _release(version: str, image: str, into: Path) -> None:
+    time = datetime.fromtimestamp(int(_git("log", "-1", "--format=%ct")), UTC)
+    with tempfile.TemporaryDirectory() as source:
+        with tarfile.open(fileobj=BytesIO(_git("archive", "HEAD"))) as archive:
+            archive.extractall(source, filter="data")
+        write(Release(version, image, time), Path(source), into)
+
+
+def _git(*arguments: str) -> bytes:
+    command = ["git", *arguments]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)  # noqa: S603  ours
+    if ran.returncode != 0:
+        raise ReleaseError(f"git {arguments[0]} failed: {ran.stderr.decode().strip()}")
+    return ran.stdout
+
+
+if __name__ == "__main__":
+    main()

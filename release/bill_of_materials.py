@@ -1,0 +1,41 @@
+"""The bill of materials, in CycloneDX: the wheel, and what it is installed with by the lock of the image.
+
+It says nothing of the moment or the machine, so the same commit gives the same bytes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import NAMESPACE_URL, uuid5
+
+from cyclonedx.model import HashAlgorithm, HashType
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+
+from release.lock import PROJECT, Locked
+
+
+def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: datetime) -> str:
+    """JSON, as of `time`."""
+    hashes = [HashType(alg=HashAlgorithm.SHA_256, content=wheel_sha256)]
+    project = _component(PROJECT, version, ComponentType.APPLICATION, hashes)
+    libraries = {one.name: _component(one.name, one.version, ComponentType.LIBRARY) for one in locked}
+    bom = Bom(
+        components=libraries.values(),
+        serial_number=uuid5(NAMESPACE_URL, f"{project.purl}#sha256={wheel_sha256}"),
+        metadata=BomMetaData(component=project, timestamp=time),
+    )
+    _connect(bom, {PROJECT: project, **libraries}, locked)
+    return f"{JsonV1Dot6(bom).output_as_string(indent=2)}\n"
+
+
+def _component(name: str, version: str, kind: ComponentType, hashes: Iterable[HashType] = ()) -> Component:
+    url = PackageURL("pypi", name=name, version=version)
+    return Component(name=name, version=version, type=kind, purl=url, bom_ref=url.to_string(), hashes=hashes)
+
+
+def _connect(bom: Bom, components: Mapping[str, Component], locked: Sequence[Locked]) -> None:
+    for name, component in components.items():
+        needed = [components[one.name] for one in locked if name in one.needed_by]
+        bom.register_dependency(component, needed)

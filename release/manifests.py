@@ -1,0 +1,62 @@
+"""Manifests that name the image of a release: each overlay of `deploy/`, and the sources for other overlays.
+
+One component of `deploy/` says which image runs (`deploy/components/image`); a release writes its own there.
+"""
+
+import gzip
+import subprocess
+import sys
+import tarfile
+from datetime import datetime
+from io import BytesIO
+from pathlib import Path
+
+import yaml
+
+from release.errors import ReleaseError
+
+IMAGE = "paramedic"
+"""How manifests name our image, whose place a release says."""
+
+
+def choose_image(source: Path, image: str, version: str) -> None:
+    """Write into `source` that manifests are of `image:version`."""
+    component = {
+        "apiVersion": "kustomize.config.k8s.io/v1alpha1",
+        "kind": "Component",
+        "images": [{"name": IMAGE, "newName": image, "newTag": version}],
+    }
+    folder = source / "deploy" / "components" / "image"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(component))
+
+
+def overlays(source: Path) -> tuple[Path, ...]:
+    """Their folders."""
+    return tuple(sorted(file.parent for file in source.glob("deploy/overlays/*/kustomization.yaml")))
+
+
+def render(overlay: Path) -> str:
+    """All objects of an overlay.
+
+    Raises ReleaseError with kustomize's own words when it refuses.
+    """
+    # The one of the lock file, and not whatever is on PATH: another one may write other bytes.
+    kubectl = Path(sys.executable).with_name("kubectl")
+    command = [str(kubectl), "kustomize", str(overlay)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
+    if ran.returncode != 0:
+        raise ReleaseError(f"deploy/overlays/{overlay.name} cannot be rendered: {ran.stderr.strip()}")
+    return ran.stdout
+
+
+def pack(source: Path, into: Path, time: datetime) -> None:
+    """Write the folder `deploy` into an archive; its files are of `time`, and nobody's."""
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for file in sorted(found for found in (source / "deploy").rglob("*") if found.is_file()):
+            entry = tarfile.TarInfo(str(file.relative_to(source)))
+            entry.size, entry.mtime = file.stat().st_size, int(time.timestamp())
+            with file.open("rb") as content:
+                archive.addfile(entry, content)
+    into.write_bytes(gzip.compress(packed.getvalue(), mtime=0))

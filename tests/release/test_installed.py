@@ -1,0 +1,237 @@
+"""What users have: the environment of the image, made by its script from the wheel and its locked packages.
+
+It has nothing that develops or tests. Then somebody else's packages are put beside it, by the names of ours.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from pathlib import Path
+
+import aiohttp
+import pytest
+import yaml
+
+from devcluster.polling import until
+from release import lock, wheel
+from release.manifests import IMAGE
+from release.release import LOCK
+from tests.histories.files import files_of, read
+from tests.ports import free_port
+
+ROOT = Path(__file__).parents[2]
+IN_A_CHECKOUT = {"bench", "devcluster", "release", "tests"}
+PATIENCE = timedelta(seconds=60)
+REPLAY = """
+import asyncio, sys
+from pathlib import Path
+from paramedic.entry import see_packages
+see_packages()
+from temporalio.client import WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
+import workflows
+from workflows.remediation import Remediation
+replayer = Replayer(workflows=[Remediation], data_converter=pydantic_data_converter)
+asyncio.run(replayer.replay_workflow(WorkflowHistory.from_json("replayed", Path(sys.argv[1]).read_text())))
+print(workflows.__file__)
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment, of which nothing else is inherited."""
+
+    directory: Path
+
+    @property
+    def packages(self) -> Path:
+        """Where distributions are installed."""
+        (found,) = self.directory.glob("lib/python3.*/site-packages")
+        return found
+
+    def run(self, program: str, *arguments: str) -> str:
+        """What a program of it answers."""
+        command = [str(self.directory / "bin" / program), *arguments]
+        ran = subprocess.run(  # noqa: S603  ours
+            command,
+            cwd="/",
+            env={},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE.total_seconds(),
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel.build(ROOT, tmp_path_factory.mktemp("wheel"), datetime(2026, 11, 1, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module")
+def image(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """What the Dockerfile makes, from the wheels that `make install` keeps."""
+    directory = tmp_path_factory.mktemp("image") / "paramedic"
+    wheels = Path(sys.prefix) / "wheels"
+    assert wheels.is_dir(), "run `make install`: the wheels of the lock file are not there"
+    tools = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    script = [str(ROOT / "deploy" / "image" / "build.sh"), str(built), str(directory)]
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    subprocess.run(  # noqa: S603  ours
+        script, env=tools | offline, cwd="/", check=True, capture_output=True
+    )
+    return Installed(directory)
+
+
+@pytest.fixture(scope="module")
+def shared(image: Installed) -> Iterator[Installed]:
+    """The same environment, with another's packages of our names."""
+    names = [package.name for package in (image.packages / "paramedic" / "packages").iterdir()]
+    files = [image.packages / name / "__init__.py" for name in names]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text("IS_ANOTHERS = True\n")
+    yield image
+    for file in files:
+        file.unlink()
+
+
+def test_wheel_takes_one_name_and_has_all_that_operates(built: Path) -> None:
+    names = {Path(name) for name in zipfile.ZipFile(built).namelist()}
+    modules = {
+        file.relative_to(ROOT)
+        for room in ROOT.glob("[!.]*/__init__.py")
+        if room.parent.name not in IN_A_CHECKOUT | {"paramedic"}
+        for file in room.parent.rglob("*.py")
+    }
+
+    assert {name.parts[0] for name in names if ".dist-info" not in name.parts[0]} == {"paramedic"}
+    inside = Path("paramedic", "packages")
+    assert {name.relative_to(inside) for name in names if name.is_relative_to(inside)} == modules
+
+
+def test_image_has_what_is_locked_and_nothing_of_development(image: Installed) -> None:
+    listed = (
+        "from importlib.metadata import distributions as d; print(*(f'{i.name}=={i.version}' for i in d()))"
+    )
+    found = {
+        name.lower().replace("_", "-").replace(".", "-") for name in image.run("python", "-c", listed).split()
+    }
+
+    locked = [f"{one.name}=={one.version}" for one in lock.read((ROOT / LOCK).read_text())]
+    locked.append(f"paramedic=={wheel.version_of(ROOT)}")
+    elsewhere = {"colorama"}  # on Windows alone
+    assert found == {name.replace(".", "-") for name in locked if name.partition("==")[0] not in elsewhere}
+
+
+def test_dependencies_of_the_image_are_those_that_were_tested() -> None:
+    tested = set(lock_lines(ROOT / "requirements.lock"))
+    assert set(lock_lines(ROOT / LOCK)) <= tested
+
+
+def lock_lines(file: Path) -> list[str]:
+    """What pip reads of a lock file."""
+    lines = (line.strip(" \\") for line in file.read_text().splitlines())
+    return [line for line in lines if not line.startswith("#")]
+
+
+def test_commands_of_the_manifests_are_programs_of_the_image(image: Installed) -> None:
+    documents = [
+        document
+        for file in (ROOT / "deploy").rglob("*.yaml")
+        for document in yaml.safe_load_all(file.read_text())
+    ]
+    commands = {tuple(found["command"]) for document in documents for found in containers(document)}
+    commands |= {("python", "-m", "detector"), ("python", "-m", "worker")}
+
+    for program, *arguments in commands:
+        assert "usage" in image.run(program, *arguments, "--help").lower()
+
+
+def containers(value: object) -> Iterator[dict[str, list[str]]]:
+    """All containers of our image, wherever they stand."""
+    if isinstance(value, list):
+        for part in value:
+            yield from containers(part)
+    if isinstance(value, dict):
+        if value.get("image") == IMAGE and "command" in value:
+            yield value
+        yield from containers(list(value.values()))
+
+
+def test_what_runs_a_cluster_asks_for_a_checkout_in_one_sentence(image: Installed) -> None:
+    command = [str(image.directory / "bin" / "paramedic"), "demo", "--scenario", "machine"]
+    ran = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False)  # noqa: S603  ours
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "paramedic: dev and demo need a source checkout of Paramedic: there, `make demo` runs them\n"
+    )
+
+
+def test_packages_of_others_stay_theirs(shared: Installed) -> None:
+    others = "import paramedic.entry, workflows, cli; print(workflows.IS_ANOTHERS, cli.IS_ANOTHERS)"
+    assert shared.run("python", "-c", others) == "True True\n"
+
+
+def test_command_beside_packages_of_others_tells_the_version_that_was_built(shared: Installed) -> None:
+    assert shared.run("paramedic", "--version") == f"paramedic {wheel.version_of(ROOT)}\n"
+
+
+def test_sandbox_of_temporal_takes_our_workflows_beside_packages_of_others(
+    shared: Installed, tmp_path: Path
+) -> None:
+    history = tmp_path / "history.json"
+    history.write_text(read(files_of("gone-while-waiting")[0]).to_json())
+
+    replayed = shared.run("python", "-c", REPLAY, str(history))
+
+    assert Path(replayed.strip()).is_relative_to(shared.packages / "paramedic" / "packages")
+
+
+@pytest.mark.parametrize("name", ["detector", "worker"])
+async def test_process_runs_without_a_cluster_beside_packages_of_others(shared: Installed, name: str) -> None:
+    address = f"127.0.0.1:{free_port()}"
+
+    async def answers() -> bool:
+        assert process.returncode is None, "it has ended"
+        return await is_alive(address)
+
+    process = await asyncio.create_subprocess_exec(
+        shared.directory / "bin" / f"paramedic-{name}",
+        cwd="/",
+        env={
+            "PARAMEDIC_CLUSTER": "c",
+            "PARAMEDIC_READY_ADDRESS": address,
+            "TEMPORAL_ADDRESS": "127.0.0.1:1",
+            "KUBECONFIG": os.devnull,
+        },
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await until(answers, within=PATIENCE, otherwise=f"the {name} does not answer")
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE.total_seconds()):
+            assert await process.wait() == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+
+async def is_alive(address: str) -> bool:
+    try:
+        async with aiohttp.ClientSession() as session, session.get(f"http://{address}/healthz") as answer:
+            return answer.status == HTTPStatus.OK
+    except aiohttp.ClientConnectionError:
+        return False

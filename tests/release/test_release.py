@@ -1,0 +1,131 @@
+"""The files of a release, made from copies of this checkout with overlays of their own."""
+
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from release import lock, wheel
+from release.errors import ReleaseError
+from release.release import LOCK, Release, write
+
+ROOT = Path(__file__).parents[2]
+VERSION = wheel.version_of(ROOT)
+RELEASE = Release(VERSION, "registry.example.com/paramedic", datetime(2026, 11, 1, 12, tzinfo=UTC))
+IN_THE_WHEEL = ["pyproject.toml", "README.md", "LICENSE"]
+OVERLAY = {
+    "base/kustomization.yaml": {"resources": ["worker.yaml"]},
+    "base/worker.yaml": {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "worker"},
+        "spec": {"containers": [{"name": "worker", "image": "paramedic"}]},
+    },
+    "overlays/plain/kustomization.yaml": {
+        "resources": ["../../base"],
+        "components": ["../../components/image"],
+    },
+}
+
+
+def copy(into: Path) -> Path:
+    """The sources of a wheel and of one overlay, as they are checked out elsewhere at another time."""
+    packages = [room.parent.name for room in ROOT.glob("[!.]*/__init__.py") if room.parent.name != "tests"]
+    for name in packages:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, into / name, ignore=ignored, copy_function=shutil.copyfile)
+    for name in (*IN_THE_WHEEL, str(LOCK)):
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, into / name)
+    for name, content in OVERLAY.items():
+        file = into / "deploy" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(yaml.safe_dump(content))
+    return into
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    into = tmp_path_factory.mktemp("released")
+    write(RELEASE, copy(tmp_path_factory.mktemp("source")), into)
+    return into
+
+
+def test_same_sources_give_the_same_bytes_elsewhere(released: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    source = copy(tmp_path / "elsewhere")
+    for file in source.rglob("*.*"):
+        os.utime(file, (0, 1_000_000_000))
+        file.chmod(0o600 if file.is_file() else 0o700)
+
+    write(RELEASE, source, again)
+
+    assert contents(again) == contents(released)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_every_file_has_its_checksum(released: Path) -> None:
+    lines = (released / "SHA256SUMS").read_text().splitlines()
+    files = contents(released)
+    del files["SHA256SUMS"]
+
+    assert lines == [f"{hashlib.sha256(files[name]).hexdigest()}  {name}" for name in sorted(files)]
+    assert set(files) == {
+        f"paramedic-{VERSION}-{kind}"
+        for kind in ("deploy.tar.gz", "plain.yaml", "py3-none-any.whl", "requirements.lock")
+    } | {f"paramedic-{VERSION}.cdx.json"}
+
+
+def test_manifests_name_the_image_of_the_release(released: Path) -> None:
+    image = f"{RELEASE.image}:{VERSION}"
+    (pod,) = yaml.safe_load_all((released / f"paramedic-{VERSION}-plain.yaml").read_text())
+    assert [container["image"] for container in pod["spec"]["containers"]] == [image]
+
+
+def test_sources_of_the_manifests_name_it_for_overlays_of_others(released: Path) -> None:
+    with tarfile.open(released / f"paramedic-{VERSION}-deploy.tar.gz") as packed:
+        component = packed.extractfile("deploy/components/image/kustomization.yaml")
+        assert component is not None
+        (image,) = yaml.safe_load(component)["images"]
+    assert image == {"name": "paramedic", "newName": RELEASE.image, "newTag": VERSION}
+
+
+def test_bill_of_materials_names_the_wheel_and_all_that_is_installed_with_it(released: Path) -> None:
+    bill = json.loads((released / f"paramedic-{VERSION}.cdx.json").read_text())
+    built = contents(released)[f"paramedic-{VERSION}-py3-none-any.whl"]
+    project = bill["metadata"]["component"]
+    needs = {entry["ref"]: entry.get("dependsOn", []) for entry in bill["dependencies"]}
+
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert bill["metadata"]["timestamp"] == "2026-11-01T12:00:00+00:00"
+    assert project["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(built).hexdigest()}]
+    locked = {f"pkg:pypi/{one.name}@{one.version}" for one in lock.read((ROOT / LOCK).read_text())}
+    assert {component["purl"] for component in bill["components"]} == locked
+    assert reached(project["bom-ref"], needs) == locked | {project["bom-ref"]}
+
+
+def reached(name: str, needs: dict[str, list[str]]) -> set[str]:
+    """All that is needed by one, and it."""
+    return {name}.union(*(reached(needed, needs) for needed in needs[name]))
+
+
+def test_version_other_than_that_of_the_project_is_not_released(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match=r"pyproject.toml says version .*, and the release is to be 99\.0"):
+        write(Release("99.0", RELEASE.image, RELEASE.time), ROOT, tmp_path)
+
+
+def test_overlay_that_cannot_be_rendered_ends_it_with_its_name(tmp_path: Path) -> None:
+    source = copy(tmp_path / "source")
+    (source / "deploy" / "base" / "worker.yaml").unlink()
+    with pytest.raises(ReleaseError, match=r"^deploy/overlays/plain cannot be rendered: .*worker\.yaml"):
+        write(RELEASE, source, tmp_path)
