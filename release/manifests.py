@@ -54,9 +54,14 @@ def pack(source: Path, into: Path, time: datetime) -> None:
     """Write the folder `deploy` into an archive; its files are of `time`, and nobody's."""
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for file in sorted(found for found in (source / "deploy").rglob("*") if found.is_file()):
-            entry = tarfile.TarInfo(str(file.relative_to(source)))
-            entry.size, entry.mtime = file.stat().st_size, int(time.timestamp())
-            with file.open("rb") as content:
-                archive.addfile(entry, content)
+        for path in sorted((source / "deploy").rglob("*")):
+            entry = tarfile.TarInfo(str(path.relative_to(source)))
+            entry.mtime = int(time.timestamp())
+            if path.is_symlink():
+                entry.type, entry.linkname = tarfile.SYMTYPE, str(path.readlink())
+                archive.addfile(entry)
+            elif path.is_file():
+                content = path.read_bytes()
+                entry.size = len(content)
+                archive.addfile(entry, BytesIO(content))
     into.write_bytes(gzip.compress(packed.getvalue(), mtime=0))

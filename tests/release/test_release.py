@@ -47,6 +47,7 @@ def copy(into: Path) -> Path:
         file = into / "deploy" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(yaml.safe_dump(content))
+    (into / "deploy" / "same").symlink_to("base")
     return into
 
 
@@ -97,6 +98,7 @@ def test_sources_of_the_manifests_name_it_for_overlays_of_others(released: Path)
         component = packed.extractfile("deploy/components/image/kustomization.yaml")
         assert component is not None
         (image,) = yaml.safe_load(component)["images"]
+        assert packed.getmember("deploy/same").linkname == "base"
     assert image == {"name": "paramedic", "newName": RELEASE.image, "newTag": VERSION}
 
 
