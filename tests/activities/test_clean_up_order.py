@@ -30,14 +30,17 @@ OURS = {
 }
 
 
-async def clean_up(directory: Path, confirmation: Answer) -> list[tuple[str, str]]:
+async def clean_up(
+    directory: Path, confirmation: Answer, *, removes_confirmations: bool = True
+) -> list[tuple[str, str]]:
     """What was written, in its order."""
     async with ApiServer(directory) as server:
         server.answer("PATCH", NODE, confirmation)
         server.answer("GET", LEASE, said(OURS))
         server.answer("DELETE", LEASE, said({}))
         async with await Transport.connect(str(server.kubeconfig)) as transport:
-            await WorkerActivities(transport).clean_up(ORDER)
+            worker = WorkerActivities(transport, removes_confirmations=removes_confirmations)
+            await worker.clean_up(ORDER)
         return [(asked.method, asked.path) for asked in server.asked if asked.method != "GET"]
 
 
@@ -51,3 +54,7 @@ async def test_confirmation_that_may_not_be_removed_does_not_keep_the_lease(
     tmp_path: Path, code: int, reason: str
 ) -> None:
     assert ("DELETE", LEASE) in await clean_up(tmp_path, refused(code, reason))
+
+
+async def test_worker_that_keeps_confirmations_writes_to_no_node(tmp_path: Path) -> None:
+    assert await clean_up(tmp_path, said({}), removes_confirmations=False) == [("DELETE", LEASE)]

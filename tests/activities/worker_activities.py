@@ -44,8 +44,14 @@ class WorkerActivities:
     """The four activities on one connection."""
 
     def __init__(
-        self, transport: Transport, lease_namespace: str = LEASE_NAMESPACE, client: Client | None = None
+        self,
+        transport: Transport,
+        lease_namespace: str = LEASE_NAMESPACE,
+        client: Client | None = None,
+        *,
+        removes_confirmations: bool = True,
     ) -> None:
+        self._removes_confirmations = removes_confirmations
         self._client = client or Client(transport, "tests")
         connection = ClusterConnection(transport, self._client, Discovery(transport))
         self._live = LiveRequests(connection)
@@ -75,7 +81,8 @@ class WorkerActivities:
         return await ActivityEnvironment().run(Annotate(self._live).annotate, asked)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        clean_up = CleanUp(self._client, self._live, self._leases)
+        removes = self._removes_confirmations
+        clean_up = CleanUp(self._client, self._live, self._leases, removes_confirmations=removes)
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
     async def renew(self, asked: RenewInput) -> RenewResult:
