@@ -25,6 +25,7 @@ from cli.doctor.of_clocks import (
     own_clock_findings,
     reference_findings,
 )
+from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
@@ -84,7 +85,11 @@ class _Stored:
 class ClusterExamination:
     """The examination of one cluster, once."""
 
-    def __init__(self, connections: ClusterConnections, settings: Settings, watched: timedelta) -> None:
+    def __init__(
+        self, connections: ClusterConnections, settings: Settings, watched: timedelta, temporal_host: str = ""
+    ) -> None:
+        """`temporal_host` is where Temporal is; "": it is not asked where it runs."""
+        self._temporal_host = temporal_host
         self._connections = connections
         self._connection = connections.management
         self._settings = settings
@@ -117,6 +122,7 @@ class ClusterExamination:
         found += await _findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
         found += await _findings("other detectors", self._examine_other_leaders())
         found += await _findings("rights", self._examine_rights())
+        found += await _findings("where Temporal runs", self._examine_temporal_place())
         return found
 
     async def _examine_kind(self, kind: CheckKind) -> list[Finding]:
@@ -199,6 +205,14 @@ class ClusterExamination:
     async def _examine_other_leaders(self) -> list[Finding]:
         leases = await self._leases_named(LEADER_LEASE)
         return list(other_leader_findings(LEADER_LEASE, self._settings.namespace, leases, self._now))
+
+    async def _examine_temporal_place(self) -> list[Finding]:
+        if not self._temporal_host:
+            return []
+        checks = [(kind, check) for kind in self._settings.check_kinds for check in self._readable(kind)]
+        live = LiveObjects(self._connections, readers())
+        place = TemporalPlace(self._connection, live, self._settings.namespace)
+        return await place.findings(self._temporal_host, checks)
 
     async def _examine_rights(self) -> list[Finding]:
         of_platform = [

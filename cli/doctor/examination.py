@@ -13,8 +13,10 @@ from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
+from runtime.address import Address
 from runtime.cluster import read_cluster_identity
 from runtime.settings import Settings, SettingsError
+from runtime.temporal_settings import temporal_settings
 
 
 async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:
@@ -35,6 +37,7 @@ async def examine(settings: Settings, environment: Mapping[str, str], watched: t
 async def _examine_both(
     settings: Settings, environment: Mapping[str, str], watched: timedelta
 ) -> tuple[str | None, list[Finding]]:
+    host = Address.parse(temporal_settings(environment)["target_host"]).host
     try:
         async with await Transport.connect() as transport:
             connection = ClusterConnection.over(transport)
@@ -43,7 +46,7 @@ async def _examine_both(
             async with WorkloadConnections(connection.client) as workload_clusters:
                 connections = ClusterConnections(connection, workload_clusters)
                 of_cluster, of_temporal = await asyncio.gather(
-                    ClusterExamination(connections, settings, watched).findings(),
+                    ClusterExamination(connections, settings, watched, host).findings(),
                     temporal_findings(environment, meant, settings.policy.back_off_limit),
                 )
             return meant[0], [*of_cluster, *of_temporal]

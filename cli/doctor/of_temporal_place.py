@@ -1,0 +1,127 @@
+"""Where Temporal runs: whether that is in this cluster, on nodes that a check selects.
+
+Then a failure of these nodes takes away what remediates them. Only the Service that is asked is seen: not the
+database, and not what else Temporal consists of.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from activities.live_objects import LiveObjects
+from cli.doctor.finding import Finding, note, warning
+from cli.doctor.temporal_service import ServiceName, ip_of, nodes_behind, service_at, service_named
+from health.gate.health_check import HealthCheck
+from health.kinds.check_kind import CheckKind
+from health.model.references import IncidentReference, TargetReference
+from kube.connection import ClusterConnection
+from kube.errors import KindUnknown, NotFound
+from kube.resource import NODES, Object, Resource
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.group_kind import GroupKind
+
+SERVICES = Resource("v1", "Service", "services", namespaced=True)
+ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", namespaced=True)
+OF_SERVICE = "kubernetes.io/service-name"
+_NODE = GroupKind("", NODES.kind)
+_GUIDE = "see docs/running.md#where-temporal-lives"
+
+Selected = Mapping[str, Sequence[str]]
+"""By node, the checks that select it."""
+
+
+def place_findings(service: ServiceName, nodes: Sequence[str], selected: Selected) -> list[Finding]:
+    """What is to say of a Temporal that is this Service, with a pod on each of `nodes`."""
+    what = f"Temporal is the Service {service} of this cluster"
+    endangered = [node for node in nodes if node in selected]
+    if not endangered:
+        where = "on nodes that no check selects" if nodes else "and no pod of it is known to stand on a node"
+        advice = f"make sure that its database stands on no node that a check selects either, {_GUIDE}"
+        return [note("TemporalInThisCluster", f"{what}, {where}", advice)]
+    named = "; ".join(f"{node} (selected by {', '.join(selected[node])})" for node in sorted(set(endangered)))
+    what += f", and {len(endangered)} of its {len(nodes)} pods stand on nodes that are remediated: {named}"
+    advice = (
+        f"while Temporal is away nothing is remediated: move it and its database to other nodes, {_GUIDE}"
+    )
+    return [warning("TemporalOnRemediatedNodes", what, advice)]
+
+
+@dataclass(frozen=True)
+class TemporalPlace:
+    """Looks for Temporal in one cluster."""
+
+    connection: ClusterConnection
+    live: LiveObjects
+    namespace: str
+    """That of our processes, by which a host of one word is understood."""
+
+    async def findings(self, host: str, checks: Iterable[tuple[CheckKind, HealthCheck]]) -> list[Finding]:
+        """What is to say of the Temporal at this host, with these checks in the cluster.
+
+        Raises:
+            KubernetesError: it cannot be looked at.
+
+        """
+        service = await self._service(host)
+        if service is None:
+            return []
+        of_service = f"{OF_SERVICE}={service.name}"
+        client = self.connection.client
+        nodes = nodes_behind(await client.list(ENDPOINT_SLICES, service.namespace, of_service))
+        selected: defaultdict[str, list[str]] = defaultdict(list)
+        for kind, check in checks if nodes else ():
+            for node in await self._selected(kind, check, frozenset(nodes)):
+                selected[node].append(str(check.reference))
+        return place_findings(service, nodes, selected)
+
+    async def _service(self, host: str) -> ServiceName | None:
+        if ip := ip_of(host):
+            return service_at(ip, await self.connection.client.list(SERVICES))
+        name = service_named(host, self.namespace)
+        if name is None:
+            return None
+        try:
+            found = await self.connection.client.get(SERVICES, name.name, name.namespace)
+        except NotFound:
+            return None
+        return None if found["spec"].get("type") == "ExternalName" else name
+
+    async def _selected(self, kind: CheckKind, check: HealthCheck, nodes: frozenset[str]) -> set[str]:
+        """Which of these nodes the check selects, itself or by their Machines."""
+        try:
+            context = await self.live.context(check)
+        except ValidationError:
+            return set()  # its own status says that it is held, and by what
+        if check.node_cluster(context) != MANAGEMENT_CLUSTER:
+            return set()
+        found: set[str] = set()
+        for reference in await self._targets(kind, check.reference.namespace, nodes):
+            incident = IncidentReference(cluster="", check=check.reference, target=reference)
+            try:
+                target = await self.live.target(incident, context)
+            except (NotFound, ValidationError):
+                continue
+            if check.selects(target):
+                found.add(target.node_name)
+        return found
+
+    async def _targets(self, kind: CheckKind, namespace: str, nodes: frozenset[str]) -> list[TargetReference]:
+        """The targets of a kind of check that are these nodes, or bear them."""
+        of = kind.targets
+        if of.group_kind == _NODE:
+            return [TargetReference(kind=of.kind, name=node, uid="") for node in sorted(nodes)]
+        try:
+            listed = await self.connection.client.list(await self.connection.discovery.find(of), namespace)
+        except KindUnknown:
+            return []  # that is told by itself
+        return [
+            TargetReference(kind=of.kind, group=of.group, namespace=namespace, name=_name(one), uid="")
+            for one in listed
+            if ((one.get("status") or {}).get("nodeRef") or {}).get("name") in nodes
+        ]
+
+
+def _name(listed: Object) -> str:
+    return str(listed["metadata"]["name"])
