@@ -1,4 +1,4 @@
-"""What is wrong with Temporal: no answer, no namespace, retention, no setup, no worker, or failing code."""
+"""What is wrong with Temporal: no answer, namespace, setup or worker, a short retention, or failing code."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta

@@ -2,7 +2,8 @@
 
 Read once, and once more when all that ended until then is surely listed: what people search in is eventually
 consistent. From then on the watch tells of every end. Until the first answer nothing new is admitted. Without
-a limit nothing is read; where it grows, what ended longer ago matters, too, and all is read anew.
+a limit nothing is read; where it grows, what ended longer ago matters, too, and all is read anew. One that is
+encrypted with a key that we lack is waited for as Temporal is, until it ended too long ago to matter.
 """
 
 import asyncio
@@ -15,12 +16,14 @@ from detector.attempts.attempts import Attempts
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import VISIBLE_AFTER
 from detector.state.cluster_state import ClusterState
+from runtime.payload_codec import UnreadablePayload
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
 
 LONGEST_WAIT = timedelta(seconds=1)
 """Before it is read all that back-off could hold is held, and asks twice; no start or answer waits longer."""
 
+_NOT_READ = (RPCError, UnreadablePayload)
 LOOK_AGAIN_SECONDS = 1.0
 """For a limit that grew."""
 
@@ -48,9 +51,9 @@ class AttemptReading:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _read_all(self) -> None:
-        await retry_forever("ended remediations", self._read, (RPCError,), self._problems)
+        await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
         await asyncio.sleep(VISIBLE_AFTER.total_seconds())
-        await retry_forever("ended remediations", self._read, (RPCError,), self._problems)
+        await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
 
     async def wait_tried(self) -> None:
         """Return when Temporal was asked once, with whatever result, or takes longer than a moment."""

@@ -14,6 +14,7 @@ from objects.bounds import bounded_time
 from runtime import search_attributes, task_failures
 from runtime.guard import Guard
 from runtime.listed_incidents import ListedIncident, listed_incident
+from runtime.payload_codec import UnreadablePayload
 from runtime.problems import Problems
 from workflows.contracts import worker_queue
 from workflows.messages import (
@@ -92,8 +93,13 @@ class IncidentCalls:
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
         """The remediations of this cluster that ended after `since`, as Temporal lists them.
 
-        One of a target that its owner replaces is told of the owner too. One that says nothing readable of
-        itself is left out.
+        One of a target that its owner replaces is told of the owner too. One that says nothing of itself that
+        can be understood is left out.
+
+        Raises:
+            RPCError: Temporal cannot be asked.
+            UnreadablePayload: one is encrypted, and may say whose owner is to wait.
+
         """
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
@@ -101,12 +107,19 @@ class IncidentCalls:
         )
         found: list[tuple[TargetName, EndedAttempt]] = []
         async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+            unreadable = ""
             with self._guard.item("ended remediations", execution.id):
-                found += await self._ended(execution)
+                listed = await self._identified(execution)
+                unreadable = listed.unreadable
+                found += [] if unreadable else await self._ended(execution, listed)
+            if unreadable:
+                raise UnreadablePayload(unreadable)
         return found
 
-    async def _ended(self, execution: WorkflowExecution) -> list[tuple[TargetName, EndedAttempt]]:
-        incident = (await self._identified(execution)).as_named
+    async def _ended(
+        self, execution: WorkflowExecution, listed: ListedIncident
+    ) -> list[tuple[TargetName, EndedAttempt]]:
+        incident = listed.as_named
         ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)
         if incident is None or ended is None:
             return []
@@ -120,5 +133,6 @@ class IncidentCalls:
         """Which incident it is; that it does not say so is logged once."""
         listed = await listed_incident(execution)
         if listed.incident is None:
-            self._strangers.report(listed.workflow_id, "it has no memo that says which incident it is")
+            why = listed.unreadable or "it has no memo that says which incident it is"
+            self._strangers.report(listed.workflow_id, why)
         return listed

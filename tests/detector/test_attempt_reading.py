@@ -24,8 +24,11 @@ from health.gate.policy import Policy
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import TargetName
 from runtime import search_attributes
+from runtime.payload_codec import with_keys
+from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
 from tests.kube.eventually import eventually
+from tests.payload_keys import THIS_YEAR, keys_file
 from tests.ports import free_port
 from tests.temporal_servers import temporal_server
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
@@ -47,7 +50,7 @@ class Reader:
         cluster_state = ClusterState(self.cluster)
         self.policy = Policy(back_off_limit=limit)
         self.attempts = Attempts(lambda: self.policy, cluster_state, lambda: NOW)
-        calls = IncidentCalls(lambda: client, self.cluster)
+        calls = IncidentCalls(lambda: self.client, self.cluster)
         self.reading = AttemptReading(calls, self.attempts, cluster_state, self.problems)
         self._task: asyncio.Task[None] | None = None
 
@@ -160,6 +163,28 @@ async def test_until_temporal_answers_it_is_not_known_and_that_is_said(tmp_path:
             assert not reader.problems.sentences
     finally:
         await reader.stop()
+
+
+@pytest.mark.rule("rule 3")
+async def test_until_the_key_of_what_ended_is_there_it_is_not_known_and_that_is_said(
+    client: Client, tmp_path: Path
+) -> None:
+    keys = PayloadKeys.read(str(keys_file(tmp_path / "keys", THIS_YEAR)))
+    encrypting = Client(**(client.config() | {"data_converter": with_keys(keys)}))
+    reader = Reader(encrypting)
+    await reader.ended("node-1", 2, NOW - 5 * MINUTE)
+    await reader.until_listed(1)
+    reader.client = Client(**(client.config() | {"data_converter": with_keys(PayloadKeys.read(None))}))
+    reader.lead()
+    await eventually(lambda: bool(reader.problems.sentences))
+    assert reader.attempts.unread == NOT_READ
+    lacking = "encrypted with the key '2026', and PARAMEDIC_PAYLOAD_KEYS_FILE is not set"
+    assert reader.problems.sentences == (f"ended remediations: what Temporal keeps is {lacking}",)
+
+    reader.client = encrypting
+    await eventually(lambda: not reader.attempts.unread, 20)
+    assert reader.latest("node-1") == EndedAttempt(2, NOW - 5 * MINUTE)
+    await reader.stop()
 
 
 @pytest.mark.rule("rule 14/limit")

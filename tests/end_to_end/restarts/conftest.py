@@ -1,20 +1,25 @@
-"""Servers of a file's own in the place of those that all tests share, and a standby of the detector."""
+"""Servers of a file's own in the place of those that all tests share, and a standby of the detector.
+
+What Temporal keeps is encrypted here: so an incident in each phase goes on after a restart with keys, too.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from temporalio.client import Client as TemporalClient
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
+from runtime.payload_codec import ENCRYPTED, with_keys
+from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.other_kind import OtherKind, installed_kind
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.servers import OwnServers, own_servers
 from tests.end_to_end.world import World
+from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,13 +55,27 @@ def temporal_server(started: Started) -> TemporalServer:
 
 
 @pytest.fixture(scope="module")
-async def temporal_client(temporal_server: TemporalServer) -> TemporalClient:
+def payload_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file with the keys of this file's processes."""
+    return keys_file(tmp_path_factory.mktemp("keys") / "keys", THIS_YEAR, LAST_YEAR)
+
+
+@pytest.fixture(scope="module")
+async def temporal_client(temporal_server: TemporalServer, payload_keys: Path) -> TemporalClient:
     """A client of the Temporal server of this file."""
     return await TemporalClient.connect(
         temporal_server.address,
         namespace=temporal_server.namespace,
-        data_converter=pydantic_data_converter,
+        data_converter=with_keys(read(payload_keys)),
     )
+
+
+@pytest.fixture
+def paramedic(paramedic: Paramedic, payload_keys: Path) -> Paramedic:
+    """Detector and worker, with these keys."""
+    for process in (paramedic.detector, paramedic.worker):
+        process.environment[PAYLOAD_KEYS_VARIABLE] = str(payload_keys)
+    return paramedic
 
 
 @pytest.fixture(scope="module")
@@ -74,5 +93,17 @@ async def crew(
     """Our processes and the servers that they need."""
     servers, cluster, temporal = started
     standby = our_process("detector", cluster_name, cluster, temporal, tmp_path, alias="standby")
+    standby.environment[PAYLOAD_KEYS_VARIABLE] = paramedic.detector.environment[PAYLOAD_KEYS_VARIABLE]
     yield Crew(world.client, servers, paramedic.detector, paramedic.worker, standby)
     await standby.stop()
+    await _must_be_encrypted(world)
+
+
+async def _must_be_encrypted(world: World) -> None:
+    """What the detector told Temporal of incidents, and what the worker did."""
+    async for execution in world.temporal.list_workflows(f"ParamedicCluster = '{world.cluster}'"):
+        handle = world.temporal.get_workflow_handle(execution.id, run_id=execution.run_id)
+        async for event in handle.fetch_history_events():
+            started = event.workflow_execution_started_event_attributes.input.payloads
+            scheduled = event.activity_task_scheduled_event_attributes.input.payloads
+            assert {one.metadata["encoding"] for one in [*started, *scheduled]} <= {ENCRYPTED}
