@@ -65,7 +65,6 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     objects = LiveObjects(ClusterConnections(connection, connections.workload_clusters), readers())
     revalidation = Revalidation(objects, settings.lease_namespace)
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
-    patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=TOLD_WITHIN)
     removes_confirmations = settings.confirmations == "remove"
     patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=TOLD_WITHIN)
     return Worker(
