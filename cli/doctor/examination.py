@@ -4,13 +4,17 @@ import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 
+from pydantic import ValidationError
+
 from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
 from cli.doctor.temporal_examination import temporal_findings
 from cli.failing import UsageError
+from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
+from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.address import Address
@@ -43,14 +47,24 @@ async def _examine_both(
             connection = ClusterConnection.over(transport)
             identity = await read_cluster_identity(connection.client, settings.cluster)
             meant = identities(settings.cluster, identity)
+            limit = await _back_off_limit(connection, settings)
             async with WorkloadConnections(connection.client) as workload_clusters:
                 connections = ClusterConnections(connection, workload_clusters)
                 of_cluster, of_temporal = await asyncio.gather(
                     ClusterExamination(connections, settings, watched, host).findings(),
-                    temporal_findings(environment, meant, settings.policy.back_off_limit),
+                    temporal_findings(environment, meant, limit),
                 )
             return meant[0], [*of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
         return None, [unreachable, *await temporal_findings(environment, (), settings.policy.back_off_limit)]
+
+
+async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> timedelta:
+    """As the policy says where one can be read; what is wrong with one that cannot be is told by itself."""
+    try:
+        found = await connection.client.get(CONFIG_MAPS, POLICY, settings.namespace)
+        return StoredPolicy.model_validate(found).over(settings.policy).back_off_limit
+    except (KubernetesError, InvalidPolicyError, ValidationError):
+        return settings.policy.back_off_limit

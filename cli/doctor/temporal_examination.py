@@ -67,7 +67,7 @@ def retention_findings(namespace: str, retention: timedelta, back_off_limit: tim
     what = f"namespace {namespace} keeps what has ended for {short(retention)}, and back-off looks back for "
     days = -(-looked_back // timedelta(days=1))
     advice = (
-        f"`paramedic setup --retention {days}d`, or lower PARAMEDIC_BACK_OFF_LIMIT_SECONDS; until then a "
+        f"`paramedic setup --retention {days}d`, or lower the limit of back-off; until then a "
         "detector that starts forgets remediations, and the next one comes too early"
     )
     return [warning("RetentionTooShort", what + short(looked_back), advice)]

@@ -172,8 +172,8 @@ async def test_namespace_that_is_not_there_is_a_finding(doctor: Command) -> None
     assert "NoWorker" not in reasons(found)
 
 
-async def test_namespace_that_is_not_set_up_is_a_finding(
-    doctor: Command, temporal_server: TemporalServer
+async def test_namespace_that_is_not_set_up_and_forgets_too_soon_is_told_as_both(
+    doctor: Command, client: Client, temporal_server: TemporalServer
 ) -> None:
     temporal = await TemporalClient.connect(temporal_server.address)
     made = RegisterNamespaceRequest(namespace="bare")
@@ -184,9 +184,16 @@ async def test_namespace_that_is_not_set_up_is_a_finding(
     assert about(found, "namespace bare lacks the search attributes ParamedicCluster, ") == [
         "SearchAttributesMissing"
     ]
-    assert about(found, "namespace bare keeps what has ended for 30d, and back-off looks back for 60d") == [
-        "RetentionTooShort"
-    ]
+    too_short = "namespace bare keeps what has ended for 30d, and back-off looks back for 60d"
+    assert about(found, too_short) == ["RetentionTooShort"]
+
+    # The policy stands above the setting.
+    policy = {"metadata": {"name": POLICY}, "data": {"policy.yaml": "backOffLimit: 720h"}}
+    await client.create(CONFIG_MAPS, policy, "paramedic-system")
+    try:
+        assert about(await findings(doctor, "--namespace", "bare"), too_short) == ["RetentionTooShort"]
+    finally:
+        await client.delete(CONFIG_MAPS, POLICY, "paramedic-system")
 
 
 async def test_cluster_that_is_not_there_is_one_finding_and_temporal_is_looked_at(
