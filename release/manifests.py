@@ -1,6 +1,7 @@
 """Manifests that name the image of a release: each overlay of `deploy/`, and the sources for other overlays.
 
-One component of `deploy/` says which image runs (`deploy/components/image`); a release writes its own there.
+One component of `deploy/` says which image runs (`deploy/components/image`), and so do the values of a chart:
+a release writes its own there.
 """
 
 import gzip
@@ -29,6 +30,9 @@ def choose_image(source: Path, image: str, version: str) -> None:
     folder = source / "deploy" / "components" / "image"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(component))
+    for values in source.glob("deploy/chart/*/values.yaml"):
+        default, ours = f"  repository: {IMAGE}\n", f"  repository: {image}\n"
+        values.write_text(values.read_text().replace(default, ours))  # its tag is the version of the chart
 
 
 def overlays(source: Path) -> tuple[Path, ...]:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 VERSION = wheel.version_of(ROOT)
 RELEASE = Release(VERSION, "registry.example.com/paramedic", datetime(2026, 11, 1, 12, tzinfo=UTC))
 IN_THE_WHEEL = ["pyproject.toml", "README.md", "LICENSE"]
-OVERLAY = {
+MANIFESTS = {
     "base/kustomization.yaml": {"resources": ["worker.yaml"]},
     "base/worker.yaml": {
         "apiVersion": "v1",
@@ -27,6 +27,7 @@ OVERLAY = {
         "metadata": {"name": "worker"},
         "spec": {"containers": [{"name": "worker", "image": "paramedic"}]},
     },
+    "chart/paramedic/values.yaml": {"image": {"repository": "paramedic", "tag": ""}},
     "overlays/plain/kustomization.yaml": {
         "resources": ["../../base"],
         "components": ["../../components/image"],
@@ -43,7 +44,7 @@ def copy(into: Path) -> Path:
     for name in (*IN_THE_WHEEL, str(LOCK)):
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, into / name)
-    for name, content in OVERLAY.items():
+    for name, content in MANIFESTS.items():
         file = into / "deploy" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(yaml.safe_dump(content))
@@ -95,11 +96,17 @@ def test_manifests_name_the_image_of_the_release(released: Path) -> None:
 
 def test_sources_of_the_manifests_name_it_for_overlays_of_others(released: Path) -> None:
     with tarfile.open(released / f"paramedic-{VERSION}-deploy.tar.gz") as packed:
-        component = packed.extractfile("deploy/components/image/kustomization.yaml")
-        assert component is not None
-        (image,) = yaml.safe_load(component)["images"]
+        (image,) = yaml.safe_load(content(packed, "deploy/components/image/kustomization.yaml"))["images"]
+        values = yaml.safe_load(content(packed, "deploy/chart/paramedic/values.yaml"))
         assert packed.getmember("deploy/same").linkname == "base"
+    assert values["image"]["repository"] == RELEASE.image
     assert image == {"name": "paramedic", "newName": RELEASE.image, "newTag": VERSION}
+
+
+def content(packed: tarfile.TarFile, name: str) -> bytes:
+    file = packed.extractfile(name)
+    assert file is not None
+    return file.read()
 
 
 def test_bill_of_materials_names_the_wheel_and_all_that_is_installed_with_it(released: Path) -> None:
