@@ -135,6 +135,13 @@ def test_image_has_what_is_locked_and_nothing_of_development(image: Installed) -
     assert found == {name.replace(".", "-") for name in locked if name.partition("==")[0] not in elsewhere}
 
 
+def test_nothing_that_the_image_needs_is_missing_in_its_lock(image: Installed) -> None:
+    uv = Path(sys.executable).with_name("uv")
+    command = [str(uv), "pip", "check", "--python", str(image.directory)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
+    assert ran.returncode == 0, f"run `make lock`: {ran.stderr}"
+
+
 def test_dependencies_of_the_image_are_those_that_were_tested() -> None:
     tested = set(lock_lines(ROOT / "requirements.lock"))
     assert set(lock_lines(ROOT / LOCK)) <= tested
