@@ -200,7 +200,7 @@ class UpgradePause:
         """Tell once that the upgrade takes long; nothing depends on it, so it is tried once."""
         upgrade = self._memory.upgrade
         began = upgrade.began if upgrade else self._began
-        paused = tuple(one for one in self._memory.handled if one.how is How.PAUSED)
+        paused = tuple(one for one in self._memory.handled if one.how is How.PAUSED and not one.is_deleted)
         asked = WarnOfLongUpgradeInput(cluster=self._cluster, since=began, message=message, checks=paused)
         with contextlib.suppress(ActivityError):
             await self._calls.call(
@@ -221,7 +221,8 @@ class UpgradePause:
         return self._wakes.has_new or self._orders.has_new
 
     def _say(self, details: str) -> None:
-        self._details = details
+        """What cannot be written stands in lines of its own: `state` has it as `failed`."""
+        self._details, *_ = details.split("\n", 1)
         workflow.set_current_details(details)
 
     def _concluded(self, passed: Pass) -> UpgradePauseResult:

@@ -42,8 +42,7 @@ def _lines(summary: UpgradeSummary, now: datetime) -> Iterator[Line]:
 
 
 def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
-    details, *_ = state.details.split("\n")
-    yield "State", details
+    yield "State", state.details
     if state.upgrading_since is not None:
         yield "Upgrade", f"since {_ago(state.upgrading_since, now)}"
     if state.warned_at is not None:

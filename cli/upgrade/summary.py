@@ -66,9 +66,8 @@ class UpgradeSummary:
         if self.state is None:
             return
         seen = self.state.observed.checks if self.state.observed else ()
-        there = {one.uid for one in seen}
         for one in self.state.handled:
-            yield _standing(one, is_deleted=self.state.observed is not None and one.uid not in there)
+            yield _standing(one)
         handled = {one.uid for one in self.state.handled}
         for check in seen:
             if check.uid not in handled:
@@ -76,9 +75,9 @@ class UpgradeSummary:
                 yield CheckStanding(check.reference, check.uid, AWAITED, None, why, "")
 
 
-def _standing(one: Handled, *, is_deleted: bool) -> CheckStanding:
+def _standing(one: Handled) -> CheckStanding:
     since = one.unpaused_at if one.how in _SINCE_UNPAUSED else one.paused_at
-    return CheckStanding(one.reference, one.uid, one.how, since, _why(one), one.identity, is_deleted)
+    return CheckStanding(one.reference, one.uid, one.how, since, _why(one), one.identity, one.is_deleted)
 
 
 def _why(one: Handled) -> str:

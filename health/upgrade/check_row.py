@@ -97,6 +97,8 @@ class CheckRow:
         before = self.before or self._unseen(self._how_found())
         how = self._how_found()
         changes: dict[str, object] = {"how": how, "obeyed": self.order.number if self.order else 0}
+        if how is not before.how:
+            changes |= {"reason": "", "identity": ""}
         if how is How.UNPAUSED_BY_OTHERS and before.how in {How.PAUSED, How.FOUND_PAUSED}:
             changes |= {"unpaused_at": now}
         if how is How.PAUSED and before.how is not How.PAUSED:

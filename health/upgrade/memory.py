@@ -59,6 +59,8 @@ class Handled(Frozen):
     """The number of the latest order that was obeyed for it."""
     latest_write: LatestWrite | None = None
     """None: what was written last has been seen."""
+    is_deleted: bool = False
+    """Whether the check is gone; then `how` says how it stood."""
 
     def having_seen(self, check: PausableCheck) -> "Handled":
         """The same once the check is answered so: what was written may have been seen by that."""

@@ -136,7 +136,8 @@ def _having_found(
             found[uid] = row.before
         elif uid not in wanted and (observed.is_under_way or row.before is not None):
             found[uid] = row.handled_as_found(now)
-    gone = [one for one in memory.handled if one.uid not in found][-MOST_GONE:]
+    lost = [one for one in memory.handled if one.uid not in found][-MOST_GONE:]
+    gone = [one.model_copy(update={"is_deleted": True}) for one in lost]
     failed = tuple(one for one in memory.failed if one.uid in wanted)
     return memory.model_copy(update={"handled": (*gone, *found.values()), "failed": failed})
 
@@ -175,13 +176,14 @@ def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime
 
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     """What is paused, and what cannot be written."""
-    paused = sum(one.how is How.PAUSED for one in memory.handled)
-    left = sum(one.how in {How.UNPAUSED, How.UNPAUSED_BY_OTHERS} for one in memory.handled)
+    there = [one for one in memory.handled if not one.is_deleted]
+    paused = sum(one.how is How.PAUSED for one in there)
+    left = sum(one.how in {How.UNPAUSED, How.UNPAUSED_BY_OTHERS} for one in there)
     began = memory.upgrade.since if memory.upgrade else None
     since = f" since {stamp(began)}" if began else ""
     upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"
     none = TURNED_OFF if observed.is_turned_off else "no upgrade is under way"
     state = upgrade if observed.is_under_way else none
     long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""
-    counts = f"{paused} of {len(memory.handled)} checks are paused by it, {left} were unpaused"
+    counts = f"{paused} of {len(there)} checks are paused by it, {left} were unpaused"
     return "\n".join([f"{state}{long}: {counts}", *map(str, memory.failed[:MOST_TOLD])])

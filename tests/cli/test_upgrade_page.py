@@ -21,7 +21,7 @@ ROWS = (
     handled("by-ada", How.UNPAUSED, paused_at=NOW - 8 * MINUTE, unpaused_at=NOW - 2 * MINUTE, **ADA),
     handled("theirs", How.FOUND_PAUSED),
     handled("freed", How.UNPAUSED_BY_OTHERS, paused_at=NOW - 8 * MINUTE, unpaused_at=NOW - MINUTE),
-    handled("deleted", How.PAUSED, paused_at=NOW - 8 * MINUTE),
+    handled("deleted", How.PAUSED, paused_at=NOW - 8 * MINUTE, is_deleted=True),
 )
 SEEN = observed(*map(check, ("ours", "by-ada", "theirs", "freed", "new")))
 FAILED = FailedWrite(
@@ -77,7 +77,7 @@ def test_page_says_what_is_tried_again_what_was_ordered_and_that_it_takes_long()
 def test_page_of_one_that_has_ended_or_does_not_answer_offers_no_more_than_is_known() -> None:
     ended = lines(summary(state(*ROWS), closed=NOW - MINUTE, status="Completed"))
     assert "Ended 2026-03-01 11:59:00Z (1m ago): Completed" in ended
-    assert "MachineHealthCheck/machines/deleted Paused 8m - the upgrade" in ended
+    assert "MachineHealthCheck/machines/deleted Paused, deleted 8m - the upgrade" in ended
     assert not [line for line in ended if line.startswith("You can")]
     assert "Unknown no worker answers" in lines(summary(None, problem="no worker answers"))
 

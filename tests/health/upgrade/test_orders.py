@@ -62,6 +62,16 @@ def test_reason_of_a_pause_by_hand_is_kept_and_that_of_one_by_the_upgrade_is_non
     assert [(one.reason, one.identity) for one in memory.handled] == [("so I say", "ann"), ("", "")]
 
 
+@pytest.mark.parametrize(("annotations", "how"), [("M", How.UNPAUSED_BY_OTHERS), ("P", How.FOUND_PAUSED)])
+def test_what_somebody_did_to_a_check_is_not_said_to_be_of_who_had_it_paused(
+    annotations: str, how: How
+) -> None:
+    memory = remembering(under_way(check()), ordered(NOTHING, OrderName.PAUSE))
+    (handled,) = remembering(under_way(check(annotations, version=3)), memory).handled
+
+    assert (handled.how, handled.reason, handled.identity) == (how, "", "")
+
+
 def test_unpause_of_every_check_is_for_those_to_come_too() -> None:
     memory = ordered(PAUSED, OrderName.UNPAUSE, "")
     look = under_way(check("PM", version=2), check(name="new"))

@@ -133,7 +133,15 @@ def test_check_deleted_and_made_anew_is_another_one() -> None:
     anew = check(version=9).model_copy(update={"uid": "another"})
 
     assert actions(passed(under_way(anew), memory)) == PAUSE
-    assert set(remembering(under_way(anew), memory).by_uid) == {"uid-a", "another"}
+    by_uid = remembering(under_way(anew), memory).by_uid
+    assert {uid: one.is_deleted for uid, one in by_uid.items()} == {"uid-a": True, "another": False}
+
+
+def test_check_that_is_gone_is_not_counted_as_paused_any_more() -> None:
+    memory = remembering(under_way(check(), check(name="b")))
+
+    why = passed(under_way(check("PM", version=2)), memory).why
+    assert why.endswith("1 of 1 checks are paused by it, 0 were unpaused")
 
 
 @pytest.mark.rule("MHC C.2/deleting")
