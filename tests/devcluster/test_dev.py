@@ -160,6 +160,15 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
         assert not description(directory)
 
 
+@pytest.mark.cluster
+async def test_story_of_an_upgrade_is_told_to_its_end_on_what_the_others_left(directory: Path) -> None:
+    async with demo(directory, "--scenario", "upgrade") as third:
+        status = await asyncio.wait_for(third.process.wait(), PATIENCE.total_seconds())
+
+        assert status == 0, third.said()
+        assert "The cluster was upgraded, no node was shot, and nothing is left behind." in third.said()
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
