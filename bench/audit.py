@@ -1,21 +1,50 @@
 """What our processes asked of the API server, as its audit log tells."""
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from bench.cluster import BenchCluster
+from objects.group_kind import ServedKind
 
 OURS = "system:serviceaccount:paramedic-system:"
 WRITES = ("create", "update", "patch", "delete")
 LEADER_LEASE = "paramedic-detector"
 
 
+class Asked(NamedTuple):
+    """One request for an object."""
+
+    verb: str
+    name: str
+    subresource: str
+
+
 def writes_since(cluster: BenchCluster, since: datetime) -> int:
     """How often they wrote since then, but for the leader's Lease."""
-    count = 0
+    events = _ours_since(cluster, since)
+    names = [event.get("objectRef", {}).get("name") for event in events if event["verb"] in WRITES]
+    return sum(name != LEADER_LEASE for name in names)
+
+
+def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> list[Asked]:
+    """What they asked for of a kind since then, whatever was answered; lists and watches name no object."""
+    found = [
+        event["objectRef"] | {"verb": event["verb"]}
+        for event in _ours_since(cluster, since)
+        if "objectRef" in event
+    ]
+    return [
+        Asked(one["verb"], one.get("name", ""), one.get("subresource", ""))
+        for one in found
+        if (one.get("apiGroup", ""), one["resource"]) == (kind.group, kind.plural)
+    ]
+
+
+def _ours_since(cluster: BenchCluster, since: datetime) -> Iterator[dict[str, Any]]:
     for line in cluster.audit_log.read_text().splitlines():
         event = json.loads(line)
-        is_ours = event["user"]["username"].startswith(OURS) and event["verb"] in WRITES
         is_late = datetime.fromisoformat(event["requestReceivedTimestamp"]) > since
-        count += is_ours and is_late and event.get("objectRef", {}).get("name") != LEADER_LEASE
-    return count
+        if is_late and event["user"]["username"].startswith(OURS):
+            yield event

@@ -1,9 +1,10 @@
 """BenchCluster: a control plane, a Temporal server, a detector and a worker, for one measurement."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -16,6 +17,8 @@ from kube.client import Client
 from kube.transport import Transport
 from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
+
+NO_MORE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,12 @@ class BenchCluster:
         """The process of that name."""
         return self.supervisor.pids[name]
 
-    async def start(self, *names: str) -> None:
-        """Start our processes and wait until they are ready."""
+    async def start(self, *names: str, environments: Mapping[str, Mapping[str, str]] = NO_MORE) -> None:
+        """Start our processes and wait until they are ready; `environments` has additions for each."""
         for name in names:
-            await self.supervisor.start(processes.ours(name, self.layout, self.control_plane, self.server))
+            program = processes.ours(name, self.layout, self.control_plane, self.server)
+            environment = {**program.environment, **environments.get(name, {})}
+            await self.supervisor.start(replace(program, environment=environment))
         for name in names:
             await readiness.until_ready(self.supervisor, self.layout, name)
 

@@ -1,0 +1,97 @@
+"""500 MachineHealthChecks are paused for an upgrade, edited, and unpaused; and what that asks of whom."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+
+from bench.audit import requests_for, writes_since
+from bench.cluster import BenchCluster
+from bench.figure import Figure
+from bench.fleet import PATIENCE
+from bench.pausable_fleet import PausableFleet, watched_checks
+from bench.temporal_requests import PROCESSES, TemporalRequests
+from devcluster.polling import until
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from workflows.upgrade_contracts import upgrade_pause_id
+
+CHECKS_IN_ALL = 500
+EDITS = 100
+EDITS_PER_SECOND = 2.0
+"""Slower than changes are gathered, so that each has the workflow look."""
+SETTLED_SECONDS = 10.0
+QUIET_SECONDS = 60.0
+KILOBYTE = 1024
+
+
+async def measure(cluster: BenchCluster) -> list[Figure]:
+    """One upgrade from its beginning to its end."""
+    temporal, began = TemporalRequests(cluster), datetime.now(UTC)
+    async with watched_checks(cluster) as checks:
+        await checks.set_up(CHECKS_IN_ALL)
+        await cluster.start(*PROCESSES, environments=temporal.environments)
+        await until(lambda: _is_settled(cluster), within=PATIENCE, otherwise="there always were writes")
+        paused = await checks.time_to_pause()
+        waiting = await _quiet_minute(cluster, temporal)
+        await _edits(checks)
+        unpaused = await checks.time_to_unpause()
+    patches = _patches(cluster, checks.names, began)
+    return [
+        Figure("Progressing=True to the last of 500 checks paused", paused, 5, "s"),
+        Figure("Progressing=False to the last of 500 checks unpaused", unpaused, 5, "s"),
+        Figure("PATCHes per check and upgrade, most", max(patches), 2, "", "at least 2"),
+        *waiting,
+        *await _histories(cluster),
+    ]
+
+
+async def _quiet_minute(cluster: BenchCluster, temporal: TemporalRequests) -> list[Figure]:
+    """All checks are paused, each Event about that is written, and nothing happens."""
+    await until(lambda: _is_settled(cluster), within=PATIENCE, otherwise="there always were writes")
+    since, asked = datetime.now(UTC), await temporal.count()
+    await asyncio.sleep(QUIET_SECONDS)
+    called = await temporal.count() - asked
+    looks = requests_for(cluster, MACHINE_HEALTH_CHECK, since)
+    return [
+        Figure("writes in a minute of the upgrade, 500 checks paused", writes_since(cluster, since), 0, ""),
+        Figure("calls of Temporal in that minute, but for the upkeep of two processes", called, 0, ""),
+        Figure("reads and watches of MachineHealthChecks in that minute", len(looks), None, ""),
+    ]
+
+
+async def _is_settled(cluster: BenchCluster) -> bool:
+    since = datetime.now(UTC)
+    await asyncio.sleep(SETTLED_SECONDS)
+    return not writes_since(cluster, since)
+
+
+async def _edits(checks: PausableFleet) -> None:
+    """A person unpauses checks, one after the other, and pauses each again."""
+    for number in range(EDITS):
+        name = checks.names[number // 2]
+        await checks.set_paused(name, is_paused=bool(number % 2))
+        await asyncio.sleep(1 / EDITS_PER_SECOND)
+
+
+def _patches(cluster: BenchCluster, names: list[str], began: datetime) -> list[int]:
+    """How often we patched each, whatever was answered."""
+    asked = requests_for(cluster, MACHINE_HEALTH_CHECK, began)
+    patched = Counter(one.name for one in asked if one.verb == "patch" and not one.subresource)
+    return [patched[name] for name in names]
+
+
+async def _histories(cluster: BenchCluster) -> list[Figure]:
+    """Of all runs of the workflow, of which each carried on the one before it."""
+    handle = cluster.temporal.get_workflow_handle(upgrade_pause_id(cluster.identity))
+    await handle.result()
+    runs = [run async for run in cluster.temporal.list_workflows(f"WorkflowId = '{handle.id}'")]
+    histories = [
+        await cluster.temporal.get_workflow_handle(run.id, run_id=run.run_id).fetch_history() for run in runs
+    ]
+    events = [len(history.events) for history in histories]
+    sizes = [sum(event.ByteSize() for event in history.events) / KILOBYTE for history in histories]
+    return [
+        Figure("runs of the workflow over an upgrade with 100 edits of 500 checks", len(runs), None, ""),
+        Figure("events of its history, all runs", sum(events), None, ""),
+        Figure("size of its history, all runs", sum(sizes), None, "KB"),
+        Figure("size of its longest run", max(sizes), None, "KB"),
+    ]
