@@ -14,12 +14,15 @@ UPKEEP = frozenset(
         "Check",
         "CountWorkflowExecutions",
         "DescribeNamespace",
+        "DescribeWorkflowExecution",
         "GetSystemInfo",
         "ListSearchAttributes",
+        "ListWorkflowExecutions",
         "RecordWorkerHeartbeat",
     }
 )
-"""What a process asks whatever it has to do: whether Temporal is there, and set up, and how it is loaded."""
+"""What a process asks whatever it has to do: whether Temporal is there, and set up, how it is
+loaded, and every five minutes what is open there."""
 PROCESSES = ("detector", "worker")
 
 
