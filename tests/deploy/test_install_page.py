@@ -1,0 +1,98 @@
+"""docs/install.md: each command that needs no kubelet is run as it stands there, against a real API server.
+
+What would change the servers that tests share is a server-side dry run; nothing else is different. Helm
+renders only: on the server it would find that others than it have made the roles.
+"""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from devcluster import programs
+from devcluster.control_plane import ControlPlane
+from devcluster.go_programs import HELM
+from devcluster.manifests import ROOT
+from tests.deploy.conftest import Refusal
+from tests.tls import write_pair
+
+PAGE = (ROOT / "docs" / "install.md").read_text()
+NOT_TRIED = "# not tried: "
+BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+DRY = """#!/bin/sh
+case " $* " in
+  *" apply "* | *" create "* | *" delete "* | *" install "*) set -- "$@" --dry-run={dry_run} ;;
+esac
+exec "{program}" "$@"
+"""
+
+
+def blocks() -> list[str]:
+    """The commands of the page, without the space that lists put before them."""
+    return [
+        "".join(line.removeprefix(found[1]) for line in found[2].splitlines(keepends=True))
+        for found in BLOCK.finditer(PAGE)
+    ]
+
+
+def tried(block: str) -> str:
+    """Those that can be run here."""
+    return "".join(line for line in block.splitlines(keepends=True) if NOT_TRIED not in line)
+
+
+def test_what_is_not_tried_is_what_cannot_be() -> None:
+    reasons = {line.partition(NOT_TRIED)[2] for line in PAGE.splitlines() if NOT_TRIED in line}
+    assert all(reason.startswith("needs ") for reason in reasons), reasons
+    for line in "".join(blocks()).splitlines():
+        assert NOT_TRIED in line or not line.startswith(("kind ", "oc ", "temporal ", "paramedic ")), line
+
+
+@pytest.mark.cluster
+async def test_commands_of_the_page_do_what_they_say(
+    control_plane: ControlPlane,
+    refusal: Refusal,  # noqa: ARG001  what others install is there
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    (tmp_path / "api-key.txt").write_text("a-key")
+    write_pair(tmp_path)
+    for there, named in (("tls.crt", "client.pem"), ("tls.key", "client.key"), ("tls.crt", "ca.pem")):
+        (tmp_path / named).write_bytes((tmp_path / there).read_bytes())
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name, program, dry_run in (
+        ("kubectl", programs.kubectl(), "server"),
+        ("helm", HELM.binary(), "client"),
+    ):
+        (commands / name).write_text(DRY.format(program=program, dry_run=dry_run))
+        (commands / name).chmod(0o755)
+
+    script = "set -eux\n" + "".join(tried(block) for block in blocks())
+    status, said = await run(script, tmp_path, commands, control_plane.kubeconfig)
+
+    assert status == 0, said
+    assert said.count("serverside-applied") > 100
+    assert "configmap/paramedic-settings" in said
+    assert "STATUS: pending-install" in said
+
+
+async def run(script: str, folder: Path, commands: Path, kubeconfig: Path) -> tuple[int, str]:
+    """The exit status of a script, and all that it says."""
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        "-c",
+        script,
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
+            "KUBECONFIG": str(kubeconfig),
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()
