@@ -27,14 +27,16 @@ from kube.resource import Object
 from tests.deploy.confinement import Pod, is_confining
 from tests.deploy.containers import Container, container
 from tests.deploy.overlays import OVERLAYS, combined, overlay
+from tests.payload_keys import THIS_YEAR, keys_file
 from tests.ports import free_port
 from tests.tls import write_pair
 
 PATIENCE = timedelta(seconds=60)
-TOGETHER = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook")
+TOGETHER = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook", "payload-keys")
 OURS = ("detector", "worker")
 ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
 WEBHOOK = "etc/paramedic/webhook"
+PAYLOAD_KEYS = "etc/paramedic/payload-keys/keys.yaml"
 NOT_READ_ONLY = ("/mnt", "/proc", "/sys")
 
 
@@ -127,6 +129,9 @@ class Installation:
         pod = Pod(self._directory / name / "files", self._directory / name / "data")
         pod.data.mkdir(parents=True)
         write_pair(pod.files / WEBHOOK)
+        keys = pod.files / PAYLOAD_KEYS
+        keys.parent.mkdir(parents=True)
+        keys_file(keys, THIS_YEAR)
         account = pod.files / ACCOUNT.removeprefix("var/")
         account.mkdir(parents=True)
         if name in OURS:
@@ -157,10 +162,11 @@ class Installation:
                 "KUBERNETES_SERVICE_HOST": str(server.hostname),
                 "KUBERNETES_SERVICE_PORT": str(server.port),
             }
-        certificates = self._directory / given.name / "files" / WEBHOOK
+        files = self._directory / given.name / "files"
         return here | {
             "KUBECONFIG": str(self._kubeconfig(given.name)),
-            "PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY": str(certificates),
+            "PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY": str(files / WEBHOOK),
+            "PARAMEDIC_PAYLOAD_KEYS_FILE": str(files / PAYLOAD_KEYS),
         }
 
 

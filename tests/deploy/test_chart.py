@@ -96,9 +96,10 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
 
 
 async def test_chart_installs_all_of_it_together_as_kustomize_does(chart: Path, tmp_path: Path) -> None:
-    components = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook")
+    components = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook", "payload-keys")
     values = {
         "temporal.dev.enabled": True,
+        "temporal.payloadKeysSecret": "paramedic-payload-keys",
         "openshift.enabled": True,
         "clusterAPI": {"enabled": True, "coreManagerOff": True},
         "webhook.enabled": True,

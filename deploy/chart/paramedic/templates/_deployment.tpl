@@ -26,7 +26,10 @@ The Deployment of a process. Takes its name and the root. Why each field is as i
 {{- $values := $root.Values -}}
 {{- $own := index $values $process -}}
 {{- $hasWebhook := and $values.webhook.enabled (eq $process "detector") -}}
-{{- $certificate := $values.temporal.clientCertificateSecret -}}
+{{- $mounts := list -}}
+{{- with $values.temporal.clientCertificateSecret }}{{ $mounts = append $mounts (list "temporal-tls" "/etc/paramedic/temporal" .) }}{{ end -}}
+{{- with $values.temporal.payloadKeysSecret }}{{ $mounts = append $mounts (list "payload-keys" "/etc/paramedic/payload-keys" .) }}{{ end -}}
+{{- if $hasWebhook }}{{ $mounts = append $mounts (list "webhook-certificate" "/etc/paramedic/webhook" "paramedic-webhook") }}{{ end -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -117,6 +120,9 @@ spec:
           command: [python, -m, {{ $process }}]
           envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
           env:
+            {{- if $values.temporal.payloadKeysSecret }}
+            - {name: PARAMEDIC_PAYLOAD_KEYS_FILE, value: /etc/paramedic/payload-keys/keys.yaml}
+            {{- end }}
             {{- if $hasWebhook }}
             - {name: PARAMEDIC_WEBHOOK_ADDRESS, value: "0.0.0.0:9443"}
             {{- end }}
@@ -141,24 +147,17 @@ spec:
             failureThreshold: 2
           resources: {{- toYaml $own.resources | nindent 12 }}
           securityContext: {{- include "paramedic.securityContext" $root | nindent 12 }}
-          {{- if or $hasWebhook $certificate }}
+          {{- with $mounts }}
           volumeMounts:
-            {{- if $certificate }}
-            - {name: temporal-tls, mountPath: /etc/paramedic/temporal, readOnly: true}
-            {{- end }}
-            {{- if $hasWebhook }}
-            - {name: webhook-certificate, mountPath: /etc/paramedic/webhook, readOnly: true}
+            {{- range . }}
+            - {name: {{ index . 0 }}, mountPath: {{ index . 1 }}, readOnly: true}
             {{- end }}
           {{- end }}
-      {{- if or $hasWebhook $certificate }}
+      {{- with $mounts }}
       volumes:
-        {{- if $certificate }}
-        - name: temporal-tls
-          secret: {secretName: {{ $certificate }}}
-        {{- end }}
-        {{- if $hasWebhook }}
-        - name: webhook-certificate
-          secret: {secretName: paramedic-webhook}
+        {{- range . }}
+        - name: {{ index . 0 }}
+          secret: {secretName: {{ index . 2 }}}
         {{- end }}
       {{- end }}
 {{- end }}
