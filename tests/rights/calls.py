@@ -48,12 +48,21 @@ def calls(audit_log: Path) -> Iterator[Call]:
     """All calls of our processes, each as often as it was made."""
     with audit_log.open() as lines:
         for line in lines:
-            # The JSON of all others would cost more than the rest; a killed server leaves half a line.
-            if OURS in line and line.endswith("}\n"):
-                yield from _call(json.loads(line))
+            if OURS in line:  # the JSON of all others would cost more than the rest
+                yield from _call(_event(line))
 
 
-def _call(event: dict[str, Any]) -> Iterator[Call]:
+def _event(line: str) -> dict[str, Any] | None:
+    try:
+        event: dict[str, Any] = json.loads(line)
+    except json.JSONDecodeError:
+        return None  # a server that is killed leaves half a line, and goes on with another one in it
+    return event
+
+
+def _call(event: dict[str, Any] | None) -> Iterator[Call]:
+    if event is None:
+        return
     process = PROCESSES.get(event["user"]["username"])
     asked = event.get("objectRef")
     if process is None or asked is None or event.get("userAgent") != SERVICE_ACCOUNTS[process]:

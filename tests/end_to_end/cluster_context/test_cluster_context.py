@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from health.gate.global_stop import STOP
-from kube.resource import NAMESPACES
+from health.gate.policy_document import KEY, POLICY
+from kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, Object
+from runtime.process_names import NAMESPACE
 from tests.end_to_end.cluster_context.openshift import OpenShift
 from tests.end_to_end.holds import until_held
 from tests.end_to_end.world import LEASE_NAMESPACE, World
@@ -40,6 +42,29 @@ async def test_a_conflict_disables_the_check_until_it_ends(openshift: OpenShift,
 
     await world.until_requested(node)
     assert (await world.events()).count(("Warning", "Disabled", f"[remediation] {CONFLICT}")) == 1
+
+
+@pytest.fixture
+async def policy(world: World) -> AsyncIterator[None]:
+    """A policy that says what the settings of these tests say anyway."""
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": POLICY, "namespace": NAMESPACE},
+        "data": {KEY: "backOffLimit: 0s"},
+    }
+    await world.client.create(CONFIG_MAPS, body, NAMESPACE)
+    yield
+    await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+
+
+@pytest.mark.usefixtures("policy")
+async def test_policy_that_is_taken_is_told_of_in_its_namespace(world: World) -> None:
+    async def is_told() -> bool:
+        events = await world.client.list(EVENTS, NAMESPACE)
+        return any(event["involvedObject"]["name"] == POLICY for event in events)
+
+    await world.until(is_told, "no Event says that the policy was taken")
 
 
 async def _stop(world: World, reason: str | None) -> None:
