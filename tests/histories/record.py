@@ -16,8 +16,8 @@ from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
 
 from devcluster import programs
 from runtime import search_attributes
-from tests.conftest import TIME_SKIPPING
 from tests.histories.files import HERE, RECORDER, files_of, write
+from tests.temporal_servers import TIME_SKIPPING
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS, Scenario
 from tests.workflows.scenarios_of_upgrades import (

@@ -4,12 +4,10 @@ from uuid import uuid4
 
 import pytest
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from devcluster import programs
-from runtime import search_attributes
-from tests.conftest import TIME_SKIPPING
+from tests.temporal_servers import time_skipping_server
 from tests.workflows import workers
 from tests.workflows.checked import checked
 from tests.workflows.fake_clusters import FakeClusters
@@ -37,16 +35,7 @@ def replayer() -> Replayer:
 @pytest.fixture(scope="session")
 async def short_histories() -> AsyncIterator[WorkflowEnvironment]:
     """A Temporal server that suggests to continue as new after a few dozen events."""
-    values = (*TIME_SKIPPING, "limit.historyCount.suggestContinueAsNew=60")
-    async with await WorkflowEnvironment.start_time_skipping_v2(
-        dev_server_existing_path=str(programs.temporal()),
-        dev_server_extra_args=[
-            argument for value in values for argument in ("--dynamic-config-value", value)
-        ],
-        ts_config=TimeSkippingConfig(enabled=False),
-        data_converter=pydantic_data_converter,
-    ) as environment:
-        await search_attributes.register(environment.client, environment.client.namespace)
+    async with time_skipping_server("limit.historyCount.suggestContinueAsNew=60") as environment:
         yield environment
 
 
