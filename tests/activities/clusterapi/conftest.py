@@ -14,7 +14,7 @@ from tests.kube.api_server import ApiServer
 from tests.kube.kubeconfigs import Pair
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def management_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
     """One with the kinds of Cluster API, which no other test is to see."""
     async with control_plane(tmp_path_factory.mktemp("management"), assets.find()) as running:

@@ -64,7 +64,7 @@ class Workload:
 Planes = tuple[ControlPlane, Workload]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Planes]:
     """Both control planes."""
     directory = tmp_path_factory.mktemp("cluster-api")
@@ -85,13 +85,13 @@ async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plan
         yield management, workload
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(planes: Planes) -> ControlPlane:
     """The management cluster."""
     return planes[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def workload(planes: Planes) -> Workload:
     """The workload cluster."""
     return planes[1]

@@ -29,7 +29,7 @@ other_kind = shared_processes.other_kind
 PATIENCE = timedelta(seconds=60)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def control_plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
     """The control plane of this folder."""
     directory = tmp_path_factory.mktemp("machines")
