@@ -95,15 +95,33 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
     assert by_helm == by_kustomize
 
 
-async def test_chart_installs_all_of_it_together_as_kustomize_does(chart: Path, tmp_path: Path) -> None:
-    components = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook", "payload-keys")
-    values = {
-        "temporal.dev.enabled": True,
-        "temporal.payloadKeysSecret": "paramedic-payload-keys",
-        "openshift.enabled": True,
-        "clusterAPI": {"enabled": True, "coreManagerOff": True},
-        "webhook.enabled": True,
-    }
+@pytest.mark.parametrize(
+    ("components", "values"),
+    [
+        pytest.param(
+            ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook", "payload-keys"),
+            {
+                "temporal.dev.enabled": True,
+                "temporal.payloadKeysSecret": "paramedic-payload-keys",
+                "openshift.enabled": True,
+                "clusterAPI": {"enabled": True, "coreManagerOff": True},
+                "webhook.enabled": True,
+            },
+            id="all of it",
+        ),
+        pytest.param(
+            ("temporal-dev", "read-only-detector", "read-only-nodes"),
+            {
+                "temporal.dev.enabled": True,
+                "rights": {"readOnlyDetector": True, "readOnlyNodes": True},
+            },
+            id="less rights",
+        ),
+    ],
+)
+async def test_choices_together_install_what_their_components_do(
+    components: tuple[str, ...], values: dict[str, Any], chart: Path, tmp_path: Path
+) -> None:
     by_kustomize = by_name(combined(tmp_path, *components))
     del by_kustomize["Namespace", "", "paramedic-system"]
     assert by_name(await release(chart, values)) == by_kustomize
