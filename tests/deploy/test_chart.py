@@ -110,12 +110,13 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
             id="all of it",
         ),
         pytest.param(
-            ("temporal-dev", "read-only-detector", "read-only-nodes"),
+            ("temporal-dev", "openshift", "openshift-machines", "read-only-detector", "read-only-nodes"),
             {
                 "temporal.dev.enabled": True,
+                "openshift": {"enabled": True, "machineHealthChecks": True},
                 "rights": {"readOnlyDetector": True, "readOnlyNodes": True},
             },
-            id="less rights",
+            id="machines of OpenShift, and less rights",
         ),
     ],
 )

@@ -31,6 +31,6 @@ def test_machines_are_read_at_most_without_the_roles_of_openshift(name: str, exp
 
 
 def test_only_the_worker_touches_machines() -> None:
-    roles = ROOT / "deploy" / "components" / "openshift" / "machine-health-checks.yaml"
+    roles = ROOT / "deploy" / "components" / "openshift-machines" / "machine-health-checks.yaml"
     assert verbs(roles, "paramedic-worker-machines", "machines") == {"get", "delete", "patch"}
     assert verbs(roles, "paramedic-detector-machines", "machines") == {"list", "watch"}

@@ -4,7 +4,7 @@ from health.kinds.openshift.machine import GROUP
 from health.kinds.right import Part, Process, Right
 
 MACHINES = Part(
-    "deploy/components/openshift/machine-health-checks.yaml",
+    "deploy/components/openshift-machines/machine-health-checks.yaml",
     "where MachineHealthChecks of OpenShift are handled",
     name="machines",
 )

@@ -140,7 +140,7 @@ async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: C
     assert "problem: the detector may not list, watch nodes: apply deploy/base/rbac/detector.yaml" in missing
     assert (
         "problem: the worker may not get, delete, patch machines.machine.openshift.io: "
-        "apply deploy/components/openshift/machine-health-checks.yaml"
+        "apply deploy/components/openshift-machines/machine-health-checks.yaml"
     ) in missing
 
 
