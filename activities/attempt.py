@@ -1,7 +1,8 @@
 """Attempt: things that are done within the time of one attempt of an activity, each by itself.
 
 One that fails keeps no other from being done, and is answered: whoever asked tries it again. So Temporal
-repeats nothing but an attempt whose worker was lost.
+repeats nothing but an attempt whose worker was lost. What is not done in three quarters of the attempt is
+answered as such: an answer that came too late would be lost, and all be done again.
 """
 
 import asyncio
@@ -14,6 +15,9 @@ from temporalio import activity
 from kube.errors import Forbidden, KubernetesError, retry_after
 from objects.durations import in_words
 from workflows.kit.calls import Contract
+
+SHARE_OF_WORK = 0.75
+"""Of an attempt; what is left is for its answer, on a machine however busy."""
 
 Result = TypeVar("Result")
 
@@ -41,7 +45,7 @@ class Attempt:
     """One attempt, which begins now."""
 
     def __init__(self, contract: Contract) -> None:
-        self._longest = contract.attempt
+        self._longest = contract.attempt * SHARE_OF_WORK
         self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
 
     async def tried(self, what: str, doing: Awaitable[Result]) -> Result | Failure:
