@@ -5,6 +5,7 @@ was judged by. Whatever is not the same is a hold, and the incident asks the det
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -14,11 +15,13 @@ from activities.step_result import Held
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.policy import DEFAULTS
+from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.target import Target
 from kube.errors import KindUnknown, NotFound
-from kube.resource import NAMESPACES
+from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
 from workflows.contracts import ActInput
 
@@ -29,6 +32,10 @@ ASK_AGAIN_SECONDS = 2.0
 def not_true(message: str) -> Held:
     """The error that says what is not as it was judged."""
     return Held.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def _in_shadow(what: str) -> Held:
+    return not_true(f"{what} is in shadow: nothing is written")
 
 
 def stale(message: str) -> Held:
@@ -49,11 +56,13 @@ class Confirmed:
 
 
 class Revalidation:
-    """Reads target and check again, and whether a person stopped everything."""
+    """Reads target and check again, and whether a person stopped everything, or has nothing written."""
 
-    def __init__(self, live: LiveObjects, lease_namespace: str) -> None:
+    def __init__(self, live: LiveObjects, lease_namespace: str, namespace: str) -> None:
+        """`namespace` is where the policy is."""
         self.live = live
         self._lease_namespace = lease_namespace
+        self._namespace = namespace
 
     async def confirm(self, asked: ActInput) -> Confirmed:
         """The live objects, if all that was judged is still so.
@@ -63,7 +72,9 @@ class Revalidation:
             KubernetesError: the API server could not be asked.
 
         """
-        (check, owner), _ = await asyncio.gather(self._check(asked), self._refuse_if_stopped())
+        (check, owner), _, _ = await asyncio.gather(
+            self._check(asked), self._refuse_if_stopped(), self._refuse_if_all_in_shadow()
+        )
         context = await self._context(asked, check)
         target = await self._target(asked, context)
         if not check.selects(target):
@@ -82,6 +93,16 @@ class Revalidation:
         stop = Stop.of(namespace["metadata"].get("annotations") or {})
         if stop is not None:
             raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+    async def _refuse_if_all_in_shadow(self) -> None:
+        """By the policy; of one that cannot be taken the detector, who admitted, knows the last good one."""
+        try:
+            found = await self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace)
+        except NotFound:
+            return
+        with suppress(InvalidPolicyError):
+            if StoredPolicy.model_validate(found).over(DEFAULTS).shadow:
+                raise _in_shadow("every check")
 
     async def _context(self, asked: ActInput, check: HealthCheck) -> ClusterContext:
         try:
@@ -117,6 +138,8 @@ class Revalidation:
             raise not_true(f"{reference} is gone") from error
         except InvalidCheckError as error:
             raise not_true(f"{reference} cannot be read: {error}") from error
+        if check.choices.shadow:
+            raise _in_shadow(str(reference))
         if check.generation != asked.generation:
             raise not_true(f"{reference} was edited")
         owner = OwnerReference(

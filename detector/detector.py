@@ -46,6 +46,7 @@ from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy
+from health.gate.shadow import is_in_shadow
 from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
 from kube.leader import LeaderElection
@@ -156,6 +157,7 @@ class Detector:
             lambda: sources.serves_signals,
             sources.unread_signals,
             sources.refresh_context,
+            lambda annotations: is_in_shadow(annotations, self._cluster_state.cluster_context.policy),
         )
         dependencies = ReconcilerDependencies(
             lambda: self._election.is_leader, self._now, self._cluster_state.guard, connections.problems

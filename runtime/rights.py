@@ -65,13 +65,15 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
 
 
 def _of_worker(settings: Settings) -> Iterator[Right]:
-    one, shared = Process.WORKER, settings.lease_namespace
+    one, shared, ours = Process.WORKER, settings.lease_namespace, settings.namespace
     yield Right(one, "", "nodes", ("get",), why="a Node is read again before an act")
     its_uid = "its uid tells this cluster from others of its name"
     yield Right(one, "", "namespaces", ("get",), name="kube-system", why=its_uid)
     yield Right(
         one, "", "namespaces", ("get",), name=shared, why="each act looks whether it has the global stop"
     )
+    shadow = "each act looks whether nothing may be written"
+    yield Right(one, "", "configmaps", ("get",), ours, POLICY, why=shadow)
     holding = "a target that is remediated is held by a Lease, which is renewed and given back"
     yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
 

@@ -38,7 +38,7 @@ async def answer(
 
 def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
     backs_off = memory.failing is not None and workflow.now() < memory.failing.next_act
-    would_act = not (memory.left_alone or memory.held or backs_off)
+    would_act = not (memory.left_alone or memory.held or backs_off or memory.is_shadow)
     return ObserveInput(incident=incident, found=memory.found, would_act=would_act)
 
 

@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
+    from health.runbook.shadow import having_recorded
     from health.runbook.waiting import spread
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act
@@ -187,6 +188,9 @@ class Remediation:
         return seen
 
     async def _act(self, number: int, seen: Observation) -> None:
+        if self._memory.is_shadow:
+            self._memory = having_recorded(self._memory, number, seen, workflow.now())
+            return
         step = AdmittedStep(seen.steps[number], seen, self._memory, workflow.now())
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)

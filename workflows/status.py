@@ -23,6 +23,7 @@ from health.model.moves import (
 )
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
+from health.model.shadow_record import ShadowRecord
 from health.runbook.memory import Memory
 from workflows.messages import State
 
@@ -100,4 +101,5 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         deleted=memory.disruption.deleted_at,
         requests=ended(memory.records, now),
         orders=memory.orders,
+        shadow=memory.shadow if memory.shadow != ShadowRecord() else None,
     )

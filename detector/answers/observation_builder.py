@@ -64,7 +64,20 @@ class ObservationBuilder:
     """Why nothing that rests on time can be told."""
 
     def observation(self) -> Observation:
-        """What is with the target, and may the incident act."""
+        """What is with the target, may the incident act, and may anything be written for it."""
+        return self._observation().model_copy(update={"is_shadow": self._is_shadow})
+
+    @property
+    def _is_shadow(self) -> bool | None:
+        check, context = (
+            self.cluster_state.checks.get(self.incident.check),
+            self.cluster_state.cluster_context,
+        )
+        if check is None:  # what was chosen for it went with it
+            return context.policy.is_shadow or None
+        return check.is_shadow_in(context)
+
+    def _observation(self) -> Observation:
         if not self.freshness.is_handled:
             message = f"checks of the kind {self.incident.check.kind_name} are not handled here: a setting"
             return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))

@@ -45,6 +45,7 @@ class LiveMetrics(Collector):
             yield _incidents(self._cluster_state, incidents)
             yield _holds(incidents)
             yield _policy(self._cluster_state)
+            yield _in_shadow(self._cluster_state)
 
 
 def _source_ages(ages: Ages) -> GaugeMetricFamily:
@@ -71,6 +72,18 @@ def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "1 while the policy is edited in a way that cannot be taken."
     is_refused = bool(cluster_state.cluster_context.policy.refusal)
     return GaugeMetricFamily("paramedic_policy_invalid", text, value=is_refused)
+
+
+def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
+    text = "Checks for which nothing is written, by kind."
+    family = GaugeMetricFamily("paramedic_checks_in_shadow", text, labels=("kind",))
+    context = cluster_state.cluster_context
+    found = Counter({reference.kind_name: 0 for reference in cluster_state.checks})
+    for reference, check in cluster_state.checks.items():
+        found[reference.kind_name] += check.is_shadow_in(context)
+    for kind, number in sorted(found.items()):
+        family.add_metric((kind,), number)
+    return family
 
 
 def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:

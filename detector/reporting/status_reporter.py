@@ -117,10 +117,11 @@ class StatusReporter:
         return replace(snapshot, request_changes=changes)
 
     async def _report(self, snapshot: CheckSnapshot) -> None:
-        stored, now = (
-            self._dependencies.cluster_state.checks[self._reference].record,
-            self._dependencies.now(),
-        )
+        known, now = self._dependencies.cluster_state.checks[self._reference], self._dependencies.now()
+        if known.is_shadow_in(self._dependencies.cluster_state.cluster_context):
+            self._before = None  # what is told afterwards is told as after a start
+            return
+        stored = known.record
         notes = self._kind.events(self._before, snapshot, stored.status, now)
         self._event_recorder.tell(notes, stored.metadata.uid)
         self._before = snapshot

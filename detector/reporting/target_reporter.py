@@ -50,6 +50,7 @@ class _Told(NamedTuple):
     context: CheckContext
     of_kind: Any
     blind_until: datetime | None
+    is_shadow: bool
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ class TargetReporter:
             check_context(self._cluster_state, check, self._now()),
             context.of_kinds.get(check.group_kind),
             context.blind_until(known.managed_cluster),
+            known.is_shadow_in(context),
         )
 
     def _consider_all(self, check: CheckReference) -> None:
@@ -187,6 +189,8 @@ class TargetReporter:
         for reference, check_state in self._judging(name):
             reports = check_state.kind.target_reports
             if target is None or reports is None or isinstance(check_state.check, InvalidCheckError):
+                continue
+            if check_state.is_shadow_in(self._cluster_state.cluster_context):
                 continue
             if not self._sees(reference):
                 self._unseen.add(reference)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.shadow import is_in_shadow
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.model.target import Target
@@ -122,6 +123,10 @@ class CheckState:
     def is_silent_in(self, context: ClusterContext) -> bool:
         """Whether it says nothing of any target now: it cannot be read, or is fully paused."""
         return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused_in(context)
+
+    def is_shadow_in(self, context: ClusterContext) -> bool:
+        """Whether nothing may be written for it, whether it can be read or not."""
+        return is_in_shadow(self.record.metadata.annotations, context.policy)
 
     @property
     def concerned(self) -> set[str]:

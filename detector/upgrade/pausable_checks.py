@@ -4,7 +4,7 @@ They are watched whether or not checks of their kind are handled here: whoever h
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
 from detector.watching.source import NOT_YET, Source, all_tried, first_unread
@@ -20,6 +20,8 @@ from objects.metadata import ObjectMetadata
 from runtime.problems import Problems
 
 REPORT_EVERY_SECONDS = 1.0
+IsInShadow = Callable[[Mapping[str, str]], bool]
+"""Whether nothing may be written for a check with these annotations."""
 
 
 class PausableRecord(FrozenObject):
@@ -31,15 +33,17 @@ class PausableRecord(FrozenObject):
 class KindOfPausableChecks:
     """The checks of one kind."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
         self,
         kind: CheckKind,
         annotations: PauseAnnotations,
         connection: ClusterConnection,
         changed: Callable[[], None],
         reflectors: CurrentSettings,
+        is_in_shadow: IsInShadow,
     ) -> None:
         self._kind = kind
+        self._is_in_shadow = is_in_shadow
         self._annotations = annotations
         self.source = Reflector(
             connection.transport,
@@ -50,9 +54,11 @@ class KindOfPausableChecks:
         )
 
     def all(self) -> Iterable[PausableCheck]:
-        """Each as it is now."""
+        """Each as it is now; none in shadow, but those that are marked and to be unpaused."""
         for key, record in self.source.store.items():
-            yield PausableCheck.of(self._reference(key), record.metadata, self._annotations)
+            check = PausableCheck.of(self._reference(key), record.metadata, self._annotations)
+            if check.is_marked or not self._is_in_shadow(record.metadata.annotations):
+                yield check
 
     def _reference(self, key: Key) -> CheckReference:
         return CheckReference(
@@ -69,9 +75,10 @@ class PausableChecks:
         kinds: Iterable[CheckKind],
         changed: Callable[[], None],
         reflectors: CurrentSettings,
+        is_in_shadow: IsInShadow,
     ) -> None:
         self._kinds = [
-            KindOfPausableChecks(kind, kind.upgrade_pause, connection, changed, reflectors)
+            KindOfPausableChecks(kind, kind.upgrade_pause, connection, changed, reflectors, is_in_shadow)
             for kind in kinds
             if kind.upgrade_pause is not None
         ]

@@ -23,7 +23,7 @@ from temporalio.service import RPCError
 from detector.answers.answering import NotLeading
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
-from detector.upgrade.pausable_checks import PausableChecks
+from detector.upgrade.pausable_checks import IsInShadow, PausableChecks
 from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy
@@ -54,6 +54,7 @@ class UpgradeSources:
     """Why it is not known well enough what signals upgrades."""
     refresh: Callable[[], None]
     """Take over into the cluster context what is known by now, `progress` with it."""
+    is_in_shadow: IsInShadow = lambda _: False
 
 
 class UpgradePauses:
@@ -81,7 +82,9 @@ class UpgradePauses:
         self._progress = PauseProgress()
         self._changed = asyncio.Event()
         self._key = UpgradeKey(cluster)
-        self._checks = PausableChecks(connection, CHECK_KINDS.values(), self.changed, reflectors)
+        self._checks = PausableChecks(
+            connection, CHECK_KINDS.values(), self.changed, reflectors, sources_of_upgrades.is_in_shadow
+        )
         self._workflow = UpgradeWorkflow(self._key, temporal, self.observe)
         self._open: OpenWorkflows[UpgradeKey, UpgradeObservation] = OpenWorkflows(lambda key: key)
         self._reconciler = Reconciler(

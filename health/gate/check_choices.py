@@ -7,9 +7,9 @@ A feature adds a field here, which is named as its annotation is: `proven_recove
 """
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, PlainValidator, ValidationError
 
 from health.gate.invalid_check import InvalidCheckError, problem_of
 from objects.bounds import Bounded
@@ -17,14 +17,26 @@ from objects.bounds import Bounded
 PREFIX = "paramedic.dev/"
 
 
+_WORDS = {"true": True, "false": False}
+
+
 def _annotation(field: str) -> str:
     return PREFIX + field.replace("_", "-")
+
+
+def _true_or_false(text: object) -> bool:
+    if text not in _WORDS:
+        raise ValueError(f"must be {' or '.join(map(repr, _WORDS))}")
+    return _WORDS[str(text)]
 
 
 class CheckChoices(Bounded):
     """The choices of one check; what is not chosen has its default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_annotation)
+
+    shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
+    """Everything is done for the check but to write (`health.gate.shadow`)."""
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self:

@@ -16,6 +16,8 @@ class Policy:
     """No act on a cluster state that was proven true so long ago."""
     back_off_limit: timedelta = timedelta(minutes=30)
     """The longest wait between two remediations of one target; zero: none."""
+    shadow: bool = False
+    """Whether nothing is written for any check."""
 
 
 DEFAULTS = Policy()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
 from health.gate.invalid_check import problem_of
@@ -59,6 +59,8 @@ class PolicyDocument(Bounded):
         Policy.staleness_limit
     )
     back_off_limit: Annotated[_Duration, _within(timedelta(), LONGEST_BACK_OFF)] = Policy.back_off_limit
+
+    shadow: StrictBool = Policy.shadow
 
     @classmethod
     def parse(cls, text: str) -> "PolicyDocument":

@@ -48,6 +48,11 @@ class PolicyInForce:
         return Hold(reason=HoldReason.POLICY_UNKNOWN, message=message)
 
     @property
+    def is_shadow(self) -> bool:
+        """Whether nothing may be written for any check; where nobody knows, it may not."""
+        return self.policy.shadow or not self.is_known
+
+    @property
     def event(self) -> Event:
         """What is told of the ConfigMap as it is, where there is one."""
         reason = "PolicyRefused" if self.refusal else "PolicyTaken"

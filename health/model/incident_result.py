@@ -1,28 +1,13 @@
 """IncidentResult: what became of an incident, as its workflow returns it to the Temporal UI. Pure."""
 
-from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from health.model.moves import Outcome
-from health.model.request_snapshot import RequestSnapshot
+from health.model.request_record import MOST_RECORDS, RequestRecord, ended, recorded
+from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
 
-MOST_RECORDS = 50
-"""Of requests and of orders, the latest: an incident may last for months."""
-
-
-class RequestRecord(Frozen):
-    """One request that was made or found, from its start to its end."""
-
-    request: str
-    """Kind, namespace and name."""
-    uid: str
-    template: str
-    """The name of the template that it was made from; "" where it does not say."""
-    started: datetime
-    """Its creation."""
-    ended: datetime | None = None
-    """When the incident knew it to be gone; None while it is there."""
+__all__ = ["MOST_RECORDS", "IncidentResult", "OrderRecord", "RequestRecord", "ended", "recorded"]
 
 
 class OrderRecord(Frozen):
@@ -55,29 +40,5 @@ class IncidentResult(Frozen):
     """When the target was deleted, where that is what was done."""
     requests: tuple[RequestRecord, ...] = ()
     orders: tuple[OrderRecord, ...] = ()
-
-
-def recorded(
-    records: Iterable[RequestRecord], seen: Iterable[RequestSnapshot], known: Collection[str], now: datetime
-) -> tuple[RequestRecord, ...]:
-    """The records after a look that shows the requests `seen`; what is neither seen nor `known` is gone."""
-    shown = {one.uid: one for one in seen}
-    before = [
-        one if one.ended or one.uid in shown or one.uid in known else one.model_copy(update={"ended": now})
-        for one in records
-    ]
-    old = {one.uid for one in before}
-    new = [_record(one) for uid, one in shown.items() if uid not in old]
-    return tuple([*before, *new][-MOST_RECORDS:])
-
-
-def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecord, ...]:
-    """The records once nothing of them is left."""
-    return recorded(records, (), (), now)
-
-
-def _record(request: RequestSnapshot) -> RequestRecord:
-    reference = request.reference
-    return RequestRecord(
-        request=str(reference), uid=request.uid, template=reference.template, started=request.created
-    )
+    shadow: ShadowRecord | None = None
+    """What it would have done, and others did, while it was in shadow; None: it never was."""

@@ -39,6 +39,8 @@ class Outcome(StrEnum):
     REMEDIATED = "Remediated"
     RELEASED = "Released"
     GONE = "Gone"
+    WOULD_HAVE_REMEDIATED = "WouldHaveRemediated"
+    """In shadow: what it would have done is recorded, and was not done."""
 
 
 class AnnotationPatch(Frozen):

@@ -148,6 +148,8 @@ class Observation(Frozen):
     """Kind and name of what makes another target when this one is deleted; "" if nothing does."""
     templates: str = ""
     """Stands for what the templates of its steps say now; another one is another attempt's chance."""
+    is_shadow: bool | None = None
+    """Whether nothing may be written for the check; None: nobody can tell, as where the check is gone."""
     seen_at: datetime | None = None
     """When the detector saw all this, by the API server's clock."""
     answered_at: datetime | None = None

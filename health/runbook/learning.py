@@ -9,6 +9,7 @@ from datetime import datetime
 from health.model.incident_result import recorded
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
+from health.runbook import shadow
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory import Memory
@@ -19,6 +20,21 @@ _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED
 
 def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """The memory after an observation; the order of these counts."""
+    memory = shadow.entered_or_left(memory, seen)
+    if memory.is_shadow:
+        return _learned_in_shadow(memory, seen, now)
+    return _learned(memory, seen, now)
+
+
+def _learned_in_shadow(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    """What others did is recorded and not adopted; what is ours is learned as ever."""
+    memory = shadow.watching_others(memory, seen, now)
+    if memory.starts_over and not memory.owns_something:
+        memory = shadow.begun_anew(memory)
+    return _learned(memory, shadow.ours(seen, memory), now)
+
+
+def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     memory = _recognizing_the_deletion(memory, seen, now)
     memory = _watching_the_mark(memory, seen, now)
     memory = _adopting(memory, seen, now)

@@ -14,6 +14,7 @@ from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
+from health.model.shadow_record import ShadowRecord
 from health.runbook.annotations import merged, patched
 from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, after_attempt, still_ahead
 from health.runbook.disruption import Disruption
@@ -86,6 +87,10 @@ class Memory(Frozen):
     """The order that all is cleaned up, and nothing done; None: none stands."""
     held: OrderRecord | None = None
     """The order that nothing new is done, and what exists is kept."""
+    is_shadow: bool = False
+    """Whether nothing new may be written for it, the last time that anybody could tell."""
+    shadow: ShadowRecord = ShadowRecord()
+    """What it would have done, and others did, while that was so."""
 
     @property
     def hold_reason(self) -> str | None:

@@ -12,6 +12,7 @@ after a restart, an edit of the check, a recovery in the middle, an abort. The f
 | - its end is expected by a remediator  | Remediating  | the remediator               | CleaningUp          |
 | - something of the incident is left    | CleaningUp   | the requests are gone        | Ended               |
 | - nothing is left                      | Ended        |                              |                     |
+| in shadow (`health.runbook.shadow`)    | as it would  | as it would                  | recorded, not done  |
 | left alone by a person                 | CleaningUp,  | recovery, `resume`, the end  | Ended, or any other |
 |                                        | LeftAlone    | of the abort                 |                     |
 | told to start over                     | CleaningUp   | the requests are gone        | the first step      |
@@ -55,11 +56,13 @@ from health.model.moves import (
     Phase,
     RemoveRequests,
     RenewLease,
+    TakeStep,
     Until,
     Wait,
 )
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
+from health.runbook import shadow
 from health.runbook.chores import Chore, still_ahead
 from health.runbook.disruption import SEEN_AFTER
 from health.runbook.healthy_delay import delaying
@@ -76,10 +79,18 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
 
     No wait is longer than until a chore that failed is tried again.
     """
-    move = _by_row(seen, memory, now)
+    move = _in_shadow(seen, memory, now) if memory.is_shadow else _by_row(seen, memory, now)
     if not isinstance(move, Wait):
         return move
     return move.or_until(*(Until(note.next_try) for note in still_ahead(memory.notes, now)))
+
+
+def _in_shadow(seen: Observation, memory: Memory, now: datetime) -> Move:
+    """As if the recorded steps were taken: after a deletion or a mark there is but to wait."""
+    move = _by_row(shadow.as_if(seen, memory), memory, now)
+    if isinstance(move, TakeStep) and shadow.is_over(seen.steps[move.step], memory.shadow):
+        move = wait(Phase.REMEDIATING, seen.details(), now, otherwise=REMEDIATOR_IS_DONE)
+    return shadow.in_shadow(move, seen, memory, now)
 
 
 def _by_row(seen: Observation, memory: Memory, now: datetime) -> Move:

@@ -24,6 +24,8 @@ def needs_wake_up(last: Observation, now: Observation) -> bool:
         return True
     if last.under_way and last.under_way != now.under_way:
         return True  # it is over, or whoever does it says something else
+    if _is_shadow_otherwise(last, now):
+        return True
     if last.counts_as_healthy != now.counts_as_healthy:
         return True
     if _is_another_fact(last.fact, now.fact) or last.generation != now.generation:
@@ -33,6 +35,16 @@ def needs_wake_up(last: Observation, now: Observation) -> bool:
     if last.lease_acquired_at and now.lease_acquired_at not in (None, last.lease_acquired_at):
         return True  # by somebody else's hand: it may be overdue now
     return _is_held_otherwise(last, now) or _has_another_chance(last, now)
+
+
+def _is_shadow_otherwise(last: Observation, now: Observation) -> bool:
+    """Whether it may write now, or no more; in shadow whatever others do is recorded."""
+    if now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow:
+        return True
+    if not now.is_shadow:
+        return False
+    seen, before = ({request.uid for request in one.requests} for one in (now, last))
+    return (seen, now.under_way) != (before, last.under_way)
 
 
 def _ended_otherwise(last: Observation, now: Observation) -> bool:
@@ -77,7 +89,7 @@ def _has_another_chance(last: Observation, now: Observation) -> bool:
 
 
 def _is_remediator_at_work(now: Observation) -> bool:
-    return has_remediator_at_work(now, now.seen_at or _BEFORE_ALL)
+    return not now.is_shadow and has_remediator_at_work(now, now.seen_at or _BEFORE_ALL)
 
 
 def _lost_a_request(last: Observation, now: Observation) -> bool:

@@ -121,7 +121,7 @@ async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[Clu
 
 async def confirm(connections: ClusterConnections, kubeconfig: SecretField | None = SECRET) -> Confirmed:
     readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(reader(kubeconfig))}
-    return await Revalidation(LiveObjects(connections, readers), "leases").confirm(ORDER)
+    return await Revalidation(LiveObjects(connections, readers), "leases", "ours").confirm(ORDER)
 
 
 async def test_target_is_confirmed_by_its_node_in_the_other_cluster(

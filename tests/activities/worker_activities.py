@@ -40,6 +40,9 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+POLICY_NAMESPACE = "paramedic-system"
+
+
 class WorkerActivities:
     """The four activities on one connection."""
 
@@ -59,7 +62,7 @@ class WorkerActivities:
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
         live = LiveObjects(clusters, readers())
-        self._revalidation = Revalidation(live, lease_namespace)
+        self._revalidation = Revalidation(live, lease_namespace, POLICY_NAMESPACE)
 
     async def act(
         self,

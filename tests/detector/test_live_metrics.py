@@ -8,6 +8,9 @@ from prometheus_client import CollectorRegistry
 
 from detector.metrics.live_metrics import LiveMetrics
 from detector.nodehealthcheck.node_series import OngoingRemediations
+from health.gate.cluster_context import ClusterContext
+from health.gate.policy import Policy
+from health.gate.policy_in_force import PolicyInForce
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from tests.detector.small_cluster import SmallCluster
 from tests.samples_of_metrics import Series, named, scrape, series
@@ -136,3 +139,16 @@ def test_standby_tells_of_itself_alone(detector: Detector) -> None:
     }
     detector.is_leader = True
     assert detector.scrape()[series("paramedic_leader")] == 1
+
+
+def test_checks_in_shadow_and_a_policy_that_is_refused_are_counted(detector: Detector) -> None:
+    def scraped() -> tuple[object, object]:
+        found = detector.scrape()
+        shadow = series("paramedic_checks_in_shadow", kind="NodeHealthCheck")
+        return found[shadow], found[series("paramedic_policy_invalid")]
+
+    detector.cluster.check()
+    assert scraped() == (0, 0)
+    refused = PolicyInForce(Policy(shadow=True)).refused("it is no YAML")
+    detector.cluster.cluster_state.take_context(ClusterContext(policy=refused))
+    assert scraped() == (1, 1)

@@ -69,7 +69,9 @@ class World(Nodes):
             "namespace": "default",
         }
 
-    async def add_check(self, *, duration: str = "1s", **spec: Any) -> None:
+    async def add_check(
+        self, *, duration: str = "1s", annotations: dict[str, str] | None = None, **spec: Any
+    ) -> None:
         """A check over the nodes of this test, and its template unless it escalates."""
         if "escalatingRemediations" not in spec:
             await self.add_template()
@@ -79,7 +81,7 @@ class World(Nodes):
         body = {
             "apiVersion": NODE_HEALTH_CHECKS.api_version,
             "kind": NODE_HEALTH_CHECKS.kind,
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.name, "annotations": annotations or {}},
             "spec": {"selector": {"matchLabels": {"test": self.name}}, "unhealthyConditions": conditions}
             | threshold
             | spec,

@@ -69,11 +69,15 @@ def test_field_is_named_as_its_annotation() -> None:
     assert Choices.of({}).most_at_once == 7
 
 
+UNKNOWN = "there is no such annotation of a check, there are"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
         ("most-at-once", "0", "Input should be greater than or equal to 1"),
-        ("most_at_once", "1", "there is no such annotation of a check, there are paramedic.dev/most-at-once"),
+        ("most_at_once", "1", f"{UNKNOWN} paramedic.dev/most-at-once, paramedic.dev/shadow"),
+        ("shadow", "yes", "must be 'true' or 'false'"),
     ],
 )
 def test_bad_value_is_refused_with_the_annotation(name: str, value: str, problem: str) -> None:

@@ -38,6 +38,7 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("backOffLimit: 10m", replace(SETTINGS, back_off_limit=timedelta(minutes=10))),
         ("backOffLimit: 0", replace(SETTINGS, back_off_limit=timedelta())),
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
+        ("shadow: true", replace(SETTINGS, shadow=True)),
         ("stalenessLimit: 1m", replace(SETTINGS, staleness_limit=timedelta(minutes=1))),
     ],
 )
@@ -49,15 +50,19 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("backoffLimit: 10m", "backoffLimit: there is no such field, there are backOffLimit, stalenessLimit"),
+        (
+            "backoffLimit: 10m",
+            "backoffLimit: there is no such field, there are backOffLimit, shadow, stalenessLimit",
+        ),
         (
             "back_off_limit: 10m",
-            "back_off_limit: there is no such field, there are backOffLimit, stalenessLimit",
+            "back_off_limit: there is no such field, there are backOffLimit, shadow, stalenessLimit",
         ),
         ("backOffLimit: false", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
         ("backOffLimit: 10", "backOffLimit: must be a duration such as 300s, 5m or 1h30m (found 10)"),
         ("backOffLimit:", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
         ("backOffLimit: 999999h", "backOffLimit: must be from 0s to 8784h"),
+        ("shadow: on shore", "shadow: Input should be a valid boolean (found 'on shore')"),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
         ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
         ("backOffLimit: 1m\nbackOffLimit: 2m", "it has a key twice in one mapping"),

@@ -39,7 +39,6 @@ def events(
     return [
         *switched,
         *_stopped(before, after),
-        *_policy_unknown(before, after),
         *_upgrading(before, after),
         *_paused(before, after),
         *_blocked(before, after),
@@ -69,13 +68,6 @@ def _stopped(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Eve
     if stop is not None and not (before and before.context.stop):
         message = f"Postponing potential remediations: {stop.words}"
         yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
-
-
-def _policy_unknown(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    hold = after.context.policy
-    if hold is not None and not (before and before.context.policy):
-        message = f"Postponing potential remediations: {hold.message}"
-        yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 
 
 def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:

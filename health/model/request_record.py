@@ -1,0 +1,50 @@
+"""RequestRecord: one request of an incident from its start to its end, for its result. Pure."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from health.model.request_snapshot import RequestSnapshot
+from objects.frozen import Frozen
+
+MOST_RECORDS = 50
+"""Of requests and of orders, the latest: an incident may last for months."""
+
+
+class RequestRecord(Frozen):
+    """One request that was made or found, from its start to its end."""
+
+    request: str
+    """Kind, namespace and name."""
+    uid: str
+    template: str
+    """The name of the template that it was made from; "" where it does not say."""
+    started: datetime
+    """Its creation."""
+    ended: datetime | None = None
+    """When the incident knew it to be gone; None while it is there."""
+
+
+def recorded(
+    records: Iterable[RequestRecord], seen: Iterable[RequestSnapshot], known: Collection[str], now: datetime
+) -> tuple[RequestRecord, ...]:
+    """The records after a look that shows the requests `seen`; what is neither seen nor `known` is gone."""
+    shown = {one.uid: one for one in seen}
+    before = [
+        one if one.ended or one.uid in shown or one.uid in known else one.model_copy(update={"ended": now})
+        for one in records
+    ]
+    old = {one.uid for one in before}
+    new = [_record(one) for uid, one in shown.items() if uid not in old]
+    return tuple([*before, *new][-MOST_RECORDS:])
+
+
+def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecord, ...]:
+    """The records once nothing of them is left."""
+    return recorded(records, (), (), now)
+
+
+def _record(request: RequestSnapshot) -> RequestRecord:
+    reference = request.reference
+    return RequestRecord(
+        request=str(reference), uid=request.uid, template=reference.template, started=request.created
+    )

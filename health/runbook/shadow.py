@@ -1,0 +1,144 @@
+"""Shadow: how an incident goes on that may write nothing. Pure (ADR 31).
+
+It goes by the runbook. Where that takes a step, the step is recorded, and counts from then on as a request
+that runs: its timeout passes, and the next step comes. What others do, the present controller above all, is
+recorded beside it, and neither adopted nor looked after. What the incident made itself before the shadow is
+looked after and cleaned up as ever.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from health.model.details import Details
+from health.model.moves import REQUESTS_ARE_GONE, End, Move, Outcome, Phase
+from health.model.observation import ENDED, Observation
+from health.model.references import Action, RequestReference, Step
+from health.model.request_record import MOST_RECORDS, RequestRecord, recorded
+from health.model.request_snapshot import RequestSnapshot
+from health.model.shadow_record import ShadowRecord, ShadowStep
+from health.runbook.memory import Memory
+from health.runbook.waiting import wait
+from objects.timestamps import stamp
+
+IN_SHADOW = "in shadow"
+
+
+def ours(seen: Observation, memory: Memory) -> Observation:
+    """What was seen, without what others did."""
+    known = {request.uid for request in memory.requests}
+    changes: dict[str, object] = {"requests": tuple(one for one in seen.requests if one.uid in known)}
+    if not memory.has_acted:
+        changes |= {"under_way": "", "is_marked": False}
+    if not memory.owns_something:
+        changes |= {"lease_acquired_at": None}
+    return seen.model_copy(update=changes)
+
+
+def as_if(seen: Observation, memory: Memory) -> Observation:
+    """What would be seen had the recorded steps been taken."""
+    own = ours(seen, memory)
+    if seen.state in ENDED:
+        return own
+    return own.model_copy(update={"requests": (*own.requests, *_imagined(memory.shadow))})
+
+
+def _imagined(record: ShadowRecord) -> tuple[RequestSnapshot, ...]:
+    """The requests that would be there: as they succeed nobody annotates them, and their timeouts pass."""
+    return tuple(
+        RequestSnapshot(
+            reference=RequestReference(
+                api_version=step.template.api_version,
+                kind=step.template.request_kind,
+                namespace=step.template.namespace,
+                name=f"would-be-{number}",
+                uid=f"shadow-{number}",
+                template=step.template.name,
+            ),
+            created=step.at,
+            succeeded=True,
+            is_flagged_as_old=True,
+        )
+        for number, step in enumerate(record.current)
+        if step.action is Action.REQUEST
+    )
+
+
+def is_over(step: Step, record: ShadowRecord) -> bool:
+    """Whether it was recorded, or a deletion or a mark was: after these there is but to wait."""
+    return any(
+        one.action is not Action.REQUEST or (one.action, one.template) == (step.action, step.template)
+        for one in record.current
+    )
+
+
+def in_shadow(move: Move, seen: Observation, memory: Memory, now: datetime) -> Move:
+    """A move of the runbook as it is made in shadow, which its details say."""
+    if not isinstance(move, End):
+        return replace(move, details=_details(move.details, seen, memory))
+    return _ended(move, seen, memory, now)
+
+
+def _ended(end: End, seen: Observation, memory: Memory, now: datetime) -> Move:
+    details = _details(end.details, seen, memory)
+    others = [str(one.reference) for one in seen.requests]
+    if others:
+        why = f"waits for what others made to go: {', '.join(others)}"
+        return wait(Phase.CLEANING_UP, details.and_also(why), now, otherwise=REQUESTS_ARE_GONE)
+    is_ours = memory.shadow.steps and not memory.has_acted
+    return End(Outcome.WOULD_HAVE_REMEDIATED if is_ours else end.outcome, details)
+
+
+def _details(details: Details, seen: Observation, memory: Memory) -> Details:
+    own = ", ".join(map(str, ours(seen, memory).requests))
+    would = ", ".join(f"{step} at {stamp(step.at)}" for step in memory.shadow.current)
+    words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
+    order = "; ".join(part for part in (words, details.order) if part)
+    return details.model_copy(update={"requests": own, "order": order})
+
+
+def having_recorded(memory: Memory, number: int, seen: Observation, now: datetime) -> Memory:
+    """The memory once the step of that number would have been taken."""
+    step = seen.steps[number]
+    new = ShadowStep(number=number + 1, action=step.action, template=step.template, at=now, why=seen.reason)
+    record, changes = memory.shadow, {"skips_back_off": False}
+    kept = (*record.steps, new)[-MOST_RECORDS:]
+    spent = record.spent - (len(record.steps) + 1 - len(kept))
+    shadow = record.model_copy(update={"steps": kept, "spent": max(0, spent)})
+    return memory.model_copy(update={"shadow": shadow, **changes})
+
+
+def entered_or_left(memory: Memory, seen: Observation) -> Memory:
+    """The memory with whether it is in shadow; what cannot be told now is as it was.
+
+    Steps of an earlier shadow do not count in another one.
+    """
+    if seen.is_shadow is None or seen.is_shadow == memory.is_shadow:
+        return memory
+    shadow = memory.shadow.model_copy(update={"spent": len(memory.shadow.steps)})
+    return memory.model_copy(update={"is_shadow": seen.is_shadow, "shadow": shadow})
+
+
+def begun_anew(memory: Memory) -> Memory:
+    """The memory once a person had the steps begun anew."""
+    shadow = memory.shadow.model_copy(update={"spent": len(memory.shadow.steps)})
+    return memory.model_copy(update={"shadow": shadow})
+
+
+def watching_others(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    """The memory with what others do to the target, as it is seen now."""
+    known = {request.uid for request in memory.requests}
+    requests = [one for one in seen.requests if one.uid not in known]
+    others = recorded(memory.shadow.others, requests, (), now)
+    if not memory.has_acted:
+        others = _with_deed(others, seen.under_way, now)
+    return memory.model_copy(update={"shadow": memory.shadow.model_copy(update={"others": others})})
+
+
+def _with_deed(others: tuple[RequestRecord, ...], under_way: str, now: datetime) -> tuple[RequestRecord, ...]:
+    """With what somebody did to the target itself, as long as its end is awaited."""
+    deeds = [one.model_copy(update={"ended": None}) for one in others if one.uid == under_way and under_way]
+    if not under_way:
+        return others
+    rest = tuple(one for one in others if one.uid != under_way)
+    new = deeds or [RequestRecord(request=under_way, uid=under_way, template="", started=now)]
+    return (*rest, *new)[-MOST_RECORDS:]

@@ -1,0 +1,54 @@
+"""Each act looks whether nothing may be written, whatever the detector has seen."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from health.gate.policy_document import KEY, POLICY
+from health.gate.shadow import SHADOW
+from health.model.observation import HoldReason
+from kube.resource import CONFIG_MAPS
+from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities
+from tests.activities.world import World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 43")]
+
+
+@pytest.fixture
+async def policy(world: World) -> AsyncIterator[None]:
+    """Of the whole cluster; it is deleted whatever happens."""
+    body = {"metadata": {"name": POLICY}, "data": {KEY: "shadow: true"}}
+    await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
+    yield
+    await world.client.delete(CONFIG_MAPS, POLICY, POLICY_NAMESPACE)
+
+
+async def _assert_nothing_is_made(world: World, worker: WorkerActivities, why: str) -> None:
+    result = await worker.act(world.order())
+
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert result.hold.message.endswith(why)
+    assert (await world.request(), await world.lease()) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"), [("true", "is in shadow: nothing is written"), ("yes", "(found 'yes')")]
+)
+async def test_act_makes_nothing_where_the_check_is_in_shadow_or_cannot_be_told(
+    world: World, worker: WorkerActivities, value: str, why: str
+) -> None:
+    patch = {"metadata": {"annotations": {SHADOW: value}}}
+    await world.client.merge_patch(NODE_HEALTH_CHECKS, world.name, patch)
+
+    await _assert_nothing_is_made(world, worker, why)
+
+
+@pytest.mark.usefixtures("policy")
+async def test_act_makes_nothing_where_the_policy_says_shadow(world: World, worker: WorkerActivities) -> None:
+    await _assert_nothing_is_made(world, worker, "every check is in shadow: nothing is written")
+    await world.client.merge_patch(CONFIG_MAPS, POLICY, {"data": {KEY: "shadow: perhaps"}}, POLICY_NAMESPACE)
+
+    # By the last good one, which the detector knows, it was admitted.
+    assert (await worker.act(world.order())).request is not None
