@@ -103,4 +103,6 @@ class Asking:
             return dataclasses.replace(summary, problem=one_sentence(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
-        return dataclasses.replace(summary, outcome=result.outcome, reason=result.reason)
+        return dataclasses.replace(
+            summary, outcome=result.outcome, reason=result.reason, result_shadow=result.shadow
+        )

@@ -15,6 +15,7 @@ from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.references import IncidentReference
+from objects.timestamps import stamp
 from runtime import search_attributes
 from runtime.listed_incidents import listed_incident
 from runtime.task_failures import REPORTED_PROBLEMS, TASK_FAILED
@@ -86,6 +87,18 @@ async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[I
             break
         found.append(summary)
     return found
+
+
+async def ended_since(client: Client, wanted: Filter, since: datetime) -> list[IncidentSummary]:
+    """All incidents that have ended since then.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    ended = "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
+    query = f"{wanted.query} AND {ended} AND CloseTime >= '{stamp(since)}'"
+    return [summary async for summary in _list(client, query, wanted)]
 
 
 async def _list(client: Client, query: str, wanted: Filter) -> AsyncIterator[IncidentSummary]:

@@ -7,6 +7,7 @@ from cli.ages import short
 from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
+from health.model.shadow_record import ShadowRecord
 from health.runbook.remediating import becomes_overdue_at
 from workflows.messages import State
 
@@ -27,6 +28,8 @@ class IncidentSummary:
     """How it ended; None while it is open, and where it was terminated."""
     reason: str = ""
     """Why it ended so, in words; "" as above."""
+    result_shadow: ShadowRecord | None = None
+    """What it told at its end of its time in shadow; None where it never was, and as above."""
     problem: str = ""
     """Why nothing is known of the phase or the outcome."""
     unreadable: str = ""
@@ -50,6 +53,14 @@ class IncidentSummary:
     def is_held(self) -> bool:
         """Whether a person holds it."""
         return self.state is not None and self.state.memory.held is not None
+
+    @property
+    def shadow(self) -> ShadowRecord | None:
+        """What it would have done while it was in shadow; None: it never was, or nobody knows."""
+        memory = self.state.memory if self.state else None
+        if memory is None:
+            return self.result_shadow
+        return memory.shadow if memory.has_been_in_shadow else None
 
     @property
     def stopped(self) -> str:

@@ -9,6 +9,7 @@ from cli.next_steps import PossibleOrders, kubectl_lines
 from health.model.incident_result import OrderRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
+from health.model.shadow_record import ShadowRecord
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
@@ -90,6 +91,7 @@ class IncidentView(Frozen):
     left_alone: OrderView | None
     requests: tuple[RequestView, ...]
     retries: tuple[RetryView, ...] = ()
+    shadow: ShadowRecord | None = None
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
@@ -109,6 +111,7 @@ class IncidentView(Frozen):
             details=summary.words,
             problem=summary.problem,
             outcome=summary.outcome,
+            shadow=summary.shadow,
             started_at=summary.started,
             closed_at=summary.closed,
             lasted_seconds=summary.lasted(now).total_seconds(),

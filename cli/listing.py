@@ -73,6 +73,8 @@ class Wanted:
     """In one of these; empty: in any."""
     closed: int
     """How many that have ended, at most."""
+    is_shadow: bool = False
+    """Whether those alone that are, or were, in shadow."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,18 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     cluster: OfCluster = None,
     is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
     limit: Limit = 100,
+    is_shadow: Annotated[
+        bool, typer.Option("--shadow", help="Those alone that are, or were, in shadow.")
+    ] = False,
     output: PrintedAs = ListOutput.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
 ) -> None:
     """List incidents and where each stands."""
     phases = frozenset(phase or ())
     closed = limit if is_all or Phase.ENDED in phases else 0
-    wanted = Wanted(Filter(check=check or "", target=target or "", cluster=cluster or ""), phases, closed)
+    wanted = Wanted(
+        Filter(check=check or "", target=target or "", cluster=cluster or ""), phases, closed, is_shadow
+    )
     if is_live:
         _refuse_to_watch(output)
         carry_out(_watch(context, wanted))
@@ -135,6 +142,8 @@ async def look(client: Client, wanted: Wanted) -> Listed:
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
     asked = await Asking(client).all([*found, *closed[: wanted.closed]])
     summaries = [summary for summary in asked if not wanted.phases or summary.phase in {*wanted.phases, None}]
+    if wanted.is_shadow:
+        summaries = [summary for summary in summaries if summary.shadow is not None]
     return Listed(summaries, len(closed) > wanted.closed > 0, datetime.now(UTC))
 
 

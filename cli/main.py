@@ -15,6 +15,7 @@ from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
 from cli.setting_up import setup
+from cli.shadow import shadow
 from cli.show import show
 from cli.stopping import start, stop
 from cli.upgrade.command import upgrade
@@ -30,7 +31,7 @@ app = typer.Typer(
 )
 app.callback()(choose_temporal)
 app.command("list")(list_incidents)
-for command in (show, abort, hold, resume, stop, start, doctor, setup):
+for command in (show, shadow, abort, hold, resume, stop, start, doctor, setup):
     app.command()(command)
 app.add_typer(upgrade)
 app.command()(in_foreground(dev))

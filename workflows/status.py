@@ -23,7 +23,6 @@ from health.model.moves import (
 )
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
-from health.model.shadow_record import ShadowRecord
 from health.runbook.memory import Memory
 from workflows.messages import State
 
@@ -101,5 +100,5 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         deleted=memory.disruption.deleted_at,
         requests=ended(memory.records, now),
         orders=memory.orders,
-        shadow=memory.shadow if memory.shadow != ShadowRecord() else None,
+        shadow=memory.shadow if memory.has_been_in_shadow else None,
     )

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from activities.live_objects import LiveObjects
 from activities.registry import readers
 from cli.doctor.finding import Finding, problem, warning
-from cli.doctor.of_checks import STORED_CHECKS, check_findings, read
+from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, check_findings, read, shadow_findings
 from cli.doctor.of_clocks import (
     detector_clock_findings,
     leader_findings,
@@ -32,8 +32,10 @@ from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import LeaseNamespace
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.gate.policy import Policy
-from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.gate.policy import DEFAULTS
+from health.gate.policy_document import POLICY, StoredPolicy
+from health.gate.policy_in_force import NO_OBJECT
+from health.gate.shadow import is_in_shadow
 from health.gate.upgrade import CLUSTER_VERSION
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Right
@@ -79,7 +81,11 @@ class _Stored:
     """One check as the API server holds it."""
 
     kind: CheckKind
-    body: Object
+    check: StoredCheck
+
+    @property
+    def body(self) -> Object:
+        return self.check.body
 
 
 class ClusterExamination:
@@ -98,10 +104,11 @@ class ClusterExamination:
         self._checks: list[_Stored] = []
         self._watches: list[StatusWatch] = []
         self._workload_clusters: list[WorkloadCluster] = []
+        self._policy = NO_OBJECT
 
     async def findings(self) -> list[Finding]:
         """All that is wrong; who writes the status of checks is watched for `watched`."""
-        found: list[Finding] = []
+        found = await _findings("the policy", self._examine_policy())
         for kind in self._settings.check_kinds:
             found += await _findings(f"{kind.kind}s", self._examine_kind(kind))
             found += await _findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
@@ -118,7 +125,6 @@ class ClusterExamination:
         for kind in self._settings.check_kinds:
             found += await _findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
         found += await _findings("the global stop", self._examine_stop())
-        found += await _findings("the policy", self._examine_policy())
         found += await _findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
         found += await _findings("other detectors", self._examine_other_leaders())
         found += await _findings("rights", self._examine_rights())
@@ -135,9 +141,13 @@ class ClusterExamination:
                 f"{kind.resource_name} is handled, and the API server does not serve it, or not its targets"
             )
             return [problem("KindNotServed", what, "install the CRDs, or leave it out of --check-kinds")]
-        self._checks += [_Stored(kind, check.body) for check in listed.records]
-        self._watches.append(StatusWatch(kind, path, listed, OURS, self._now))
-        return [finding for check in listed.records for finding in check_findings(kind, check.body)]
+        self._checks += [_Stored(kind, check) for check in listed.records]
+        self._watches.append(StatusWatch(kind, path, listed, OURS, self._now, self._is_in_shadow))
+        of_checks = [finding for check in listed.records for finding in check_findings(kind, check.body)]
+        return [*of_checks, *shadow_findings(kind, filter(self._is_in_shadow, listed.records))]
+
+    def _is_in_shadow(self, check: StoredCheck) -> bool:
+        return is_in_shadow(check.metadata.annotations, self._policy)
 
     async def _find_workload_clusters(self, kind: CheckKind) -> list[Finding]:
         if kind.kubeconfig is None:
@@ -157,6 +167,9 @@ class ClusterExamination:
         return [*missed, *watch.findings()]
 
     async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
+        shadows = [self._is_in_shadow(one.check) for one in self._checks if one.kind is kind]
+        if shadows and all(shadows):
+            return []  # it is meant to run beside us
         leases = await self._leases_named(kind.reference_lease)
         return list(reference_findings(kind, leases, self._now))
 
@@ -180,10 +193,9 @@ class ClusterExamination:
         except NotFound:
             return []
         stored = StoredPolicy.model_validate(found)
-        try:
-            stored.over(Policy())
-        except InvalidPolicyError as error:
-            what = f"{stored} cannot be taken: {error}"
+        self._policy = NO_OBJECT.after(stored, DEFAULTS)
+        if self._policy.refusal:
+            what = f"{stored} cannot be taken: {self._policy.refusal}"
             advice = (
                 "mend it; until then the last good one is in force, and after a restart nothing new is done"
             )

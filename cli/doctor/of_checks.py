@@ -3,14 +3,14 @@
 It cannot be read, or says itself that it does not work, or somebody else writes the status that we write.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from cli.ages import short
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, note, problem, warning
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
 from health.model.references import CheckReference
@@ -21,6 +21,8 @@ from objects.frozen import Frozen, FrozenObject
 from objects.timestamps import stamp
 
 _WRITTEN_BY_ANOTHER = "StatusWrittenByAnother"
+MOST_NAMED = 3
+"""Checks by name in one finding."""
 _TWO_CONTROLLERS = "two controllers would remediate the same targets"
 
 
@@ -32,6 +34,7 @@ class StoredMetadata(FrozenObject):
     uid: str
     resource_version: str
     managed_fields: tuple[ManagedFields, ...] = ()
+    annotations: dict[str, str] = Field(default_factory=dict)
 
 
 class StoredCheck(Frozen):
@@ -69,6 +72,16 @@ def check_findings(kind: CheckKind, stored: Mapping[str, Any]) -> list[Finding]:
     metadata = stored["metadata"]
     name = name_of(kind, metadata.get("namespace", ""), metadata["name"])
     return _unreadable(kind, name, stored) or _ailing(kind, name, stored)
+
+
+def shadow_findings(kind: CheckKind, checks: Iterable[StoredCheck]) -> list[Finding]:
+    """That nothing is written for these checks, which are in shadow."""
+    names = [name_of(kind, one.metadata.namespace, one.metadata.name) for one in checks]
+    if not names:
+        return []
+    first = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    what = f"nothing is written for {len(names)} {kind.plural}, which are in shadow: {first}"
+    return [note("InShadow", what, "`paramedic shadow` compares; docs/shadow.md says how to leave it")]
 
 
 def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:

@@ -6,7 +6,7 @@ the status true again. It ends before its time when a writer is found for every 
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -28,15 +28,17 @@ _MARGIN = timedelta(seconds=30)  # for which the API server would go on: the end
 class StatusWatch:
     """Who writes the status of each check of one kind; before `follow` by one look."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
         self,
         kind: CheckKind,
         path: str,
         listed: Listed[StoredCheck],
         ours: Collection[str],
         now: datetime,
+        is_left_to_others: Callable[[StoredCheck], bool] = lambda _: False,
     ) -> None:
         """Of what was `listed` at `path`, which is that of a version that is served."""
+        self._is_left_to_others = is_left_to_others
         self.kind = kind
         self._path = path
         self._resource_version = listed.resource_version
@@ -45,7 +47,8 @@ class StatusWatch:
         self._writers: dict[Key, StatusWriters] = {}
         self._watched = timedelta()
         for check in listed.records:
-            self._note(check)
+            if not is_left_to_others(check):
+                self._note(check)
         self._unfound = {key for key in self._writers if not self._is_found(key)}
 
     async def follow(self, transport: Transport, lasting: timedelta) -> None:
@@ -83,7 +86,7 @@ class StatusWatch:
 
     def _read(self, line: bytes) -> None:
         match STORED_CHECKS.line(line):
-            case Seen(found=StoredCheck() as check):
+            case Seen(found=StoredCheck() as check) if not self._is_left_to_others(check):
                 key = self._note(check)
                 if self._is_found(key):
                     self._unfound.discard(key)

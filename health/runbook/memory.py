@@ -23,6 +23,7 @@ from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.lease_record import LeaseRecord
 from objects.frozen import Frozen
 
+NO_SHADOW = ShadowRecord()
 _DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False}
 """What an act leaves behind that did its step."""
 
@@ -89,13 +90,18 @@ class Memory(Frozen):
     """The order that nothing new is done, and what exists is kept."""
     is_shadow: bool = False
     """Whether nothing new may be written for it, the last time that anybody could tell."""
-    shadow: ShadowRecord = ShadowRecord()
+    shadow: ShadowRecord = NO_SHADOW
     """What it would have done, and others did, while that was so."""
 
     @property
     def hold_reason(self) -> str | None:
         """Why a person holds it; None where nobody does."""
         return self.held.reason if self.held else None
+
+    @property
+    def has_been_in_shadow(self) -> bool:
+        """Whether it is, or did record something while it was."""
+        return self.is_shadow or self.shadow != NO_SHADOW
 
     @property
     def may_hold_control_plane_lock(self) -> bool:

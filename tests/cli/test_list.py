@@ -9,6 +9,7 @@ import pytest
 from health.model.moves import Phase
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
+from tests.objects import request_snapshot
 from tests.workflows.observations import FIRST, expired, healthy, held, waiting
 
 FIELDS = {
@@ -33,6 +34,7 @@ FIELDS = {
     "left_alone",
     "requests",
     "retries",
+    "shadow",
 }
 
 
@@ -209,3 +211,37 @@ async def test_wide_cuts_nothing(fleet: Fleet, paramedic: Command) -> None:
     assert "Reboot/ns/node-10" in drawn
     assert fleet.cluster in drawn
     assert "…" not in drawn
+
+
+@pytest.mark.rule("rule 43")
+async def test_incidents_in_shadow_are_listed_and_compared_with_what_the_other_controller_did(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    shadow = {"is_shadow": True}
+    theirs = request_snapshot("theirs", created=datetime.now(UTC) - timedelta(minutes=2))
+    await three(fleet)
+    for node, request in (("node-3", None), ("node-4", theirs)):
+        fleet.requests |= {} if request is None else {node: request}
+        await fleet.fail(node, expired().model_copy(update=shadow))
+        await fleet.reaches(node, Phase.REMEDIATING)
+    del fleet.requests["node-4"]
+    await fleet.see("node-4", healthy().model_copy(update=shadow))
+    await fleet.listed("Running", 4)
+    await fleet.listed("Completed", 1)
+
+    here = ("--cluster", fleet.cluster)
+    listed = (await paramedic("list", "--shadow", "--all", "-o", "json", *here)).json
+    assert {one["target"]: one["outcome"] for one in listed["incidents"]} == {
+        "Node/node-3": None,
+        "Node/node-4": "WouldHaveRemediated",
+    }
+    report = await paramedic("shadow", "--since", "1h", *here)
+    assert report.err.startswith("2 in shadow: 1 both, 1 only Paramedic; Paramedic 2m")
+    assert "later in the middle" in report.err
+    assert "Reboot from " in report.out
+    view = (await paramedic("shadow", "-o", "json", *here)).json
+    assert (view["sums"]["both"], view["unknown"]) == (1, 0)
+    both = next(one for one in view["incidents"] if one["acted"] == "both")
+    assert both["others"][0]["ended_at"] is not None
+    refused = await paramedic("shadow", "--since", "7w")
+    assert (refused.code, "'7w' is no time such as 7d" in refused.err) == (2, True)

@@ -12,6 +12,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
 from health.gate.policy_document import POLICY
+from health.gate.shadow import SHADOW
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease
@@ -21,6 +22,7 @@ from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser
 from tests.cli.doctor.findings import about, findings, listed, reasons
 from tests.cli.doctor.status_writes import (
+    MACHINE_CHECKS,
     THEIRS,
     next_second,
     spoilt_and_repaired_each_second,
@@ -46,6 +48,10 @@ async def test_other_controller_that_writes_the_status_of_a_check_is_found(
     found = [one for one in await findings(doctor) if machine_check in one.what]
     assert [one.reason for one in found] == ["StatusWrittenByAnother"]
     assert found[0].what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
+
+    shadow = {"metadata": {"annotations": {SHADOW: "true"}}}
+    await Client(transport).merge_patch(MACHINE_CHECKS, machine_check, shadow, "default")
+    assert about(await findings(doctor), machine_check) == ["InShadow"]
 
 
 async def test_other_controller_is_seen_though_its_writes_are_made_good_at_once(

@@ -1,0 +1,74 @@
+"""`paramedic shadow`: what would have been done in shadow, beside what the present controller did."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from cli.asking import Asking
+from cli.choosing import one_of, words
+from cli.connection import temporal
+from cli.failing import carry_out
+from cli.incident_list import Filter, ended_since, open_incidents
+from cli.listing import OfCheck, OfCluster
+from cli.shadow_report import ShadowReport
+from cli.terminal import console, print_trimmed
+from objects.durations import parse_duration
+
+LONGEST = timedelta(days=366)
+WEEK = timedelta(days=7)
+
+
+class ReportOutput(StrEnum):
+    """How the report is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def _time(given: str | timedelta) -> timedelta:
+    if isinstance(given, timedelta):
+        return given
+    days = re.fullmatch(r"([0-9]{1,3})d", given)
+    try:
+        time = timedelta(days=int(days[1])) if days else parse_duration(given)
+    except ValueError as error:
+        raise typer.BadParameter(f"'{given}' is no time such as 7d, 12h or 90m") from error
+    if timedelta() < time <= LONGEST:
+        return time
+    raise typer.BadParameter(f"'{given}' is not more than nothing, and at most {LONGEST.days}d")
+
+
+def shadow(
+    context: typer.Context,
+    *,
+    since: Annotated[
+        timedelta,
+        typer.Option(parser=_time, metavar="TIME", help="Those that are open, or ended since: 7d, 12h."),
+    ] = WEEK,
+    check: OfCheck = None,
+    cluster: OfCluster = None,
+    output: Annotated[
+        ReportOutput,
+        typer.Option(
+            "-o", "--output", parser=one_of(ReportOutput), metavar=words(ReportOutput), help="How to print."
+        ),
+    ] = ReportOutput.TABLE,
+) -> None:
+    """Compare what Paramedic would have done in shadow with what the present controller did."""
+    wanted = Filter(check=check or "", cluster=cluster or "")
+    report = carry_out(_read(context, wanted, datetime.now(UTC) - since))
+    if output is ReportOutput.JSON:
+        typer.echo(report.view.model_dump_json(indent=2))
+        return
+    if report.comparisons:
+        print_trimmed(report.table, console(is_cut=False))
+    typer.echo(report.headline, err=True)
+
+
+async def _read(context: typer.Context, wanted: Filter, since: datetime) -> ShadowReport:
+    async with temporal(context) as client:
+        found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
+        return ShadowReport.of(await Asking(client).all(found), since)

@@ -1,0 +1,90 @@
+"""What would have been done beside what was done, by incident and in sums."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cli.incident_summary import IncidentSummary
+from cli.shadow_report import Acted, Comparison, ShadowReport, Sums
+from health.model.moves import Phase
+from health.model.request_record import RequestRecord
+from health.model.shadow_record import ShadowRecord, ShadowStep
+from health.runbook.memory import Memory
+from tests.cli.summaries import UNHEALTHY, state, summary
+from tests.objects import FIRST, MINUTE, NOW
+
+pytestmark = pytest.mark.rule("rule 43")
+
+WEEK = timedelta(days=7)
+
+
+def incident(node: str, ours: timedelta | None, theirs: timedelta | None) -> IncidentSummary:
+    """One that would have acted so long after NOW, and in which the other did."""
+    steps = (
+        () if ours is None else (ShadowStep(number=1, template=FIRST.template, at=NOW + ours, why="Unknown"),)
+    )
+    others = (
+        ()
+        if theirs is None
+        else (RequestRecord(request="Reboot/ns/node", uid="u", template="reboot", started=NOW + theirs),)
+    )
+    memory = Memory(is_shadow=True, shadow=ShadowRecord(steps=steps, others=others))
+    return summary(state(Phase.REMEDIATING, UNHEALTHY, memory=memory), node)
+
+
+def compared(node: str, ours: timedelta | None, theirs: timedelta | None) -> Comparison:
+    one = incident(node, ours, theirs)
+    assert one.shadow is not None
+    return Comparison.of(one, one.shadow)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "acted", "later_by"),
+    [
+        (MINUTE, MINUTE / 2, Acted.BOTH, 30),
+        (MINUTE, 2 * MINUTE, Acted.BOTH, -60),
+        (MINUTE, None, Acted.ONLY_PARAMEDIC, None),
+        (None, MINUTE, Acted.ONLY_OTHER, None),
+        (None, None, Acted.NEITHER, None),
+    ],
+)
+def test_incident_tells_who_acted_and_who_came_first(
+    ours: timedelta | None, theirs: timedelta | None, acted: Acted, later_by: float | None
+) -> None:
+    one = compared("node-1", ours, theirs)
+
+    assert (one.acted, one.later_by_seconds) == (acted, later_by)
+
+
+def test_sums_count_each_incident_once_with_the_differences_where_both_acted() -> None:
+    sums = Sums.of(
+        [
+            compared("node-1", MINUTE, 2 * MINUTE),
+            compared("node-2", 3 * MINUTE, MINUTE),
+            compared("node-3", MINUTE, None),
+            compared("node-4", None, MINUTE),
+        ]
+    )
+
+    assert str(sums) == (
+        "4 in shadow: 2 both, 1 only Paramedic, 1 only the other; "
+        "Paramedic 30s later in the middle, from 1m earlier to 2m later"
+    )
+
+
+def test_report_leaves_out_what_was_never_in_shadow_and_counts_what_nobody_can_tell() -> None:
+    real = summary(state(Phase.REMEDIATING, UNHEALTHY))
+    unknown = replace(summary(None, "node-9"), problem="no worker answers")
+    report = ShadowReport.of([real, unknown, incident("node-1", MINUTE, None)], NOW - WEEK)
+
+    assert [one.target for one in report.view.incidents] == ["Node/node-1"]
+    assert report.headline == "1 in shadow: 1 only Paramedic; of 1 it is unknown"
+    assert ShadowReport.of([real], NOW).headline == "no incidents in shadow"
+
+
+def test_end_of_an_incident_tells_what_it_would_have_done() -> None:
+    record = ShadowRecord(others=(RequestRecord(request="R", uid="u", template="", started=NOW),))
+    ended = replace(summary(None), closed=NOW, result_shadow=record)
+
+    assert ended.shadow == record
