@@ -48,7 +48,7 @@ def show_upgrades(
     if output is PageOutput.JSON:
         typer.echo(_json(summaries))
     else:
-        _print(summaries)
+        _print(summaries, cluster or "")
 
 
 def _refuse_before(order: str, given: dict[str, str | None]) -> None:
@@ -66,14 +66,16 @@ async def _read(context: typer.Context, cluster: str) -> Sequence[UpgradeSummary
         return await asyncio.gather(*(asked(client, one) for one in found))
 
 
-def _print(summaries: Sequence[UpgradeSummary]) -> None:
+def _print(summaries: Sequence[UpgradeSummary], cluster: str) -> None:
     now, out = datetime.now(UTC), console()
     for number, summary in enumerate(summaries):
         if number:
             typer.echo()
         print_trimmed(upgrade_page(summary, now), out)
     if not any(summary.is_open for summary in summaries):
-        typer.echo(f"no upgrade pause is open{'; so ended the last' if summaries else ''}", err=True)
+        of_cluster = f" of cluster {cluster!r}" if cluster else ""
+        last = "; so ended the last" if summaries else ""
+        typer.echo(f"no upgrade pause{of_cluster} is open{last}", err=True)
 
 
 def _json(summaries: Sequence[UpgradeSummary]) -> str:

@@ -112,7 +112,7 @@ async def test_order_that_cannot_be_obeyed_is_refused_with_what_there_is(
 
 async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
     ran = await paramedic("upgrade", "--cluster", "nowhere")
-    assert (ran.code, ran.out, ran.err) == (0, "", "no upgrade pause is open\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no upgrade pause of cluster 'nowhere' is open\n")
     ran = await paramedic("upgrade", "--cluster", "nowhere", "-o", "json")
     assert ran.json == {"upgrades": []}
 
