@@ -69,7 +69,8 @@ async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(
         "s": How.FOUND_PAUSED,
     }
     ran = await paramedic("upgrade", "--cluster", upgrading.cluster)
-    assert (ran.code, ran.err) == (0, "no upgrade pause is open; so ended the last\n")
+    ended = f"no upgrade pause of cluster {upgrading.cluster!r} is open; so ended the last\n"
+    assert (ran.code, ran.err) == (0, ended)
 
 
 async def test_orders_carry_reason_and_identity(upgrading: Upgrading, paramedic: Command) -> None:
