@@ -16,6 +16,7 @@ from tests.workflows import (
     scenarios_of_machines,
     scenarios_of_orders,
     scenarios_of_requests,
+    scenarios_of_shadow,
     scenarios_of_steps,
 )
 from tests.workflows.incident import IncidentDriver
@@ -219,6 +220,7 @@ SCENARIOS: dict[str, Scenario] = {
         *scenarios_of_machines.SCENARIOS,
         *scenarios_of_orders.SCENARIOS,
         *scenarios_of_requests.SCENARIOS,
+        *scenarios_of_shadow.SCENARIOS,
         *scenarios_of_steps.SCENARIOS,
     )
 }
