@@ -20,6 +20,7 @@ from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from health.gate.pause import PAUSED
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import Policy
+from health.gate.shadow import SHADOW
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.upgrade.observation import UpgradeObservation
@@ -152,7 +153,11 @@ class World:
 
     def _made(self, *, is_on: bool) -> UpgradePauses:
         sight = UpgradeSources(
-            lambda: self.upgrade, lambda: self.serves_signals, lambda: self.unread_signals, self._refresh
+            lambda: self.upgrade,
+            lambda: self.serves_signals,
+            lambda: self.unread_signals,
+            self._refresh,
+            lambda annotations: SHADOW in annotations,
         )
         dependencies = ReconcilerDependencies(lambda: self.is_leader, lambda: NOW, Guard(), Problems())
         return UpgradePauses(
@@ -171,6 +176,15 @@ class World:
 @pytest.fixture
 def world(server: ApiServer, transport: Transport) -> World:
     return World(server, transport)
+
+
+@pytest.mark.rule("rule 43")
+async def test_check_in_shadow_is_left_out_unless_its_pause_is_ours_to_end(world: World) -> None:
+    shadow = {SHADOW: "true"}
+    async with world.running(check("real"), check("shadow", 1, **shadow), check("ours", 1, **shadow, **OURS)):
+        await eventually(lambda: world.upgrades.observe().checks)
+
+        assert {one.reference.name for one in world.upgrades.observe().checks} == {"real", "ours"}
 
 
 @pytest.mark.rule("rule 36")

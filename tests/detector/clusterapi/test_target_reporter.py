@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from health.gate.shadow import SHADOW
 from health.gate.template_validity import TemplateKind
 from health.kinds.clusterapi.cluster import CLUSTERS
 from health.model.observation import Hold, HoldReason
@@ -108,6 +109,17 @@ async def test_nothing_is_told_for_a_check_that_is_paused_until_it_is_not(report
         assert reports.said("a") == "False"
         reports.small.cluster(cluster())
         await reports.says("a", "True")
+
+
+@pytest.mark.rule("rule 43")
+async def test_nothing_is_told_for_a_check_in_shadow_until_it_is_left(reports: Reporting) -> None:
+    reports.small.check(annotations={SHADOW: "true"})
+    reports.add("a", "False")
+    async with reports.leading():
+        await reports.all_written()
+        assert reports.written() == []
+        reports.small.check()
+        await reports.says("a", "False")
 
 
 @pytest.mark.rule("rule 33/unreachable")
