@@ -98,13 +98,12 @@ def _details(details: Details, seen: Observation, memory: Memory) -> Details:
 
 def having_recorded(memory: Memory, number: int, seen: Observation, now: datetime) -> Memory:
     """The memory once the step of that number would have been taken."""
-    step = seen.steps[number]
+    step, record = seen.steps[number], memory.shadow
     new = ShadowStep(number=number + 1, action=step.action, template=step.template, at=now, why=seen.reason)
-    record, changes = memory.shadow, {"skips_back_off": False}
     kept = (*record.steps, new)[-MOST_RECORDS:]
-    spent = record.spent - (len(record.steps) + 1 - len(kept))
-    shadow = record.model_copy(update={"steps": kept, "spent": max(0, spent)})
-    return memory.model_copy(update={"shadow": shadow, **changes})
+    forgotten = len(record.steps) + 1 - len(kept)
+    shadow = ShadowRecord(steps=kept, spent=max(0, record.spent - forgotten), others=record.others)
+    return memory.model_copy(update={"shadow": shadow, "skips_back_off": False})
 
 
 def entered_or_left(memory: Memory, seen: Observation) -> Memory:
@@ -114,12 +113,11 @@ def entered_or_left(memory: Memory, seen: Observation) -> Memory:
     """
     if seen.is_shadow is None or seen.is_shadow == memory.is_shadow:
         return memory
-    shadow = memory.shadow.model_copy(update={"spent": len(memory.shadow.steps)})
-    return memory.model_copy(update={"is_shadow": seen.is_shadow, "shadow": shadow})
+    return begun_anew(memory).model_copy(update={"is_shadow": seen.is_shadow})
 
 
 def begun_anew(memory: Memory) -> Memory:
-    """The memory once a person had the steps begun anew."""
+    """The memory once no recorded step counts as taken any more."""
     shadow = memory.shadow.model_copy(update={"spent": len(memory.shadow.steps)})
     return memory.model_copy(update={"shadow": shadow})
 
@@ -135,10 +133,10 @@ def watching_others(memory: Memory, seen: Observation, now: datetime) -> Memory:
 
 
 def _with_deed(others: tuple[RequestRecord, ...], under_way: str, now: datetime) -> tuple[RequestRecord, ...]:
-    """With what somebody did to the target itself, as long as its end is awaited."""
-    deeds = [one.model_copy(update={"ended": None}) for one in others if one.uid == under_way and under_way]
+    """With what somebody did to the target itself, which goes on as long as it is under way."""
     if not under_way:
         return others
+    new = RequestRecord(request=under_way, uid=under_way, template="", started=now)
+    known = next((one for one in others if one.uid == under_way), new)
     rest = tuple(one for one in others if one.uid != under_way)
-    new = deeds or [RequestRecord(request=under_way, uid=under_way, template="", started=now)]
-    return (*rest, *new)[-MOST_RECORDS:]
+    return (*rest, known.model_copy(update={"ended": None}))[-MOST_RECORDS:]
