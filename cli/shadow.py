@@ -47,7 +47,10 @@ def shadow(
     since: Annotated[
         timedelta,
         typer.Option(
-            parser=_time, metavar="TIME", show_default="7d", help="Those that are open, or ended since: 7d, 12h."
+            parser=_time,
+            metavar="TIME",
+            show_default="7d",
+            help="Those that are open, or ended since: 7d, 12h.",
         ),
     ] = WEEK,
     check: OfCheck = None,
