@@ -1,7 +1,6 @@
 """Each act looks whether a person stopped everything, whatever the detector has seen."""
 
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from uuid import uuid4
 
 import pytest
@@ -10,8 +9,7 @@ from devcluster.control_plane import ControlPlane
 from health.gate.global_stop import STOP
 from health.model.observation import HoldReason
 from kube.client import Client
-from kube.errors import NotFound
-from kube.resource import LEASES, NAMESPACES
+from kube.resource import NAMESPACES
 from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import LEASE_NAMESPACE, World
@@ -45,16 +43,17 @@ async def test_act_makes_nothing_while_the_annotation_is_there(
     assert await world.lease() is None
 
 
-async def test_namespace_that_is_not_there_stops_nobody(world: World, control_plane: ControlPlane) -> None:
+async def test_namespace_of_leases_that_is_not_there_holds_and_is_named(
+    world: World, control_plane: ControlPlane
+) -> None:
     namespace = f"leases-{uuid4().hex[:8]}"
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         result = await WorkerActivities(transport, namespace).act(world.order())
 
-    assert result.hold is None
-    assert result.request is not None
-    with suppress(NotFound):
-        await world.client.delete(LEASES, f"node-{world.name}", namespace)
-        await world.client.delete(NAMESPACES, namespace)
+    assert result.request is None
+    assert result.hold is not None
+    assert namespace in result.hold.message
+    assert await world.request() is None
 
 
 async def test_namespace_that_cannot_be_read_holds(world: World, control_plane: ControlPlane) -> None:
