@@ -30,6 +30,7 @@ from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
 from detector.reporting.event_recorder import RateLimiter
+from detector.reporting.own_status import OwnStatus
 from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
@@ -55,6 +56,7 @@ from runtime.connections import Connections, connected
 from runtime.guard import Guard
 from runtime.process_names import DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
+from runtime.status_loop import look_forever
 
 REPORT_EVERY_SECONDS = 1.0
 HANDOVER = HandoverTimes()
@@ -126,6 +128,9 @@ class Detector:
             settings.identity,
             lambda: self._cluster_state.cluster_context.policy,
             self._now,
+        )
+        self._own_status = OwnStatus(
+            connections, settings.namespace, settings.identity, lambda: self._election.is_leader
         )
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
@@ -276,6 +281,7 @@ class Detector:
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(self._failing_incidents)
+        registry.register(self._own_status)
         registry.register(UpgradeMetrics(self._upgrades, self._now))
 
     async def run(self) -> None:
@@ -288,6 +294,7 @@ class Detector:
             tasks.create_task(self._handover.run())
             tasks.create_task(self._connections.temporal.hold())
             tasks.create_task(self._report_election())
+            tasks.create_task(look_forever(self._own_status.look))
             while True:
                 await self._leads.wait()
                 await self._lead()

@@ -25,6 +25,7 @@ from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
 from runtime.temporal_core import temporal_core
 from runtime.temporal_link import TemporalLink
+from runtime.temporal_metrics import TemporalMetrics
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
             read_identity = partial(read_cluster_identity, management.client, settings.cluster)
             cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
             temporal = TemporalLink(settings.identity, problems, temporal_runtime, converter=converter)
+            metrics.register(TemporalMetrics(temporal.trouble))
             await temporal.try_once()
             problems.report("start", "")
             async with WorkloadConnections(management.client) as workload_clusters:

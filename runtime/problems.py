@@ -28,6 +28,10 @@ class Problems:
         del self._open[part]
         _log.info("well again", extra={"part": part})
 
+    def sentence(self, part: str) -> str:
+        """What is wrong with `part`, "" if nothing is."""
+        return self._open.get(part, "")
+
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is wrong, in the order in which it went wrong."""

@@ -11,6 +11,9 @@ from health.gate.policy_document import POLICY
 from health.gate.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Part, Process, Right
+from runtime.paramedic_status import NAME
+from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES
+from runtime.process_names import LEADER_LEASE
 from runtime.settings import Settings
 
 LEASES = "coordination.k8s.io"
@@ -58,7 +61,19 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
     yield Right(one, LEASES, "leases", WATCH, shared, why="a target that somebody else holds is left alone")
     yield Right(one, "", "configmaps", WATCH, ours, POLICY, why="the policy is read while we run")
     yield Right(
-        one, "", "events", ("create",), ours, why="what became of an edit of the policy is told of it"
+        one,
+        "",
+        "events",
+        ("create",),
+        ours,
+        why="edits of the policy, and what keeps us from working, are told of",
+    )
+    made = "the object that says whether we can work is made where there is none"
+    yield Right(one, STATUSES.group, STATUSES.plural, ("create",), ours, why=made)
+    said = "what is written there is read before it is changed"
+    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=said)
+    yield Right(
+        one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why="its conditions"
     )
     leading = "the Lease of the leader, and those by which detectors that stand by say that they could lead"
     yield Right(one, LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours, why=leading)
@@ -76,6 +91,12 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
     yield Right(one, "", "configmaps", ("get",), ours, POLICY, why=shadow)
     holding = "a target that is remediated is held by a Lease, which is renewed and given back"
     yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
+    renewed = "its renewals show whether a detector leads"
+    yield Right(one, LEASES, "leases", ("get",), ours, LEADER_LEASE, why=renewed)
+    unled = "that no detector leads is said by whoever is left"
+    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=unled)
+    yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=unled)
+    yield Right(one, "", "events", ("create",), ours, why=unled)
 
 
 def needs_for_signal(group: str, plural: str) -> Iterator[Right]:

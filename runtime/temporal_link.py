@@ -24,10 +24,12 @@ from runtime.problems import Problems
 from runtime.retrying import FIRST_SECONDS, one_sentence, retry_forever
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect
-from runtime.temporal_trouble import TemporalUnreachable, is_silence, silent
+from runtime.temporal_trouble import SILENCE, TemporalUnreachable, is_silence, silent
 
 CHECK_EVERY_SECONDS = 5.0
 ANSWER_WITHIN = timedelta(seconds=10)
+REACHED_WITHIN = timedelta(seconds=CHECK_EVERY_SECONDS) + ANSWER_WITHIN
+"""Who has not heard of Temporal for so long does not reach it: one look, and its answer, would have come."""
 _NO_CONNECTION = (TemporalUnreachable, SettingsError)
 """A setting may become unusable while a process runs: a certificate is being replaced, say."""
 
@@ -68,6 +70,13 @@ class TemporalLink:
     def silence(self) -> timedelta:
         """How long ago Temporal answered, and was set up; if it never was, how long we have tried."""
         return timedelta(seconds=self._clock() - self._well_at)
+
+    def trouble(self) -> str:
+        """Why Temporal cannot be used, "" if it answered a moment ago, and was set up."""
+        if self.silence() < REACHED_WITHIN:
+            return ""
+        problems = self._problems
+        return problems.sentence("temporal") or problems.sentence("search attributes") or SILENCE
 
     async def try_once(self) -> None:
         """See whether the settings can be used, and connect if that can be done now.

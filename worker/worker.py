@@ -26,9 +26,12 @@ from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
 from runtime.connections import Connections, connected
+from runtime.leader_watch import LeaderWatch
 from runtime.process_names import WORKER
 from runtime.retrying import retry_forever
 from runtime.settings import Settings
+from runtime.status_loop import look_forever
+from runtime.status_writer import StatusWriter
 from worker.counting import Counting
 from worker.tally import Tally
 from workflows.contracts import ACT, worker_queue
@@ -53,6 +56,7 @@ async def run(settings: Settings) -> None:
     async with connected(settings, WORKER) as connections, asyncio.TaskGroup() as tasks:
         tasks.create_task(connections.temporal.hold())
         tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
+        tasks.create_task(_watch_leader(settings, connections))
         await connections.temporal.work(partial(_worker, settings, connections))
 
 
@@ -98,6 +102,15 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
             listing = partial(_list_checks, connection, kind)
             await retry_forever(kind.resource_name, listing, (KubernetesError,), problems)
         await asyncio.sleep(LOOK_AT_KUBERNETES_SECONDS)
+
+
+async def _watch_leader(settings: Settings, connections: Connections) -> None:
+    """Say for ever where nobody leads."""
+    management, namespace = connections.management, settings.namespace
+    writer = StatusWriter(
+        management.client, namespace, WORKER, settings.identity, management.server_clock.now
+    )
+    await look_forever(LeaderWatch(management.client, namespace, writer).look)
 
 
 async def _list_checks(connection: ClusterConnection, kind: CheckKind) -> None:

@@ -12,11 +12,11 @@ from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
 from cli.history import read_task_failure
-from cli.polling import is_polled
 from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
+from runtime.polling import is_polled
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE

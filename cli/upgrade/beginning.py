@@ -13,10 +13,10 @@ from temporalio.common import WorkflowIDConflictPolicy
 
 from cli.choosing import is_cluster_called, quoted, with_kind
 from cli.failing import NotFoundError
-from cli.polling import is_polled
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from runtime import search_attributes
+from runtime.polling import is_polled
 from workflows.contracts import worker_queue
 from workflows.kit.summaries import in_summary
 from workflows.upgrade_contracts import (

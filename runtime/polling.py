@@ -1,4 +1,4 @@
-"""Polling: whether a worker takes tasks of a queue."""
+"""Polling: how many workers take tasks of a queue, as Temporal remembers them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,8 +12,8 @@ POLLED_WITHIN = timedelta(minutes=2)
 RPC_TIMEOUT = timedelta(seconds=10)
 
 
-async def is_polled(client: Client, queue: str) -> bool:
-    """Whether one polls for workflows there, or did a moment ago.
+async def workers_polling(client: Client, queue: str) -> int:
+    """How many poll for workflows there, or did a moment ago.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -28,4 +28,15 @@ async def is_polled(client: Client, queue: str) -> bool:
         timeout=RPC_TIMEOUT,
     )
     since = datetime.now(UTC) - POLLED_WITHIN
-    return any(poller.last_access_time.ToDatetime(UTC) >= since for poller in answer.pollers)
+    recent = [one for one in answer.pollers if one.last_access_time.ToDatetime(UTC) >= since]
+    return len({poller.identity for poller in recent})
+
+
+async def is_polled(client: Client, queue: str) -> bool:
+    """Whether one does.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    return await workers_polling(client, queue) > 0

@@ -1,0 +1,82 @@
+"""OwnStatus: what this detector says of us in the ParamedicStatus, and how many workers poll.
+
+Who leads says all of it, and asks Temporal for its workers; who stands by says only that nobody leads.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from temporalio.service import RPCError
+
+from kube.server_clock import monotonic_clock
+from runtime.connections import Connections
+from runtime.leader_watch import LeaderWatch
+from runtime.polling import workers_polling
+from runtime.process_names import DETECTOR
+from runtime.statements import WorkerSight, by_leader
+from runtime.status_writer import StatusWriter
+from workflows.contracts import worker_queue
+
+ASK_EVERY = timedelta(seconds=30)
+
+
+class OwnStatus(Collector):
+    """The voice of one detector."""
+
+    def __init__(
+        self, connections: Connections, namespace: str, identity: str, is_leader: Callable[[], bool]
+    ) -> None:
+        management = connections.management
+        self._temporal = connections.temporal
+        self._queue = worker_queue(connections.cluster)
+        self._identity = identity
+        self._is_leader = is_leader
+        self._writer = StatusWriter(
+            management.client, namespace, DETECTOR, identity, management.server_clock.now
+        )
+        self._watch = LeaderWatch(management.client, namespace, self._writer)
+        self._workers = WorkerSight()
+        self._asked: timedelta | None = None
+
+    async def look(self) -> None:
+        """Say what is to be said now.
+
+        Raises:
+            KubernetesError: something cannot be read, or written.
+
+        """
+        if not self._is_leader():
+            self._workers, self._asked = WorkerSight(), None
+            await self._watch.look()
+            return
+        self._watch.forget()
+        await self._ask()
+        read = await self._writer.made()
+        now, trouble = _now(), self._temporal.trouble()
+        if self._is_leader():
+            statements = by_leader(self._identity, trouble, self._workers, self._queue, now)
+            await self._writer.say(statements, read)
+
+    async def _ask(self) -> None:
+        """Ask Temporal for workers, if that is due; after a question that was not answered it is."""
+        now = _now()
+        if self._asked is not None and now - self._asked < ASK_EVERY:
+            return
+        try:
+            polling = await workers_polling(self._temporal(), self._queue)
+        except RPCError:  # TemporalLink reports an outage
+            self._workers, self._asked = self._workers.answered(None, now), None
+        else:
+            self._workers, self._asked = self._workers.answered(polling, now), now
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The last answer; no series where Temporal gave none, or somebody else leads."""
+        text = "Workers that take tasks of this cluster, as Temporal said half a minute ago at most."
+        if self._is_leader() and self._workers.polling is not None:
+            yield GaugeMetricFamily("paramedic_workers_polling", text, value=self._workers.polling)
+
+
+def _now() -> timedelta:
+    return timedelta(seconds=monotonic_clock())

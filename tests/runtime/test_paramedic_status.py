@@ -1,0 +1,101 @@
+"""What is written into the ParamedicStatus, and when."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kube.events import ObjectReference
+from runtime.paramedic_status import (
+    HEARTBEAT,
+    REWORDED_AFTER,
+    TOLD_FOR,
+    Answer,
+    ConditionType,
+    Statement,
+    Status,
+    amended,
+    events,
+)
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+WELL = Statement(ConditionType.TEMPORAL_REACHABLE, Answer.TRUE, "TemporalAnswers", "it answers")
+AWAY = Statement(ConditionType.TEMPORAL_REACHABLE, Answer.FALSE, "TemporalUnreachable", "it does not")
+ABOUT = ObjectReference("paramedic.dev/v1alpha1", "ParamedicStatus", "ours", "paramedic", "u")
+
+
+def written(statement: Statement, now: datetime = NOW, stored: Status | None = None) -> Status:
+    """What stands there after it was said."""
+    found = amended(stored or Status(), [statement], "who", now)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("statement", "later", "is_written"),
+    [
+        (WELL, SECOND, False),
+        (WELL, HEARTBEAT - SECOND, False),
+        (WELL, HEARTBEAT, True),
+        (WELL, -HEARTBEAT, True),
+        (AWAY, SECOND, True),
+        (Statement(WELL.type, WELL.status, "Other", WELL.message), SECOND, True),
+        (Statement(WELL.type, WELL.status, WELL.reason, "in other words"), REWORDED_AFTER - SECOND, False),
+        (Statement(WELL.type, WELL.status, WELL.reason, "in other words"), REWORDED_AFTER, True),
+    ],
+    ids=[
+        "nothing changed",
+        "almost a heartbeat",
+        "a heartbeat",
+        "a heartbeat that is still to come",
+        "another status",
+        "another reason",
+        "other words at once",
+        "other words later",
+    ],
+)
+def test_status_is_written_when_it_changes_and_every_five_minutes(
+    statement: Statement, later: timedelta, *, is_written: bool
+) -> None:
+    found = amended(written(WELL), [statement], "who", NOW + later)
+    assert (found is not None) is is_written
+
+
+def test_time_of_a_transition_is_that_of_its_status_alone() -> None:
+    well = written(WELL)
+    other_reason = Statement(WELL.type, WELL.status, "Other", "other")
+    same = written(other_reason, NOW + SECOND, well)
+    assert [one.last_transition_time for one in same.conditions] == [NOW]
+    assert same.heartbeat_time == NOW + SECOND
+
+    away = written(AWAY, NOW + 2 * SECOND, same)
+    assert [one.last_transition_time for one in away.conditions] == [NOW + 2 * SECOND]
+
+
+def test_patch_holds_for_the_object_that_was_read_and_is_read_as_it_was_meant() -> None:
+    status = written(AWAY)
+    patch = status.as_patch("7")
+    assert patch["metadata"] == {"resourceVersion": "7"}
+    assert Status.read(patch) == status
+
+
+@pytest.mark.parametrize("stored", [{}, {"status": None}, {"status": {"conditions": [{"type": "a"}]}}])
+def test_status_that_is_missing_or_cannot_be_read_is_written_anew(stored: dict[str, object]) -> None:
+    assert Status.read(stored) == Status()
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [(AWAY, ("Warning", "TemporalUnreachable")), (WELL, ("Normal", "TemporalReachable"))],
+)
+def test_transition_is_told_by_one_event_for_an_hour(statement: Statement, told: tuple[str, str]) -> None:
+    status = written(statement)
+    first, again = (list(events(status, ABOUT, NOW + later)) for later in (timedelta(), TOLD_FOR - SECOND))
+    assert [(one.type, one.reason) for one in first] == [told]
+    assert [one.name_seed for one in again] == [one.name_seed for one in first]
+    assert not list(events(status, ABOUT, NOW + TOLD_FOR))
+
+
+def test_what_is_unknown_is_not_told() -> None:
+    unknown = Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", "nobody asks")
+    assert not list(events(written(unknown), ABOUT, NOW))

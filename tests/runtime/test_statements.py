@@ -1,0 +1,108 @@
+"""What is said of us, by whom."""
+
+from datetime import timedelta
+
+import pytest
+
+from runtime.paramedic_status import Answer, ConditionType, Statement
+from runtime.statements import (
+    NOT_SEEN_FOR,
+    UNLED_FOR,
+    LeaderSight,
+    WorkerSight,
+    by_leader,
+    by_others,
+    seen,
+)
+
+NOW = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+TRUE, FALSE, UNKNOWN = Answer
+
+
+def of_temporal_and_workers(trouble: str, workers: WorkerSight) -> list[tuple[Answer, str]]:
+    """What who leads says of them, in short."""
+    leading, *others = by_leader("first", trouble, workers, "queue", NOW)
+    assert (leading.status, leading.message) == (TRUE, "first leads")
+    return [(one.status, one.reason) for one in others]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "workers", "temporal", "worker"),
+    [
+        ("", WorkerSight(), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotAsked")),
+        ("", WorkerSight(2), (TRUE, "TemporalAnswers"), (TRUE, "WorkerPolls")),
+        ("", WorkerSight(0, NOW - NOT_SEEN_FOR + SECOND), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotSeen")),
+        ("", WorkerSight(0, NOW - NOT_SEEN_FOR), (TRUE, "TemporalAnswers"), (FALSE, "NoWorker")),
+        ("away", WorkerSight(2), (FALSE, "TemporalUnreachable"), (UNKNOWN, "TemporalUnreachable")),
+    ],
+    ids=["not asked yet", "well", "it may be starting", "no worker", "Temporal is away"],
+)
+def test_leader_says_all_that_temporal_tells(
+    trouble: str, workers: WorkerSight, temporal: tuple[Answer, str], worker: tuple[Answer, str]
+) -> None:
+    assert of_temporal_and_workers(trouble, workers) == [temporal, worker]
+
+
+def test_why_temporal_is_not_reached_and_what_follows_is_in_the_message() -> None:
+    temporal = by_leader("first", "Temporal at t:7233 does not answer", WorkerSight(), "queue", NOW)[1]
+    assert temporal.message == (
+        "Temporal at t:7233 does not answer; nothing new is begun and open incidents wait, nothing is lost"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "none_since"),
+    [([0, 0, 0], 1), ([0, 1, 0], 3), ([0, None, 0], 3), ([2, 0, 0], 2)],
+    ids=["never one", "one in between", "no answer in between", "one before"],
+)
+def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
+    answers: list[int | None], none_since: int
+) -> None:
+    workers = WorkerSight()
+    for second, polling in enumerate(answers, start=1):
+        workers = workers.answered(polling, second * SECOND)
+    assert workers == WorkerSight(0, none_since * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("lease", "is_unled"),
+    [
+        (("2", "first"), False),
+        (("1", "first"), True),
+        (("2", ""), True),
+        (("", ""), True),
+    ],
+    ids=["renewed", "not renewed", "given back", "gone"],
+)
+def test_nobody_leads_where_the_lease_is_not_renewed_for_half_a_minute(
+    lease: tuple[str, str], *, is_unled: bool
+) -> None:
+    before = seen(None, "1", "first", NOW)
+    assert seen(before, *lease, NOW + UNLED_FOR - SECOND).is_unled(NOW + UNLED_FOR - SECOND) is False
+    assert seen(before, *lease, NOW + UNLED_FOR).is_unled(NOW + UNLED_FOR) is is_unled
+
+
+@pytest.mark.parametrize("lease", [("9", "first"), ("9", ""), ("", "")])
+def test_who_looks_for_the_first_time_says_nothing_yet(lease: tuple[str, str]) -> None:
+    assert seen(None, *lease, NOW) == LeaderSight(lease[0], NOW)
+    assert not seen(None, *lease, NOW).is_unled(NOW)
+
+
+def test_where_nobody_leads_what_the_leader_said_is_taken_back() -> None:
+    leading, *others = by_others("ours/paramedic-detector")
+    assert (leading.type, leading.status, leading.reason) == (
+        ConditionType.DETECTOR_LEADING,
+        FALSE,
+        "NoLeader",
+    )
+    assert "the Lease ours/paramedic-detector for 30s" in leading.message
+    assert {one.status for one in others} == {UNKNOWN}
+    assert {one.type for one in (leading, *others)} == set(ConditionType)
+
+
+def test_leader_and_others_speak_of_the_same_conditions() -> None:
+    def types(statements: tuple[Statement, ...]) -> list[ConditionType]:
+        return [one.type for one in statements]
+
+    assert types(by_leader("first", "", WorkerSight(), "queue", NOW)) == types(by_others("lease"))
