@@ -5,7 +5,7 @@ again is written when it changes, and every five minutes, as a kubelet writes th
 reads it sees by one time whether anybody is left to say it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -155,8 +155,3 @@ def events(status: Status, about: ObjectReference, now: datetime) -> Iterator[Ev
             message=one.message,
             regarding=about,
         )
-
-
-def not_true(status: Status) -> Iterable[Condition]:
-    """Of what is written, what keeps us from working."""
-    return (one for one in status.conditions if one.status != Answer.TRUE)

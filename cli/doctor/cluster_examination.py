@@ -25,6 +25,7 @@ from cli.doctor.of_clocks import (
     own_clock_findings,
     reference_findings,
 )
+from cli.doctor.of_own_status import not_served, own_status_findings
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
@@ -46,6 +47,7 @@ from kube.lease import LeaseRecord
 from kube.listing import Paging, list_all
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from objects.timestamps import stamp
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.rights import (
     needs,
@@ -126,6 +128,7 @@ class ClusterExamination:
             found += await _findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
         found += await _findings("the global stop", self._examine_stop())
         found += await _findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
+        found += await _findings("what the detector says", self._examine_own_status())
         found += await _findings("other detectors", self._examine_other_leaders())
         found += await _findings("rights", self._examine_rights())
         found += await _findings("where Temporal runs", self._examine_temporal_place())
@@ -213,6 +216,16 @@ class ClusterExamination:
             return leader_findings(name, None, self._now)
         leader = leader_findings(name, LeaseRecord.read(found), self._now)
         return [*leader, *detector_clock_findings(found)]
+
+    async def _examine_own_status(self) -> list[Finding]:
+        client, namespace = self._connection.client, self._settings.namespace
+        try:
+            found = await client.get(PARAMEDIC_STATUSES, NAME, namespace)
+        except KindUnknown:
+            return [not_served()]
+        except NotFound:  # no detector has led yet, which its Lease says
+            return []
+        return list(own_status_findings(Status.read(found), self._now))
 
     async def _examine_other_leaders(self) -> list[Finding]:
         leases = await self._leases_named(LEADER_LEASE)

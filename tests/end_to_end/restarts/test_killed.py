@@ -23,6 +23,7 @@ from tests.end_to_end.restarts.incidents import Incidents
 from tests.end_to_end.restarts.servers import API_SERVER, TEMPORAL
 from tests.end_to_end.restarts.upgrade import MARK, NOBODY, Upgrade
 from tests.end_to_end.world import World
+from tests.samples_of_metrics import series
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -38,6 +39,10 @@ ONCE_MORE = 2
 APART = timedelta(seconds=0.3)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
+
+WELL = dict.fromkeys(("DetectorLeading", "TemporalReachable", "WorkerAvailable"), "True")
+WITHOUT_TEMPORAL = WELL | {"TemporalReachable": "False", "WorkerAvailable": "Unknown"}
+REACHABLE, POLLING = series("paramedic_temporal_reachable"), series("paramedic_workers_polling")
 
 
 @pytest.fixture
@@ -112,12 +117,14 @@ def _lists_must_be_spread(lists: dict[str, list[datetime]]) -> None:
 async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_truth_and_go_on_with_it(
     world: World, crew: Crew
 ) -> None:
+    """And kubectl shows what is missing, whoever is left to say it."""
     world.patience = timedelta(seconds=90)
     await crew.start()
     await crew.standby.start_ready()
     node, _ = await world.add_nodes(2)
     await world.add_check()
     await world.until_status(healthyNodes=2)
+    await world.until(lambda: crew.says(**WELL), "it is not said that all is well")
 
     await crew.servers.kill(TEMPORAL)
     await crew.detector.kill()
@@ -125,7 +132,10 @@ async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_t
     await world.until_status(healthyNodes=1)
     assert await crew.leader() == "standby-of-the-tests"
     await asyncio.sleep(UNTIL_THE_CORE_GIVES_UP.total_seconds())
+    await world.until(lambda: crew.says(**WITHOUT_TEMPORAL), "it is not said that Temporal is away")
+    assert (await crew.standby.metrics())[REACHABLE] == 0
     await crew.standby.kill()
+    await world.until(lambda: crew.says(DetectorLeading="False"), "it is not said that nobody leads")
     await crew.detector.start()
     await world.recover(node)
     await world.until_status(healthyNodes=2)
@@ -134,6 +144,8 @@ async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_t
 
     await world.until_requested(node)
     await crew.detector.ready()
+    await world.until(lambda: crew.says(**WELL), "it is not said that all is well again")
+    assert (await crew.detector.metrics())[POLLING] == 1
     crew.nobody_must_have_died()
     assert world.requests.created(node) == 1
 

@@ -1,0 +1,31 @@
+"""What the processes say of themselves in the ParamedicStatus, as far as it cannot be seen from here.
+
+That nobody leads and that no worker polls `paramedic doctor` sees by itself; that the detector does not reach
+Temporal it does not: it has a connection of its own.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from cli.doctor.finding import Finding, problem, warning
+from objects.timestamps import stamp
+from runtime.paramedic_status import PARAMEDIC_STATUSES, STALE, Answer, ConditionType, Status
+
+
+def not_served() -> Finding:
+    """That nothing of it can be said."""
+    what = f"{PARAMEDIC_STATUSES.full_name} is not served: kubectl does not show whether we can work"
+    return warning("StatusNotServed", what, "apply deploy/base/crds/paramedic.dev_paramedicstatuses.yaml")
+
+
+def own_status_findings(status: Status, now: datetime) -> Iterator[Finding]:
+    """What the detector that leads says of its Temporal; what is old nobody says any more."""
+    temporal = status.condition(ConditionType.TEMPORAL_REACHABLE)
+    if temporal is None or temporal.status != Answer.FALSE or status.is_older(STALE, now):
+        return
+    since = stamp(temporal.last_transition_time)
+    yield problem(
+        "DetectorWithoutTemporal",
+        f"{status.heartbeat_by}, which leads, has not reached Temporal since {since}: {temporal.message}",
+        "if it is reached from here, look at the detector's TEMPORAL_ settings, network policies and DNS",
+    )

@@ -1,0 +1,38 @@
+"""What is said of what the processes say of themselves."""
+
+from datetime import timedelta
+
+import pytest
+
+from cli.doctor.of_own_status import own_status_findings
+from runtime.paramedic_status import STALE, Status, amended
+from runtime.statements import WorkerSight, by_leader, by_others
+from tests.objects import NOW
+
+WELL = by_leader("pod-1", "", WorkerSight(1), "queue", timedelta())
+AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerSight(), "queue", timedelta())
+NOBODY = by_others("ours/paramedic-detector")
+WRITTEN = {
+    name: amended(Status(), said, "pod-1", NOW)
+    for name, said in {"well": WELL, "away": AWAY, "nobody": NOBODY}.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "age"),
+    [(None, timedelta()), ("well", timedelta()), ("nobody", timedelta()), ("away", STALE)],
+    ids=["nothing is written", "all is well", "nobody leads", "nobody says so any more"],
+)
+def test_what_is_well_or_seen_otherwise_or_old_is_nothing_to_say(written: str | None, age: timedelta) -> None:
+    status = WRITTEN[written] if written else Status()
+    assert status is not None
+    assert list(own_status_findings(status, NOW + age)) == []
+
+
+def test_detector_that_does_not_reach_temporal_is_named_with_what_it_says() -> None:
+    status = WRITTEN["away"]
+    assert status is not None
+    (finding,) = own_status_findings(status, NOW + timedelta(seconds=9))
+    assert finding.reason == "DetectorWithoutTemporal"
+    assert finding.what.startswith("pod-1, which leads, has not reached Temporal since ")
+    assert "Temporal at t:7233 does not answer" in finding.what
