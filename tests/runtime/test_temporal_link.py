@@ -21,7 +21,7 @@ from devcluster.supervisor import Supervisor
 from runtime import search_attributes
 from runtime.problems import Problems
 from runtime.retrying import one_sentence
-from runtime.temporal_link import TemporalLink
+from runtime.temporal_link import REACHED_WITHIN, TemporalLink
 from tests.kube.eventually import eventually
 from tests.ports import free_port
 
@@ -49,6 +49,26 @@ async def set_up(supervisor: Supervisor, layout: Layout, monkeypatch: pytest.Mon
     client = await Client.connect(server.address, namespace=server.namespace)
     await search_attributes.register(client, server.namespace)
     return client
+
+
+@pytest.mark.parametrize(
+    ("silent", "part", "trouble"),
+    [
+        (REACHED_WITHIN - timedelta(seconds=1), "temporal", ""),
+        (REACHED_WITHIN, "temporal", "it is so"),
+        (REACHED_WITHIN, "search attributes", "it is so"),
+        (REACHED_WITHIN, "kubernetes", "Temporal does not answer"),
+    ],
+    ids=["a moment ago it answered", "it does not answer", "it is not set up", "nothing is known yet"],
+)
+async def test_temporal_is_in_trouble_when_no_look_has_had_an_answer(
+    silent: timedelta, part: str, trouble: str
+) -> None:
+    seconds, problems = [0.0], Problems()
+    link = TemporalLink("test", problems, clock=lambda: seconds[0])
+    problems.report(part, "it is so")
+    seconds[0] = silent.total_seconds()
+    assert link.trouble() == trouble
 
 
 def is_there(link: TemporalLink) -> bool:
