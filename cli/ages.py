@@ -28,7 +28,8 @@ def _second(place: int, rest: int) -> str:
     return f"{rest // seconds}{unit}" if rest >= seconds else ""
 
 
-def _parse(text: str) -> timedelta:
+def parse_time(text: str) -> timedelta:
+    """A parser that takes a Go duration."""
     try:
         duration = parse_duration(text)
     except ValueError as error:
@@ -44,7 +45,7 @@ OrderTime = Annotated[
     timedelta | None,
     typer.Option(
         "--for",
-        parser=_parse,
+        parser=parse_time,
         metavar="DURATION",
         help="For how long, e.g. 30m or 1h30m; until resume by default.",
     ),
@@ -54,7 +55,7 @@ PauseTime = Annotated[
     timedelta | None,
     typer.Option(
         "--for",
-        parser=_parse,
+        parser=parse_time,
         metavar="DURATION",
         help="For how long, e.g. 30m or 1h30m, longer than the upgrade too; until it is over by default.",
     ),

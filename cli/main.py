@@ -14,6 +14,7 @@ from cli.failing import ExitCode, say, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
+from cli.retire.command import retire
 from cli.setting_up import setup
 from cli.shadow import shadow
 from cli.show import show
@@ -31,7 +32,7 @@ app = typer.Typer(
 )
 app.callback()(choose_temporal)
 app.command("list")(list_incidents)
-for command in (show, shadow, abort, hold, resume, stop, start, doctor, setup):
+for command in (show, shadow, abort, hold, resume, stop, start, doctor, setup, retire):
     app.command()(command)
 app.add_typer(upgrade)
 app.command()(in_foreground(dev))

@@ -151,14 +151,21 @@ async def _give_all(context: typer.Context, names: Sequence[str], order: GivenOr
 async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
     try:
         summary = await find_open(client, name, order.cluster)
-        answer = await _send(client, summary, order)
+        answer = await send(client, summary, order)
     except CommandError as error:
         return error
     typer.echo(f"{summary.incident.check.name}/{summary.incident.target.name}: {answer}")
     return None
 
 
-async def _send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
+async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
+    """Give one order to one incident; what became of it.
+
+    Raises:
+        CommandError: it was not given.
+        RPCError: Temporal cannot be asked.
+
+    """
     if summary.unreadable:  # what we send would be readable in Temporal, and what it answers not to us
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
     handle = client.get_workflow_handle(summary.incident.workflow_id)

@@ -1,0 +1,245 @@
+"""Belongings: which objects in a cluster are ours when Paramedic leaves it, and what becomes of each. Pure.
+
+| object                   | by what it is ours                      | without `--hand-over`             |
+|--------------------------|-----------------------------------------|-----------------------------------|
+| a request                | its annotation names an incident of     | deleted                           |
+|                          | this cluster; or an open one adopted it |                                   |
+| the Lease of a target,   | held as an incident signs it            | deleted, once its request is gone |
+| the control-plane lock   |                                         |                                   |
+| the pause of a check for | the mark is beside it                   | both are taken off, once the      |
+| an upgrade               |                                         | upgrade is over                   |
+| the Leases of detectors  | their names and label                   | deleted, in either case           |
+| a mark on a Machine      | nobody can tell                         | left to who acts on it            |
+
+With `--hand-over` the rest stays as it is: the operators find what they would have written (rule 39). What is
+being deleted and hangs on a finalizer is waited for. While a request is there its remediator may be at work,
+so the Lease of its target stays with it (NHC 2.6).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from activities.known_requests import is_own
+from health.kinds.check_kind import CheckKind
+from health.kinds.clusterapi.machine import OWNER_REMEDIATED
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference, IncidentReference
+from health.model.remediation_request import INCIDENT, RemediationRequest
+from health.model.stored_status import stored_condition, word
+from health.upgrade.pausable_check import PausableCheck, PauseAction
+from kube.candidates import CANDIDATE_FOR
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, holder_is_valid, name_for
+from kube.resource import LEASES, Object, Resource
+from objects.metadata import ObjectMetadata
+from runtime.listed_incidents import ListedIncident
+from runtime.process_names import LEADER_LEASE
+
+
+class Disposal(StrEnum):
+    """What becomes of an object."""
+
+    DELETE = "delete"
+    UNPAUSE = "unpause"
+    AWAIT = "wait for"
+    """It has to go, and cannot yet."""
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An object as the API server holds it."""
+
+    resource: Resource
+    body: Object
+
+    @property
+    def metadata(self) -> ObjectMetadata:
+        """What identifies it."""
+        return ObjectMetadata.model_validate(self.body["metadata"])
+
+
+@dataclass(frozen=True)
+class Picture:
+    """All of a cluster that may be ours, at one moment."""
+
+    now: datetime
+    requests: tuple[Stored, ...] = ()
+    """Of every kind of request that there is, whoever made them."""
+    target_leases: tuple[Object, ...] = ()
+    own_leases: tuple[Object, ...] = ()
+    """Those in the namespace of our processes."""
+    pausable: tuple[tuple[CheckKind, Stored], ...] = ()
+    machines: tuple[Stored, ...] = ()
+    upgrading: str = ""
+    """Why checks that are paused for an upgrade have to stay so; "": no upgrade goes on."""
+
+
+@dataclass(frozen=True)
+class Whose:
+    """By what it is told what is ours."""
+
+    cluster: str
+    """The identity of this cluster: another name of it is another installation."""
+    incidents: frozenset[IncidentReference] = frozenset()
+    """Those that were open."""
+    earlier: frozenset[IncidentReference] = frozenset()
+    """Those that somebody terminated before: of these a Lease may be left; an operator may have the rest."""
+    is_handed_over: bool = False
+
+
+@dataclass(frozen=True)
+class Belonging:
+    """One object, what becomes of it, and why."""
+
+    stored: Stored
+    disposal: Disposal
+    why: str
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    """What is patched, of one that is unpaused."""
+
+    @property
+    def name(self) -> str:
+        """Its kind, namespace and name."""
+        known = self.stored.metadata
+        return "/".join(part for part in (self.stored.resource.kind, known.namespace, known.name) if part)
+
+    def __str__(self) -> str:
+        return f"{self.disposal} {self.name}: {self.why}"
+
+
+def belongings(picture: Picture, whose: Whose) -> tuple[Belonging, ...]:
+    """All that is ours, and the marks that are left to others."""
+    owned = [(one, incident) for one in picture.requests if (incident := _incident_of(one, whose))]
+    ours = [(one, incident) for one, incident in owned if incident.cluster == whose.cluster]
+    incidents = frozenset(incident for _, incident in ours)
+    return (
+        *(_request(one, whose) for one, _ in ours),
+        *(_of_another(one, incident) for one, incident in owned if incident.cluster != whose.cluster),
+        *_leases(picture, whose, incidents),
+        *_pauses(picture, whose),
+        *_own_leases(picture),
+        *_marks(picture.machines),
+    )
+
+
+def running_detectors(leases: Iterable[Object], now: datetime) -> tuple[str, ...]:
+    """Who leads, or stands by to lead, by the Leases in the namespace of our processes."""
+    records = [LeaseRecord.read(body) for body in leases if _is_of_detector(body)]
+    return tuple(one.spec.holder_identity or "" for one in records if holder_is_valid(one, now))
+
+
+def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord], now: datetime) -> list[str]:
+    """The operators in whose place we are, that run all the same; of Leases in all namespaces."""
+    return [
+        f"the {kind.operator} runs: {lease.spec.holder_identity!r} holds the Lease "
+        f"{lease.metadata.namespace}/{lease.metadata.name}"
+        for kind in kinds
+        for lease in leases
+        if lease.metadata.name == kind.reference_lease and not kind.reference_guide
+        if holder_is_valid(lease, now)
+    ]
+
+
+def _incident_of(stored: Stored, whose: Whose) -> IncidentReference | None:
+    """The incident that a request is of, of whatever cluster; None: it is somebody else's."""
+    request = RemediationRequest.model_validate({"metadata": stored.body["metadata"]})
+    if not request.is_unsigned:
+        return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
+    known = (one for one in whose.incidents if one.target.name == request.target_name)
+    return next((one for one in known if _is_handled(one.check) and is_own(request, one)), None)
+
+
+def _is_handled(check: CheckReference) -> bool:
+    return check.group_kind in CHECK_KINDS
+
+
+def _request(stored: Stored, whose: Whose) -> Belonging:
+    if whose.is_handed_over:
+        return Belonging(stored, Disposal.LEAVE, "its operator goes on with it")
+    if stored.metadata.deletion_timestamp is None:
+        return Belonging(stored, Disposal.DELETE, "Paramedic made or adopted it")
+    finalizers = ", ".join(stored.body["metadata"].get("finalizers") or ()) or "the API server"
+    return Belonging(stored, Disposal.AWAIT, f"it is being deleted, and waits for {finalizers}")
+
+
+def _of_another(stored: Stored, incident: IncidentReference) -> Belonging:
+    name = incident.cluster.rpartition("-")[0] or incident.cluster
+    why = f"another installation made it, as cluster {incident.cluster}: `paramedic retire --cluster {name}`"
+    return Belonging(stored, Disposal.LEAVE, why)
+
+
+def _leases(picture: Picture, whose: Whose, in_use: frozenset[IncidentReference]) -> Iterator[Belonging]:
+    signed = {_sign(one) for one in (*whose.incidents, *whose.earlier, *in_use)}
+    locks = {one.check.lock_holder(one.target.name) for one in (*whose.incidents, *whose.earlier, *in_use)}
+    busy = {name for name, _ in map(_sign, in_use)}
+    busy_locks = {one.check.lock_holder(one.target.name) for one in in_use}
+    for body in picture.target_leases:
+        stored, lease = Stored(LEASES, body), LeaseRecord.read(body)
+        name, holder = lease.metadata.name, lease.spec.holder_identity or ""
+        is_lock = name == CONTROL_PLANE_LOCK
+        if (name, holder) not in signed and not (is_lock and holder in locks):
+            continue
+        if whose.is_handed_over:
+            why = "it runs out by itself" if is_lock else f"{holder} goes on to hold it"
+            yield Belonging(stored, Disposal.LEAVE, why)
+        elif name in busy or (is_lock and holder in busy_locks):
+            yield Belonging(stored, Disposal.AWAIT, "the request of its target is not gone yet")
+        else:
+            yield Belonging(stored, Disposal.DELETE, f"{holder} holds it, and remediates no more")
+
+
+def _sign(incident: IncidentReference) -> tuple[str, str]:
+    """The name of the Lease of its target, and how it signs there."""
+    target = incident.target
+    return name_for(target.kind_name, target.namespace, target.name), incident.check.lease_holder
+
+
+def _pauses(picture: Picture, whose: Whose) -> Iterator[Belonging]:
+    for kind, stored in picture.pausable:
+        annotations = kind.upgrade_pause
+        if annotations is None:
+            continue
+        named = stored.metadata
+        reference = CheckReference(
+            kind=kind.kind, group=kind.group, namespace=named.namespace, name=named.name
+        )
+        check = PausableCheck.of(reference, named, annotations)
+        if not check.is_marked or check.is_going:
+            continue
+        if whose.is_handed_over or picture.upgrading:
+            is_left = whose.is_handed_over or not check.is_paused
+            why = picture.upgrading or "it was paused for an upgrade"
+            advice = f"take {annotations.paused} and {annotations.mark} off when no upgrade goes on"
+            yield Belonging(stored, Disposal.LEAVE if is_left else Disposal.AWAIT, f"{why}; {advice}")
+            continue
+        action = PauseAction.UNPAUSE if check.is_paused else PauseAction.REMOVE_MARK
+        yield Belonging(stored, Disposal.UNPAUSE, "it was paused for an upgrade", annotations.patch(action))
+
+
+def _own_leases(picture: Picture) -> Iterator[Belonging]:
+    for body in filter(_is_of_detector, picture.own_leases):
+        yield Belonging(Stored(LEASES, body), Disposal.DELETE, "no detector leads by it any more")
+
+
+def _is_of_detector(lease: Object) -> bool:
+    known = ObjectMetadata.model_validate(lease["metadata"])
+    return known.name == LEADER_LEASE or known.labels.get(CANDIDATE_FOR) == LEADER_LEASE
+
+
+def _marks(machines: Iterable[Stored]) -> Iterator[Belonging]:
+    """Who acts on a mark takes it off; without it he would not know of a Machine that is powered off."""
+    for stored in machines:
+        if EXTERNAL_REMEDIATION in stored.metadata.annotations:
+            why = f"it is marked by {EXTERNAL_REMEDIATION}, which its remediator takes off"
+            yield Belonging(stored, Disposal.LEAVE, why)
+        elif _is_asked_of_owner(stored.body.get("status") or {}):
+            why = f"its owner is asked to remediate it by {OWNER_REMEDIATED}=False, and takes that off"
+            yield Belonging(stored, Disposal.LEAVE, why)
+
+
+def _is_asked_of_owner(status: Object) -> bool:
+    forms = (status, status.get("v1beta2") or {})
+    return any(word(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)

@@ -1,0 +1,186 @@
+"""RetiredCluster: reads all of a cluster that may be ours, and removes what is.
+
+Each write carries the uid and the resourceVersion that were read, so what somebody changed meanwhile is read
+anew. One object that cannot be removed keeps no other.
+"""
+
+import json
+from contextlib import suppress
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from cli.retire.belongings import Belonging, Disposal, Picture, Stored
+from health.gate.health_check import InvalidCheckError
+from health.gate.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
+from health.kinds.check_kind import CheckKind
+from health.kinds.registry import CHECK_KINDS
+from kube.connection import ClusterConnection
+from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
+from kube.lease import LeaseRecord
+from kube.resource import LEASES, Object, Resource
+from objects.group_kind import ServedKind
+from runtime.rights import signals_upgrades_here
+from runtime.settings import Settings
+
+CUSTOM_RESOURCES = Resource(
+    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+_REQUEST, _TEMPLATE = "Remediation", "Template"
+
+
+class RetiredCluster:
+    """One cluster, with the rights of whoever asks."""
+
+    def __init__(self, connection: ClusterConnection, settings: Settings) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._request_kinds: frozenset[Resource] | None = None
+
+    def now(self) -> datetime:
+        """The time by the API server's clock."""
+        return self._connection.server_clock.now()
+
+    async def read(self) -> Picture:
+        """What there is now.
+
+        Raises:
+            KubernetesError: a part of it cannot be read.
+
+        """
+        checks = [(kind, one) for kind in CHECK_KINDS.values() for one in await self._served(kind)]
+        if self._request_kinds is None:
+            self._request_kinds = await self._find_request_kinds(checks)
+        return Picture(
+            now=self.now(),
+            requests=tuple([one for kind in self._request_kinds for one in await self._listed(kind)]),
+            target_leases=tuple(await self._leases(self._settings.lease_namespace)),
+            own_leases=tuple(await self.own_leases()),
+            pausable=tuple((kind, one) for kind, one in checks if kind.upgrade_pause is not None),
+            machines=tuple([one for kind in _machine_kinds() for one in await self._served(kind)]),
+            upgrading=await self._upgrading(),
+        )
+
+    async def own_leases(self) -> list[Object]:
+        """The Leases in the namespace of our processes."""
+        return await self._leases(self._settings.namespace)
+
+    async def operator_leases(self) -> list[LeaseRecord]:
+        """The leader Leases of operators, wherever they are.
+
+        Raises:
+            KubernetesError: it cannot be told which of them run.
+
+        """
+        found: list[LeaseRecord] = []
+        for name in sorted({kind.reference_lease for kind in CHECK_KINDS.values()}):
+            query = [("fieldSelector", f"metadata.name={name}")]
+            answer = await self._connection.transport.request("GET", LEASES.path(), query=query)
+            found += [LeaseRecord.read(item) for item in json.loads(answer).get("items") or ()]
+        return found
+
+    async def dispose(self, of: Belonging) -> str:
+        """Do to an object what is to become of it; why it could not be done, "" if it was."""
+        try:
+            await (self._delete(of) if of.disposal is Disposal.DELETE else self._patch(of))
+        except Conflict:
+            return f"{of.name} changed meanwhile"
+        except KindUnknown as error:
+            return error.message
+        except NotFound:
+            return ""
+        except KubernetesError as error:
+            return f"could not {of.disposal} {of.name}: {error.message}"
+        return ""
+
+    async def _delete(self, of: Belonging) -> None:
+        known = of.stored.metadata
+        await self._connection.client.delete(
+            of.stored.resource,
+            known.name,
+            known.namespace,
+            uid=known.uid,
+            resource_version=known.resource_version,
+        )
+
+    async def _patch(self, of: Belonging) -> None:
+        known = of.stored.metadata
+        metadata: Object = {
+            "uid": known.uid,
+            "resourceVersion": known.resource_version,
+            "annotations": dict(of.annotations),
+        }
+        body: Object = {"metadata": metadata}
+        await self._connection.client.merge_patch(of.stored.resource, known.name, body, known.namespace)
+
+    async def _leases(self, namespace: str) -> list[Object]:
+        return await self._connection.client.list(LEASES, namespace)
+
+    async def _listed(self, resource: Resource) -> list[Stored]:
+        try:
+            return [Stored(resource, body) for body in await self._connection.client.list(resource)]
+        except KindUnknown:  # its CRD went meanwhile, and its objects with it
+            return []
+
+    async def _served(self, kind: ServedKind) -> list[Stored]:
+        try:
+            resource = await self._connection.discovery.find(kind)
+        except KindUnknown:
+            return []
+        return await self._listed(resource)
+
+    async def _find_request_kinds(self, checks: list[tuple[CheckKind, Stored]]) -> frozenset[Resource]:
+        """What templates of checks make, and whatever else is called as requests are and has a template."""
+        found: dict[tuple[str, str], Resource] = {}
+        for resource in await self._named_as_requests():
+            found[resource.group, resource.kind] = resource
+        for kind, check in checks:
+            with suppress(InvalidCheckError):
+                for step in kind.parse(check.body).steps:
+                    with suppress(KindUnknown):
+                        template = step.template
+                        made = await self._connection.discovery.resource(
+                            template.api_version, template.request_kind
+                        )
+                        found.setdefault((made.group, made.kind), made)
+        return frozenset(found.values())
+
+    async def _named_as_requests(self) -> list[Resource]:
+        definitions = [one["spec"] for one in await self._connection.client.list(CUSTOM_RESOURCES)]
+        kinds = {(one["group"], one["names"]["kind"]) for one in definitions}
+        return [
+            _resource(one)
+            for one in definitions
+            if one["names"]["kind"].endswith(_REQUEST)
+            and (one["group"], f"{one['names']['kind']}{_TEMPLATE}") in kinds
+        ]
+
+    async def _upgrading(self) -> str:
+        """Why nobody may unpause a check now; "": no upgrade goes on."""
+        known = []
+        for signal in signals_upgrades_here(self._settings):
+            with suppress(KindUnknown):
+                resource = await self._connection.discovery.resource(signal.api_version, signal.kind)
+                bodies = await self._connection.client.list(resource)
+                try:
+                    objects = [SignallingObject.model_validate(body) for body in bodies]
+                    known.append(upgrade(signal, objects))
+                except ValidationError:
+                    known.append(upgrade(signal, (), unreadable=["its conditions are not of that form"]))
+        now = gravest(known)
+        if now.phase is UpgradePhase.UNKNOWN:
+            return f"nobody can say whether the cluster is being upgraded: {now.why_unknown}"
+        return (
+            f"the cluster is being upgraded, says {now.sign}" if now.phase is UpgradePhase.UNDER_WAY else ""
+        )
+
+
+def _machine_kinds() -> list[ServedKind]:
+    return list(dict.fromkeys(kind.targets for kind in CHECK_KINDS.values() if kind.targets.is_namespaced))
+
+
+def _resource(definition: Object) -> Resource:
+    version = next(one["name"] for one in definition["versions"] if one["served"])
+    names = definition["names"]
+    is_namespaced = definition["scope"] == "Namespaced"
+    return Resource(f"{definition['group']}/{version}", names["kind"], names["plural"], is_namespaced)

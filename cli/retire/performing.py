@@ -1,0 +1,103 @@
+"""Performing: `paramedic retire` from its connections to its last words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import typer
+from pydantic import ValidationError
+
+from cli.connection import temporal
+from cli.doctor.cluster_examination import identities
+from cli.failing import CommandError
+from cli.global_stop import order_stop
+from cli.retire.belongings import Belonging
+from cli.retire.cluster import RetiredCluster
+from cli.retire.retirement import Retirement
+from cli.retire.workflows import Workflows
+from cli.terminal import plain
+from kube.connection import ClusterConnection
+from kube.errors import KubernetesError
+from kube.transport import Transport
+from runtime.cluster import read_cluster_identity
+from runtime.process_names import DETECTOR
+from runtime.settings import Settings
+
+UNINSTALL = "docs/install.md#uninstall has the commands that delete the manifests"
+STOP = "Paramedic is being retired"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says."""
+
+    settings: Settings
+    kubeconfig_context: str | None
+    within: timedelta
+    is_handed_over: bool
+    is_dry: bool
+
+
+async def perform(
+    context: typer.Context, asked: Asked, tell: Callable[[str], None], tell_progress: Callable[[str], None]
+) -> None:
+    """Retire the cluster, or say how.
+
+    Raises:
+        CommandError: it is not retired, or nobody knows.
+
+    """
+    settings = asked.settings
+    try:
+        async with await Transport.connect(context=asked.kubeconfig_context) as transport:
+            connection = ClusterConnection.over(transport)
+            identity, *_ = identities(
+                settings.cluster, await read_cluster_identity(connection.client, settings.cluster)
+            )
+            async with temporal(context) as client:
+                verb = "handed over" if asked.is_handed_over else "retired"
+                reason = f"{verb} by {client.identity}"
+                retirement = Retirement(
+                    RetiredCluster(connection, settings),
+                    Workflows(client, identity, reason, _plainly(tell), is_handed_over=asked.is_handed_over),
+                    identity,
+                    is_handed_over=asked.is_handed_over,
+                    advice=f"`kubectl -n {settings.namespace} scale deployment {DETECTOR} --replicas=0`",
+                    tell=_plainly(tell),
+                    tell_progress=_plainly(tell_progress),
+                )
+                if asked.is_dry:
+                    await _say_plan(retirement, asked, identity, _plainly(tell))
+                    return
+                await retirement.refuse_beside_operators()
+                tell(await order_stop(asked.kubeconfig_context, settings.lease_namespace, STOP))
+                left = await retirement.carry_out(asked.within)
+                _say_end(left, asked, identity, _plainly(tell))
+    except KubernetesError as error:
+        raise CommandError(error.message) from error
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(map(str, problem["loc"]))
+        raise CommandError(f"an object of the cluster cannot be read: {field}: {problem['msg']}") from error
+
+
+def _plainly(tell: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda sentence: tell(plain(sentence))
+
+
+async def _say_plan(retirement: Retirement, asked: Asked, identity: str, tell: Callable[[str], None]) -> None:
+    planned = await retirement.planned()
+    tell(f"of the cluster {identity}, `paramedic retire` would")
+    tell(f"stop everything new, by the namespace {asked.settings.lease_namespace}")
+    for one in planned:
+        tell(one)
+
+
+def _say_end(left: tuple[Belonging, ...], asked: Asked, identity: str, tell: Callable[[str], None]) -> None:
+    """What is left, and what is next."""
+    for one in left:
+        tell(f"left {one.name}: {one.why}")
+    stop = f"the stop on the namespace {asked.settings.lease_namespace}"
+    tell(f"left {stop}: nobody else reads it, and `paramedic start` lifts it if Paramedic comes back")
+    done = "handed over" if asked.is_handed_over else "retired"
+    tell(f"{identity} is {done}: nothing of Paramedic is under way there; {UNINSTALL}")

@@ -1,0 +1,178 @@
+"""Retirement: ends what is under way in a cluster, in an order by which nothing is lost or done twice.
+
+1. The global stop: from here on no act begins, whatever still runs (rule 42).
+2. The detector has to go, by whoever deployed it: it is who starts incidents, and would start each again that
+   is ended here. So the incidents that are open then are all that there will be.
+3. Each incident is told to abort, by which the workers clean up, and is ended when it has
+   (`cli/retire/incident_step.py`). When it is handed over it is ended as it is.
+4. What is left in the cluster is removed with the rights of the person (`cli/retire/belongings.py`).
+
+Each round looks afresh and does what can be done now; so it may be broken off at any moment, and goes on when
+it is begun again. It is over when two looks in a row found nothing to do: a list of Temporal may be late.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cli.failing import CommandError
+from cli.retire.belongings import (
+    Belonging,
+    Disposal,
+    Picture,
+    Whose,
+    belongings,
+    running_detectors,
+    running_operators,
+)
+from cli.retire.cluster import RetiredCluster
+from cli.retire.workflows import Workflows
+from health.kinds.registry import CHECK_KINDS
+from kube.errors import KubernetesError
+
+BETWEEN_ROUNDS = timedelta(seconds=1)
+QUIET_ROUNDS = 2
+_DONE = {Disposal.DELETE: "deleted", Disposal.UNPAUSE: "unpaused"}
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round found and did."""
+
+    waits: tuple[str, ...] = ()
+    """What has to be so, and is not yet."""
+    has_acted: bool = False
+    left: tuple[Belonging, ...] = ()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing was to be done."""
+        return not self.waits and not self.has_acted
+
+
+class Retirement:
+    """That of one cluster."""
+
+    def __init__(  # noqa: PLR0913  each is a part of what is retired, or of how it is told
+        self,
+        cluster: RetiredCluster,
+        workflows: Workflows,
+        identity: str,
+        *,
+        is_handed_over: bool,
+        advice: str,
+        tell: Callable[[str], None],
+        tell_progress: Callable[[str], None],
+    ) -> None:
+        """`advice` is how the detector is ended."""
+        self._cluster = cluster
+        self._workflows = workflows
+        self._identity = identity
+        self._is_handed_over = is_handed_over
+        self._advice = advice
+        self._tell = tell
+        self._tell_progress = tell_progress
+        self._progress = ""
+
+    async def planned(self) -> list[str]:
+        """What would be done now, and changes nothing.
+
+        Raises:
+            CommandError: it cannot be begun.
+            KubernetesError: a part of the cluster cannot be read.
+            RPCError: Temporal cannot be asked.
+
+        """
+        picture = await self._examined()
+        listed = await self._workflows.open()
+        names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
+        how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
+        detectors = running_detectors(picture.own_leases, picture.now)
+        return [
+            *(f"wait for the detector {one} to end: {self._advice}" for one in detectors),
+            *(f"{name}: {how}" for name in sorted(names)),
+            *map(str, belongings(picture, await self._whose())),
+        ]
+
+    async def refuse_beside_operators(self) -> None:
+        """See that what is removed is not an operator's by now, and that all may be read.
+
+        Raises:
+            CommandError: one runs.
+            KubernetesError: a part of the cluster cannot be read.
+
+        """
+        await self._examined()
+
+    async def carry_out(self, within: timedelta) -> tuple[Belonging, ...]:
+        """Do it all; what is left.
+
+        Raises:
+            CommandError: it is not over in that time.
+            RPCError: Temporal cannot be asked.
+
+        """
+        quiet, latest = 0, Round(waits=("nothing has been looked at yet",))
+        try:
+            async with asyncio.timeout(within.total_seconds()):
+                while quiet < QUIET_ROUNDS:
+                    latest = await self._round()
+                    quiet = quiet + 1 if latest.is_quiet else 0
+                    self._show(latest.waits)
+                    await asyncio.sleep(BETWEEN_ROUNDS.total_seconds() if quiet < QUIET_ROUNDS else 0)
+        except TimeoutError as error:
+            waits = "; ".join(latest.waits) or "it was not looked at twice"
+            message = f"not retired yet: {waits}; `paramedic retire` goes on from here"
+            raise CommandError(message) from error
+        return latest.left
+
+    async def _examined(self) -> Picture:
+        picture = await self._cluster.read()
+        leases = await self._cluster.operator_leases()
+        running = running_operators(CHECK_KINDS.values(), leases, picture.now)
+        if running and not self._is_handed_over:
+            message = "what it made cannot be told from what is to be removed: --hand-over leaves both to it"
+            raise CommandError(f"{running[0]}; {message}")
+        return picture
+
+    async def _round(self) -> Round:
+        try:
+            detectors = running_detectors(await self._cluster.own_leases(), self._cluster.now())
+            if detectors:
+                return Round(waits=tuple(f"the detector {one} runs: {self._advice}" for one in detectors))
+            if waits := await self._workflows.advance():
+                return Round(waits=waits)
+            return await self._sweep(await self._cluster.read())
+        except KubernetesError as error:
+            return Round(waits=(error.message,))
+
+    async def _sweep(self, picture: Picture) -> Round:
+        found = belongings(picture, await self._whose())
+        due = [one for one in found if one.disposal in _DONE]
+        waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposal.AWAIT]
+        for one in due:
+            if problem := await self._cluster.dispose(one):
+                waits.append(problem)
+            else:
+                self._tell(f"{_DONE[one.disposal]} {one.name}: {one.why}")
+        left = tuple(one for one in found if one.disposal is Disposal.LEAVE)
+        return Round(tuple(waits), bool(due), left)
+
+    async def _whose(self) -> Whose:
+        return Whose(
+            self._identity,
+            frozenset(self._workflows.incidents),
+            await self._workflows.terminated(),
+            is_handed_over=self._is_handed_over,
+        )
+
+    def _show(self, waits: tuple[str, ...]) -> None:
+        """Tell what is waited for, when it is something else than before."""
+        if not waits:
+            return
+        more = f"; and {len(waits) - 1} more" if len(waits) > 1 else ""
+        progress = f"waits for {len(waits)}: {waits[0]}{more}"
+        if progress != self._progress:
+            self._tell_progress(progress)
+        self._progress = progress

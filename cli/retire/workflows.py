@@ -1,0 +1,168 @@
+"""Workflows: the open incidents of a cluster and its upgrade pause, told to clean up, and ended.
+
+Whom it ends it remembers: by these incidents it is told afterwards which Leases are ours.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.asking import AT_ONCE, Asking
+from cli.choosing import quoted
+from cli.failing import CommandError, NotFoundError, UsageError
+from cli.incident_list import Filter, open_incidents
+from cli.incident_summary import IncidentSummary
+from cli.orders import GivenOrder, send
+from cli.polling import is_polled
+from cli.retire.incident_step import Action, IncidentStep, next_step
+from health.model.references import IncidentReference
+from runtime.listed_incidents import listed_incident
+from runtime.retrying import one_sentence
+from runtime.temporal_trouble import is_silence
+from workflows.contracts import worker_queue
+from workflows.messages import WORKFLOW, AbortOrder
+from workflows.upgrade_contracts import upgrade_pause_id
+
+RPC_TIMEOUT = timedelta(seconds=10)
+_AT_WORK = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Workflows:
+    """Those of one cluster, by its identity."""
+
+    def __init__(
+        self, client: Client, cluster: str, reason: str, tell: Callable[[str], None], *, is_handed_over: bool
+    ) -> None:
+        """`reason` is noted in each that is aborted or ended, `tell` hears of each."""
+        self._client = client
+        self._cluster = cluster
+        self._reason = reason
+        self._tell = tell
+        self._is_handed_over = is_handed_over
+        self._told: set[str] = set()
+        self.incidents: set[IncidentReference] = set()
+        """Those that were seen open so far."""
+
+    async def open(self) -> list[IncidentSummary]:
+        """The incidents that are open.
+
+        Raises:
+            UsageError: one cannot be read, and so nothing may be sent to it.
+            RPCError: Temporal cannot be asked.
+
+        """
+        listed = await open_incidents(self._client, Filter(cluster=self._cluster))
+        found = [one for one in listed if one.incident.cluster == self._cluster]  # a name may be another's
+        unreadable = next((one for one in found if one.unreadable), None)
+        if unreadable is not None:
+            raise UsageError(f"{unreadable.incident.workflow_id}: {unreadable.unreadable}")
+        self.incidents |= {one.incident for one in found}
+        return found
+
+    async def terminated(self) -> frozenset[IncidentReference]:
+        """The incidents that somebody ended before, as far as Temporal remembers."""
+        query = (
+            f"WorkflowType = '{WORKFLOW}' AND ParamedicCluster = {quoted(self._cluster)}"
+            " AND ExecutionStatus = 'Terminated'"
+        )
+        listed = [
+            await listed_incident(one)
+            async for one in self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+        ]
+        return frozenset(one.as_named for one in listed if one.as_named is not None)
+
+    async def advance(self) -> tuple[str, ...]:
+        """Do the next step of each that is open; what is waited for."""
+        listed = await self.open()
+        if not listed:
+            return await self._end_upgrade_pause()
+        has_worker = await is_polled(self._client, worker_queue(self._cluster))
+        asked = await Asking(self._client).all(listed) if self._needs_answers(has_worker) else listed
+        waits = await _bounded(lambda one: self._advance(one, has_worker=has_worker), asked)
+        return tuple(wait for wait in waits if wait)
+
+    def _needs_answers(self, has_worker: bool) -> bool:  # noqa: FBT001  there is nothing else to say
+        return has_worker and not self._is_handed_over
+
+    async def _advance(self, summary: IncidentSummary, *, has_worker: bool) -> str:
+        """Do its next step; what is waited for, "" if it has ended. One that fails keeps no other."""
+        try:
+            return await self._take_step(summary, has_worker=has_worker)
+        except CommandError as error:
+            return str(error)
+        except RPCError as error:
+            if is_silence(error):
+                raise
+            return f"{summary.incident.workflow_id}: {one_sentence(error)}"
+
+    async def _take_step(self, summary: IncidentSummary, *, has_worker: bool) -> str:
+        step = next_step(
+            summary,
+            is_handed_over=self._is_handed_over,
+            has_worker=has_worker,
+            was_told=summary.incident.workflow_id in self._told,
+        )
+        incident = summary.incident
+        name = f"{incident.check.name}/{incident.target.name}"
+        match step.action:
+            case Action.ABORT:
+                return await self._abort(summary, name)
+            case Action.END:
+                return await self._end(incident.workflow_id, name, step)
+            case Action.WAIT:
+                return f"{name}: {step.why}"
+
+    async def _abort(self, summary: IncidentSummary, name: str) -> str:
+        try:
+            answer = await send(
+                self._client, summary, GivenOrder(AbortOrder(reason=self._reason), self._cluster)
+            )
+        except NotFoundError:
+            return ""
+        self._told.add(summary.incident.workflow_id)
+        self._tell(f"{name}: {answer}")
+        return f"{name}: it cleans up"
+
+    async def _end_upgrade_pause(self) -> tuple[str, ...]:
+        """Nobody would unpause by it any more; what it paused is a belonging as any other."""
+        step = IncidentStep(Action.END, "nobody pauses checks any more")
+        wait = await self._end(upgrade_pause_id(self._cluster), "the upgrade pause", step)
+        return (wait,) if wait else ()
+
+    async def _end(self, workflow_id: str, name: str, step: IncidentStep) -> str:
+        """Terminate it unless an activity of it is at work; that is waited for, "" if it has ended."""
+        handle = self._client.get_workflow_handle(workflow_id)
+        try:
+            found = await handle.describe(rpc_timeout=RPC_TIMEOUT)
+            if found.status is not WorkflowExecutionStatus.RUNNING:
+                return ""
+            pending = found.raw_description.pending_activities
+            at_work = sorted({one.activity_type.name for one in pending if one.state == _AT_WORK})
+            if at_work:
+                return f"{name}: {', '.join(at_work)} is at work"
+            await handle.terminate(reason=f"{self._reason}: {step.why}", rpc_timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return ""
+            raise
+        self._tell(f"{name} has ended: {step.why}")
+        return ""
+
+
+async def _bounded(do: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]) -> list[Answer]:
+    """What `do` answers for each, with a bounded number of them under way."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def in_turn(item: Item) -> Answer:
+        async with room:
+            return await do(item)
+
+    return await asyncio.gather(*map(in_turn, items))

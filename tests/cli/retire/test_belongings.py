@@ -1,0 +1,204 @@
+"""What is ours in a cluster, and what becomes of it: values in, values out."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cli.retire.belongings import (
+    Disposal,
+    Picture,
+    Stored,
+    Whose,
+    belongings,
+    running_detectors,
+    running_operators,
+)
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import INCIDENT, NODE_NAME
+from kube.candidates import CANDIDATE_FOR
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
+from kube.resource import Object, Resource, resource_of
+from objects.timestamps import micro_time
+from runtime.process_names import LEADER_LEASE
+from tests.objects import NOW
+
+REQUESTS = Resource("example.com/v1", "Reboot", "reboots", namespaced=True)
+MACHINES = resource_of(MACHINE_HEALTH_CHECK.targets)
+CLUSTER = "prod-1a2b3c4d"
+PAUSED, MARK = "cluster.x-k8s.io/paused", "machine.openshift.io/paused-for-upgrade"
+
+
+def incident(node: str = "node-1", cluster: str = CLUSTER) -> IncidentReference:
+    return IncidentReference(
+        cluster=cluster,
+        check=CheckReference(kind="NodeHealthCheck", name="workers"),
+        target=TargetReference(kind="Node", name=node, uid="0123abcd-2222"),
+    )
+
+
+def body(name: str, **metadata: Any) -> Object:
+    known = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7", "creationTimestamp": NOW.isoformat()}
+    return {"metadata": known | metadata}
+
+
+def request(of: IncidentReference, **metadata: Any) -> Stored:
+    annotations = {INCIDENT: of.workflow_id, NODE_NAME: of.target.name}
+    return Stored(REQUESTS, body(of.target.name, namespace="ns", annotations=annotations, **metadata))
+
+
+def adopted(of: IncidentReference) -> Stored:
+    """As the NodeHealthCheck operator made it."""
+    owner = {
+        "apiVersion": NODE_HEALTH_CHECK.api_version,
+        "kind": of.check.kind,
+        "name": of.check.name,
+        "uid": "1",
+    }
+    return Stored(REQUESTS, body(of.target.name, namespace="ns", ownerReferences=[owner]))
+
+
+def lease(name: str, holder: str, *, renewed_ago: timedelta = timedelta(), **metadata: Any) -> Object:
+    times = {"renewTime": micro_time(NOW - renewed_ago), "acquireTime": micro_time(NOW - renewed_ago)}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, **times}
+    return body(name, namespace="leases", **metadata) | {"spec": spec}
+
+
+def check(*annotations: str, **metadata: Any) -> Stored:
+    resource = resource_of(MACHINE_HEALTH_CHECK)
+    return Stored(
+        resource, body("mhc", namespace="ns", annotations=dict.fromkeys(annotations, ""), **metadata)
+    )
+
+
+def found(whose: Whose, **picture: Any) -> list[tuple[str, Disposal]]:
+    return [(one.name, one.disposal) for one in belongings(Picture(NOW, **picture), whose)]
+
+
+def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
+    made = (request(incident()),)
+
+    assert found(Whose(CLUSTER), requests=made) == [("Reboot/ns/node-1", Disposal.DELETE)]
+    assert found(Whose(CLUSTER, is_handed_over=True), requests=made) == [("Reboot/ns/node-1", Disposal.LEAVE)]
+
+
+def test_request_of_another_installation_in_the_cluster_is_left_and_says_whose_it_is() -> None:
+    (one,) = belongings(Picture(NOW, (request(incident(cluster="test-1a2b3c4d")),)), Whose(CLUSTER))
+
+    assert one.disposal is Disposal.LEAVE
+    assert "`paramedic retire --cluster test`" in one.why
+
+
+def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_lease_stays_with_it() -> None:
+    going = request(incident(), deletionTimestamp=NOW.isoformat(), finalizers=["power.example.com/off"])
+    leases = (lease("node-node-1", "NodeHealthCheck-workers"),)
+
+    of_request, of_lease = belongings(Picture(NOW, (going,), leases), Whose(CLUSTER))
+
+    assert of_request.disposal is of_lease.disposal is Disposal.AWAIT
+    assert "power.example.com/off" in of_request.why
+
+
+def test_request_of_an_operator_is_ours_only_where_an_open_incident_adopted_it() -> None:
+    made = (adopted(incident()),)
+
+    assert found(Whose(CLUSTER), requests=made) == []
+    assert found(Whose(CLUSTER, earlier=frozenset([incident()])), requests=made) == []
+    assert found(Whose(CLUSTER, frozenset([incident("node-2")])), requests=made) == []
+    ours = found(Whose(CLUSTER, frozenset([incident()])), requests=made)
+    assert ours == [("Reboot/ns/node-1", Disposal.DELETE)]
+
+
+@pytest.mark.parametrize("known", ["incidents", "earlier"])
+def test_lease_and_lock_are_deleted_where_an_incident_signed_them(known: str) -> None:
+    leases = (
+        lease("node-node-1", "NodeHealthCheck-workers"),
+        lease("node-node-1", "NodeHealthCheck-others"),
+        lease("node-node-2", "NodeHealthCheck-workers"),
+        lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-1"),
+        lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
+    )
+    whose = Whose(CLUSTER, **{known: frozenset([incident()])})
+
+    of = belongings(Picture(NOW, target_leases=leases), whose)
+
+    assert [one.stored.body for one in of] == [leases[0], leases[3]]
+    assert {one.disposal for one in of} == {Disposal.DELETE}
+
+
+def test_lease_that_is_handed_over_stays() -> None:
+    whose = Whose(CLUSTER, frozenset([incident()]), is_handed_over=True)
+
+    of = found(whose, target_leases=(lease("node-node-1", "NodeHealthCheck-workers"),))
+
+    assert of == [("Lease/leases/node-node-1", Disposal.LEAVE)]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "taken_off"),
+    [((), None), ((PAUSED,), None), ((MARK,), {MARK: None}), ((PAUSED, MARK), {PAUSED: None, MARK: None})],
+)
+def test_only_a_pause_with_our_mark_is_taken_off(
+    annotations: tuple[str, ...], taken_off: dict[str, None] | None
+) -> None:
+    of = belongings(Picture(NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Whose(CLUSTER))
+
+    assert [one.annotations for one in of] == ([] if taken_off is None else [taken_off])
+    assert all(one.disposal is Disposal.UNPAUSE for one in of)
+
+
+def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_over() -> None:
+    pausable = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK)),)
+    going = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK, deletionTimestamp=NOW.isoformat())),)
+    name = "MachineHealthCheck/ns/mhc"
+
+    upgraded = found(Whose(CLUSTER), pausable=pausable, upgrading="it is being upgraded")
+    assert upgraded == [(name, Disposal.AWAIT)]
+    assert found(Whose(CLUSTER, is_handed_over=True), pausable=pausable) == [(name, Disposal.LEAVE)]
+    assert found(Whose(CLUSTER), pausable=going) == []
+
+
+def test_mark_on_a_machine_is_left_to_who_acts_on_it() -> None:
+    asked = {"conditions": [{"type": "OwnerRemediated", "status": "False"}]}
+    machines = tuple(
+        Stored(MACHINES, one)
+        for one in (
+            body("marked", namespace="ns", annotations={"host.metal3.io/external-remediation": ""}),
+            body("asked", namespace="ns") | {"status": asked},
+            body("asked-by-twin", namespace="ns") | {"status": {"v1beta2": asked}},
+            body("healthy", namespace="ns") | {"status": {}},
+        )
+    )
+
+    names = ["Machine/ns/marked", "Machine/ns/asked", "Machine/ns/asked-by-twin"]
+    assert found(Whose(CLUSTER), machines=machines) == [(name, Disposal.LEAVE) for name in names]
+
+
+def test_leases_of_detectors_are_known_and_say_who_still_runs() -> None:
+    of_candidate = {"labels": {CANDIDATE_FOR: LEADER_LEASE}}
+    leases = (
+        lease(LEADER_LEASE, "leads"),
+        lease("standby", "stands by", **of_candidate),
+        lease("died", "died", renewed_ago=timedelta(minutes=1), **of_candidate),
+        lease("somebody", "else"),
+    )
+
+    assert running_detectors(leases, NOW) == ("leads", "stands by")
+    assert running_detectors([lease(LEADER_LEASE, "")], NOW) == ()
+    assert len(found(Whose(CLUSTER), own_leases=leases)) == 3
+
+
+def test_operator_runs_while_its_leader_lease_is_held_and_a_shared_one_says_nothing() -> None:
+    leases = [
+        LeaseRecord.read(lease(kind.reference_lease, "pod", renewed_ago=ago))
+        for kind in CHECK_KINDS.values()
+        for ago in (timedelta(), timedelta(minutes=1))
+    ]
+
+    running = running_operators(CHECK_KINDS.values(), leases, NOW)
+
+    assert len(running) == 2
+    assert "'pod' holds the Lease leases/e1f13584.medik8s.io" in running[0]

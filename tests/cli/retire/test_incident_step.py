@@ -1,0 +1,56 @@
+"""What retiring does next to one incident."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cli.incident_summary import IncidentSummary
+from cli.retire.incident_step import Action, next_step
+from health.model.incident_result import OrderRecord
+from health.model.moves import Phase
+from health.runbook.memory import Memory
+from tests.cli.retire.test_belongings import incident
+from workflows.messages import State
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SILENT = IncidentSummary(incident(), "run", "Running", NOW, problem="no worker answers")
+ORDER = OrderRecord(order="abort", reason="retired", given=NOW)
+
+
+def says(phase: Phase, **memory: Any) -> IncidentSummary:
+    return replace(SILENT, problem="", state=State(phase=phase, details="", memory=Memory(**memory)))
+
+
+@pytest.mark.parametrize(
+    ("summary", "was_told", "action"),
+    [
+        (SILENT, False, Action.ABORT),
+        (SILENT, True, Action.WAIT),
+        (says(Phase.REMEDIATING), False, Action.ABORT),
+        (says(Phase.REMEDIATING), True, Action.ABORT),  # a person's resume ended it
+        (says(Phase.REMEDIATING, left_alone=ORDER), True, Action.WAIT),
+        (says(Phase.CLEANING_UP, left_alone=ORDER), True, Action.WAIT),
+        (says(Phase.CLEANING_UP, left_alone=ORDER, clean_up_at=NOW), True, Action.END),
+        (says(Phase.LEFT_ALONE, left_alone=ORDER), False, Action.END),
+        (replace(SILENT, has_task_failures=True), False, Action.END),
+    ],
+)
+def test_incident_is_ended_when_it_has_cleaned_up_or_cannot(
+    summary: IncidentSummary, *, was_told: bool, action: Action
+) -> None:
+    step = next_step(summary, is_handed_over=False, has_worker=True, was_told=was_told)
+
+    assert step.action is action
+
+
+@pytest.mark.parametrize(("is_handed_over", "has_worker"), [(True, True), (True, False), (False, False)])
+def test_incident_that_is_handed_over_or_has_no_worker_is_ended_as_it_is(
+    *, is_handed_over: bool, has_worker: bool
+) -> None:
+    step = next_step(
+        says(Phase.REMEDIATING), is_handed_over=is_handed_over, has_worker=has_worker, was_told=False
+    )
+
+    assert step.action is Action.END
