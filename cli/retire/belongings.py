@@ -9,7 +9,7 @@
 | the pause of a check for | the mark is beside it                   | both are taken off, once the      |
 | an upgrade               |                                         | upgrade is over                   |
 | the Leases of detectors  | their names and label                   | deleted, in either case           |
-| a mark on a Machine      | nobody can tell                         | left to who acts on it            |
+| a mark on a target       | nobody can tell                         | left to who acts on it            |
 
 With `--hand-over` the rest stays as it is: the operators find what they would have written (rule 39). What is
 being deleted and hangs on a finalizer is waited for. While a request is there its remediator may be at work,
@@ -23,12 +23,9 @@ from enum import StrEnum
 
 from activities.known_requests import is_own
 from health.kinds.check_kind import CheckKind
-from health.kinds.clusterapi.machine import OWNER_REMEDIATED
-from health.kinds.openshift.machine import EXTERNAL_REMEDIATION
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
-from health.model.stored_status import stored_condition, word
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from kube.candidates import CANDIDATE_FOR
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, holder_is_valid, name_for
@@ -72,7 +69,8 @@ class Picture:
     own_leases: tuple[Object, ...] = ()
     """Those in the namespace of our processes."""
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
-    machines: tuple[Stored, ...] = ()
+    markable: tuple[tuple[CheckKind, Stored], ...] = ()
+    """Targets that may be marked for somebody else."""
     upgrading: str = ""
     """Why checks that are paused for an upgrade have to stay so; "": no upgrade goes on."""
 
@@ -121,7 +119,7 @@ def belongings(picture: Picture, whose: Whose) -> tuple[Belonging, ...]:
         *_leases(picture, whose, incidents),
         *_pauses(picture, whose),
         *_own_leases(picture),
-        *_marks(picture.machines),
+        *_marks(picture.markable),
     )
 
 
@@ -229,17 +227,10 @@ def _is_of_detector(lease: Object) -> bool:
     return known.name == LEADER_LEASE or known.labels.get(CANDIDATE_FOR) == LEADER_LEASE
 
 
-def _marks(machines: Iterable[Stored]) -> Iterator[Belonging]:
-    """Who acts on a mark takes it off; without it he would not know of a Machine that is powered off."""
-    for stored in machines:
-        if EXTERNAL_REMEDIATION in stored.metadata.annotations:
-            why = f"it is marked by {EXTERNAL_REMEDIATION}, which its remediator takes off"
+def _marks(targets: Iterable[tuple[CheckKind, Stored]]) -> Iterator[Belonging]:
+    """Who acts on a mark takes it off; without it he would not know of a target that is powered off."""
+    for kind, stored in targets:
+        mark = kind.mark_on(stored.body) if kind.mark_on else ""
+        if mark:
+            why = f"it is marked by {mark} for somebody else to remediate it, who takes that off"
             yield Belonging(stored, Disposal.LEAVE, why)
-        elif _is_asked_of_owner(stored.body.get("status") or {}):
-            why = f"its owner is asked to remediate it by {OWNER_REMEDIATED}=False, and takes that off"
-            yield Belonging(stored, Disposal.LEAVE, why)
-
-
-def _is_asked_of_owner(status: Object) -> bool:
-    forms = (status, status.get("v1beta2") or {})
-    return any(word(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)

@@ -57,7 +57,7 @@ class RetiredCluster:
             target_leases=tuple(await self._leases(self._settings.lease_namespace)),
             own_leases=tuple(await self.own_leases()),
             pausable=tuple((kind, one) for kind, one in checks if kind.upgrade_pause is not None),
-            machines=tuple([one for kind in _machine_kinds() for one in await self._served(kind)]),
+            markable=tuple(await self._markable()),
             upgrading=await self._upgrading(),
         )
 
@@ -155,6 +155,10 @@ class RetiredCluster:
             and (one["group"], f"{one['names']['kind']}{_TEMPLATE}") in kinds
         ]
 
+    async def _markable(self) -> list[tuple[CheckKind, Stored]]:
+        kinds = [kind for kind in CHECK_KINDS.values() if kind.mark_on is not None]
+        return [(kind, one) for kind in kinds for one in await self._served(kind.targets)]
+
     async def _upgrading(self) -> str:
         """Why nobody may unpause a check now; "": no upgrade goes on."""
         known = []
@@ -173,10 +177,6 @@ class RetiredCluster:
         return (
             f"the cluster is being upgraded, says {now.sign}" if now.phase is UpgradePhase.UNDER_WAY else ""
         )
-
-
-def _machine_kinds() -> list[ServedKind]:
-    return list(dict.fromkeys(kind.targets for kind in CHECK_KINDS.values() if kind.targets.is_namespaced))
 
 
 def _resource(definition: Object) -> Resource:

@@ -109,6 +109,10 @@ class CheckKind(ServedKind):
     """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""
     kubeconfig_part: Part | None = None
     """Which rights let our processes read it."""
+    mark_on: Callable[[Mapping[str, Any]], str] | None = None
+    """By what a stored target asks somebody else to remediate it, "" by nothing; None: none ever does.
+
+    Who is asked takes that off, whoever asked."""
     upgrade_signals: tuple[UpgradeSignal, ...] = ()
     """What signals upgrades of the clusters that its checks are about, and is watched where it is handled.
 

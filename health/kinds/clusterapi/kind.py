@@ -12,7 +12,7 @@ from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret
 from health.kinds.clusterapi.conditions import FAILING
 from health.kinds.clusterapi.events import events
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
-from health.kinds.clusterapi.machine import MACHINES
+from health.kinds.clusterapi.machine import MACHINES, mark_on
 from health.kinds.clusterapi.metadata import metadata_patch
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.rights import RIGHTS, SECRETS
@@ -56,6 +56,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     reference_guide="docs/cluster-api.md#switch",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
+    mark_on=mark_on,
     target_reports=TARGET_REPORTS,
     metadata_patch=_metadata_patch,
     kubeconfig=kubeconfig_secret,

@@ -7,7 +7,7 @@ of NodeHealthCheck and mean nothing here.
 import dataclasses
 import sys
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
@@ -17,6 +17,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.model import machine as model
 from health.model.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
+from health.model.stored_status import stored_condition, word
 from objects.group_kind import ServedKind
 
 MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=VERSIONS, is_namespaced=True)
@@ -131,3 +132,11 @@ class MachineTarget(LinkedMachineTarget):
         """What the owner was asked, and says of it; None where nothing is asked."""
         found = self.machine.condition(OWNER_REMEDIATED)
         return found if found is not None and found.status == "False" else None
+
+
+def mark_on(stored: Mapping[str, Any]) -> str:
+    """By what a stored Machine asks its owner to remediate it, in either form; "" if it does not."""
+    status = stored.get("status") or {}
+    forms = (status, status.get("v1beta2") or {})
+    is_asked = any(word(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)
+    return f"{OWNER_REMEDIATED}=False" if is_asked else ""

@@ -5,7 +5,7 @@ from health.kinds.check_kind import CheckKind
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.conditions import FAILING
 from health.kinds.openshift.events import events
-from health.kinds.openshift.machine import GROUP, MACHINES, VERSION
+from health.kinds.openshift.machine import GROUP, MACHINES, VERSION, mark_on
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
 from health.kinds.openshift.rights import RIGHTS, UPGRADE_PAUSE_RIGHTS
 from health.kinds.openshift.status import status_patch
@@ -32,6 +32,7 @@ MACHINE_HEALTH_CHECK = CheckKind(
     reference_lease="cluster-api-provider-healthcheck-leader",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
+    mark_on=mark_on,
     upgrade_pause=PauseAnnotations(paused=PAUSED, mark="machine.openshift.io/paused-for-upgrade"),
     upgrade_pause_rights=UPGRADE_PAUSE_RIGHTS,
 )

@@ -5,6 +5,8 @@ nor has a Machine to wait for the control-plane lock (MHC A.1, MHC A.2.5).
 """
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -78,3 +80,9 @@ class MachineTarget(LinkedMachineTarget):
     def has_lost_its_node(self) -> bool:
         """Whether it was linked to a Node that is not there (any more)."""
         return bool(self.node_name) and self.node is None
+
+
+def mark_on(stored: Mapping[str, Any]) -> str:
+    """By what a stored Machine asks for external remediation; "" if it does not (rule 28)."""
+    annotations = stored["metadata"].get("annotations") or {}
+    return EXTERNAL_REMEDIATION if EXTERNAL_REMEDIATION in annotations else ""

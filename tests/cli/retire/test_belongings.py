@@ -27,7 +27,6 @@ from runtime.process_names import LEADER_LEASE
 from tests.objects import NOW
 
 REQUESTS = Resource("example.com/v1", "Reboot", "reboots", namespaced=True)
-MACHINES = resource_of(MACHINE_HEALTH_CHECK.targets)
 CLUSTER = "prod-1a2b3c4d"
 PAUSED, MARK = "cluster.x-k8s.io/paused", "machine.openshift.io/paused-for-upgrade"
 
@@ -112,8 +111,12 @@ def test_request_of_an_operator_is_ours_only_where_an_open_incident_adopted_it()
     assert ours == [("Reboot/ns/node-1", Disposal.DELETE)]
 
 
-@pytest.mark.parametrize("known", ["incidents", "earlier"])
-def test_lease_and_lock_are_deleted_where_an_incident_signed_them(known: str) -> None:
+@pytest.mark.parametrize(
+    "whose",
+    [Whose(CLUSTER, frozenset([incident()])), Whose(CLUSTER, earlier=frozenset([incident()]))],
+    ids=["open", "terminated"],
+)
+def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Whose) -> None:
     leases = (
         lease("node-node-1", "NodeHealthCheck-workers"),
         lease("node-node-1", "NodeHealthCheck-others"),
@@ -121,7 +124,6 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(known: str) ->
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-1"),
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
     )
-    whose = Whose(CLUSTER, **{known: frozenset([incident()])})
 
     of = belongings(Picture(NOW, target_leases=leases), whose)
 
@@ -163,26 +165,29 @@ def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_o
 
 def test_mark_on_a_machine_is_left_to_who_acts_on_it() -> None:
     asked = {"conditions": [{"type": "OwnerRemediated", "status": "False"}]}
-    machines = tuple(
-        Stored(MACHINES, one)
-        for one in (
-            body("marked", namespace="ns", annotations={"host.metal3.io/external-remediation": ""}),
-            body("asked", namespace="ns") | {"status": asked},
-            body("asked-by-twin", namespace="ns") | {"status": {"v1beta2": asked}},
-            body("healthy", namespace="ns") | {"status": {}},
+    openshift, cluster_api = (kind for kind in CHECK_KINDS.values() if kind.mark_on is not None)
+    annotated = body("marked", namespace="ns", annotations={"host.metal3.io/external-remediation": ""})
+    markable = tuple(
+        (kind, Stored(resource_of(kind.targets), one))
+        for kind, one in (
+            (openshift, annotated),
+            (openshift, body("healthy", namespace="ns")),
+            (cluster_api, body("asked", namespace="ns") | {"status": asked}),
+            (cluster_api, body("asked-by-twin", namespace="ns") | {"status": {"v1beta2": asked}}),
+            (cluster_api, body("healthy", namespace="ns") | {"status": {}}),
         )
     )
 
     names = ["Machine/ns/marked", "Machine/ns/asked", "Machine/ns/asked-by-twin"]
-    assert found(Whose(CLUSTER), machines=machines) == [(name, Disposal.LEAVE) for name in names]
+    assert found(Whose(CLUSTER), markable=markable) == [(name, Disposal.LEAVE) for name in names]
 
 
 def test_leases_of_detectors_are_known_and_say_who_still_runs() -> None:
-    of_candidate = {"labels": {CANDIDATE_FOR: LEADER_LEASE}}
+    labels = {CANDIDATE_FOR: LEADER_LEASE}
     leases = (
         lease(LEADER_LEASE, "leads"),
-        lease("standby", "stands by", **of_candidate),
-        lease("died", "died", renewed_ago=timedelta(minutes=1), **of_candidate),
+        lease("standby", "stands by", labels=labels),
+        lease("died", "died", renewed_ago=timedelta(minutes=1), labels=labels),
         lease("somebody", "else"),
     )
 

@@ -1,0 +1,136 @@
+"""`paramedic retire`: what is under way is handed over untouched, taken up again, and then cleaned up."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from health.gate.global_stop import STOP
+from kube.resource import NAMESPACES, Object
+from runtime.process_names import LEADER_LEASE
+from tests.cli.command import Command
+from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.world import LEASE_NAMESPACE, REQUESTS, World
+from tests.forked import Ran
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def command(control_plane: ControlPlane, temporal_server: TemporalServer, cluster_name: str) -> Command:
+    """A person with all rights."""
+    return Command(
+        {
+            "KUBECONFIG": str(control_plane.kubeconfig),
+            "TEMPORAL_ADDRESS": temporal_server.address,
+            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            "TEMPORAL_CONFIG_FILE": os.devnull,
+            "PARAMEDIC_CLUSTER": cluster_name,
+        }
+    )
+
+
+async def everything_of(world: World, *nodes: str) -> list[Object]:
+    """The request and the Lease of each node, but for who wrote which field."""
+    found = [await world.request(node) for node in nodes] + [await world.lease(node) for node in nodes]
+    for one in found:
+        assert one is not None
+        del one["metadata"]["managedFields"]
+    return [one for one in found if one is not None]
+
+
+async def until_stopped(world: World) -> None:
+    async def is_stopped() -> bool:
+        namespace = await world.client.get(NAMESPACES, LEASE_NAMESPACE)
+        return STOP in namespace["metadata"].get("annotations", {})
+
+    await world.until(is_stopped, "nothing was stopped")
+
+
+async def until_going(world: World, node: str) -> None:
+    async def is_going() -> bool:
+        return "deletionTimestamp" in (await world.request(node))["metadata"]
+
+    await world.until(is_going, f"the request of {node} was not deleted")
+
+
+def calls_of(audit_log: Path, nodes: list[str], verb: str) -> list[tuple[str, str]]:
+    """Who did that to the requests of these nodes, and with which of them, where it was done."""
+    events = [json.loads(line) for line in audit_log.read_text().splitlines() if f'"{verb}"' in line]
+    return sorted(
+        (one["objectRef"]["name"], one["user"]["username"].rpartition(":")[2])
+        for one in events
+        if one["verb"] == verb
+        and one["objectRef"].get("resource") == REQUESTS.plural
+        and one["objectRef"].get("name") in nodes
+        and one["responseStatus"]["code"] < 300
+    )
+
+
+@pytest.mark.rule("rule 39/back", "rule 40", "rule 42")
+async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up_though_the_worker_dies(
+    world: World, paramedic: Paramedic, command: Command, control_plane: ControlPlane
+) -> None:
+    nodes = await world.add_nodes(3)
+    hanging = nodes[0]
+    await world.add_check()
+    await paramedic.start()
+    await world.fail(*nodes)
+    await world.until_requested(*nodes)
+    for node in nodes:
+        await world.until_phase(node, "Remediating")
+    before = await everything_of(world, *nodes)
+
+    plan = await command("retire", "--dry-run")
+    assert plan.code == 0, plan.err
+    assert "wait for the detector detector-of-the-tests to end" in plan.out
+    assert plan.out.count("abort it, and end it") == plan.out.count(f"delete {REQUESTS.kind}/default/") == 3
+    refused = await command("retire", "--timeout", "3s")
+    assert (refused.code, "the detector detector-of-the-tests runs" in refused.err) == (1, True)
+    assert await everything_of(world, *nodes) == before
+
+    await paramedic.detector.stop()
+    handed_over = await command("retire", "--hand-over")
+    assert handed_over.code == 0, handed_over.err
+    assert handed_over.out.count("its operator goes on with it") == 3
+    assert await everything_of(world, *nodes) == before
+    await world.until_nothing_runs()
+
+    # It comes back: the stop holds what is new, and what exists is taken up.
+    await paramedic.start()
+    for node in nodes:
+        await world.until_phase(node, "Remediating")
+    await world.set_finalizers(hanging, ["test.example.com/power"])
+
+    retiring = asyncio.ensure_future(command("retire", "--timeout", "2m"))
+    await until_stopped(world)
+    await paramedic.detector.stop()
+    await until_going(world, hanging)
+    await paramedic.worker.kill()
+    assert not retiring.done()
+    await paramedic.worker.start_ready()
+    await world.set_finalizers(hanging, None)
+    _assert_retired(await retiring, world)
+
+    await world.until_clean(*nodes)
+    await world.until_nothing_runs()
+    audit_log = control_plane.audit_log
+    assert [name for name, _ in calls_of(audit_log, nodes, "create")] == sorted(nodes)
+    assert {name for name, _ in calls_of(audit_log, nodes, "delete")} == set(nodes)
+    assert [world.requests.created(node) for node in nodes] == [1, 1, 1]
+    again = await command("retire")
+    assert again.code == 0, again.err
+    assert "deleted" not in again.out
+    lifted = await command("start")
+    assert "Paramedic is being retired" in lifted.out
+
+
+def _assert_retired(ran: Ran, world: World) -> None:
+    assert ran.code == 0, ran.err
+    assert "test.example.com/power" in ran.err or "CleaningUp" in ran.err or "it cleans up" in ran.err
+    assert f"deleted Lease/paramedic-system/{LEADER_LEASE}" in ran.out
+    assert f"{world.cluster} is retired" in ran.out.splitlines()[-1]
