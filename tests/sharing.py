@@ -24,6 +24,7 @@ PARTS = {
 ON_THE_SHARED_CONTROL_PLANE = (
     "tests/activities/test_",
     "tests/cli/doctor/",
+    "tests/cli/retire/test_retire.py",
     "tests/deploy/",
     "tests/detector/test_cluster_context_watch.py",
     "tests/detector/test_event_recorder.py",

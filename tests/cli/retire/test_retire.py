@@ -1,0 +1,161 @@
+"""`paramedic retire` where no worker ever comes back, and where it must not begin."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from health.gate.global_stop import STOP
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.remediation_request import INCIDENT
+from kube.client import Client
+from kube.resource import LEASES, NAMESPACES, Object, resource_of
+from kube.transport import Transport
+from objects.timestamps import micro_time
+from runtime.cluster import read_cluster_identity
+from tests.cli.command import Command
+from tests.cli.fleet import Fleet
+from tests.end_to_end.world import REQUESTS
+from tests.ports import free_port
+from tests.workflows.observations import expired
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+NAME = "retired"
+CHECKS = resource_of(MACHINE_HEALTH_CHECK)
+PAUSED, MARK = "cluster.x-k8s.io/paused", "machine.openshift.io/paused-for-upgrade"
+
+
+@pytest.fixture
+def namespace() -> str:
+    """One of its own for each test: nothing ends namespaces here."""
+    return f"retired-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[Client]:
+    """A person with all rights; the namespace is there, and in the end nothing is in it."""
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        made = Client(transport)
+        await made.create(NAMESPACES, {"metadata": {"name": namespace}})
+        yield made
+        for kind in (REQUESTS, LEASES, CHECKS):
+            for one in await made.list(kind, namespace):
+                await made.delete(kind, one["metadata"]["name"], namespace)
+
+
+@pytest.fixture
+async def left_behind(client: Client, idle_fleet: Fleet) -> Fleet:
+    """The incidents of a cluster whose worker is gone for good."""
+    return Fleet(idle_fleet.client, await read_cluster_identity(client, NAME))
+
+
+@pytest.fixture
+def command(control_plane: ControlPlane, temporal_server: TemporalServer, namespace: str) -> Command:
+    return Command(
+        {
+            "KUBECONFIG": str(control_plane.kubeconfig),
+            "TEMPORAL_ADDRESS": temporal_server.address,
+            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            "TEMPORAL_CONFIG_FILE": os.devnull,
+            "PARAMEDIC_CLUSTER": NAME,
+            "PARAMEDIC_NAMESPACE": namespace,
+            "PARAMEDIC_LEASE_NAMESPACE": namespace,
+        }
+    )
+
+
+def lease(name: str, holder: str) -> Object:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 600, "renewTime": micro_time(datetime.now(UTC))}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_person(
+    left_behind: Fleet, client: Client, command: Command, namespace: str
+) -> None:
+    await left_behind.fail("node-1", expired())
+    await left_behind.listed("Running", 1)
+    incident = left_behind.incident("node-1")
+    signed = {"name": "node-1", "annotations": {INCIDENT: incident.workflow_id}}
+    typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
+    await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
+    await client.create(REQUESTS, typed | {"metadata": {"name": "of-somebody"}}, namespace)
+    await client.create(LEASES, lease("node-node-1", incident.check.lease_holder), namespace)
+    await client.create(LEASES, lease("node-node-2", "node-maintenance"), namespace)
+    for name, annotations in (("paused", {PAUSED: "", MARK: ""}), ("paused-by-ada", {PAUSED: ""})):
+        check = {"apiVersion": CHECKS.api_version, "kind": CHECKS.kind, "spec": {"selector": {}}}
+        metadata = {"name": name, "annotations": annotations}
+        await client.create(CHECKS, check | {"metadata": metadata}, namespace)
+
+    ran = await command("retire", "--timeout", "1m")
+
+    assert ran.code == 0, ran.err
+    assert "workers/node-1 has ended: no worker is there that could clean up" in ran.out
+    assert f"deleted {REQUESTS.kind}/{namespace}/node-1: " in ran.out
+    assert f"unpaused MachineHealthCheck/{namespace}/paused: " in ran.out
+    remaining = {
+        (kind.kind, one["metadata"]["name"])
+        for kind in (REQUESTS, LEASES)
+        for one in await client.list(kind, namespace)
+    }
+    assert remaining == {(REQUESTS.kind, "of-somebody"), ("Lease", "node-node-2")}
+    for name, kept in (("paused", {}), ("paused-by-ada", {PAUSED: ""})):
+        stored = await client.get(CHECKS, name, namespace)
+        assert (stored["metadata"].get("annotations") or {}) == kept
+    terminated = await left_behind.handle("node-1").describe()
+    assert terminated.status is not None
+    assert terminated.status.name == "TERMINATED"
+    assert STOP in (await client.get(NAMESPACES, namespace))["metadata"]["annotations"]
+
+
+@pytest.fixture
+async def operator(client: Client, namespace: str) -> None:
+    """The NodeHealthCheck operator leads."""
+    await client.create(LEASES, lease(NODE_HEALTH_CHECK.reference_lease, "its-pod"), namespace)
+
+
+@pytest.mark.usefixtures("operator")
+async def test_beside_an_operator_that_runs_nothing_is_removed(
+    client: Client, command: Command, namespace: str
+) -> None:
+    ran = await command("retire")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert f"'its-pod' holds the Lease {namespace}/e1f13584.medik8s.io" in ran.err
+    assert "--hand-over leaves both to it" in ran.err
+    assert STOP not in (await client.get(NAMESPACES, namespace))["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "code", "words"),
+    [
+        (("--timeout", "soon"), {}, 2, "Invalid value for '--timeout': 'soon'"),
+        (("--cluster", "Prod"), {}, 2, "--cluster"),
+        ((), {"PARAMEDIC_CLUSTER": ""}, 2, "PARAMEDIC_CLUSTER"),
+        ((), {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}, 4, "Temporal"),
+        ((), {"KUBECONFIG": "/nowhere"}, 1, "/nowhere"),
+    ],
+)
+async def test_what_cannot_be_used_is_refused_before_anything_is_done(
+    command: Command, arguments: tuple[str, ...], environment: dict[str, str], code: int, words: str
+) -> None:
+    ran = await command("retire", *arguments, **environment)
+
+    assert (ran.code, ran.out) == (code, "")
+    assert words.casefold() in ran.err.casefold()
+    assert len(ran.err.splitlines()) == 1
+
+
+async def test_who_may_not_read_all_that_may_be_ours_is_told_so_before_anything_is_done(
+    command: Command, control_plane: ControlPlane, client: Client, namespace: str
+) -> None:
+    ran = await command("retire", KUBECONFIG=str(control_plane.detector_kubeconfig))
+
+    assert (ran.code, ran.out) == (1, "")
+    assert "cannot list" in ran.err or "403" in ran.err
+    assert STOP not in (await client.get(NAMESPACES, namespace))["metadata"].get("annotations", {})
