@@ -149,6 +149,7 @@ class Detector:
             WorkloadAccess(others.connect, others.close, self._blind_times.of),
             self._pause_progress,
             settings.namespace,
+            self._blind_times.of,
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
 
@@ -300,8 +301,7 @@ class Detector:
                 await self._lead()
 
     async def _watch(self) -> None:
-        if any(kind.kubeconfig is not None for kind in self._settings.check_kinds):
-            await self._blind_times.read()
+        await self._blind_times.read()
         await self._sources.run()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
@@ -337,7 +337,7 @@ class Detector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._attempt_reading.lead())
             await self._attempt_reading.wait_tried()
-            tasks.create_task(self._blind_times.lead(lambda: self._sources.workload_watches))
+            tasks.create_task(self._blind_times.lead(self._sources.blind_times))
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._upgrades.lead())

@@ -14,6 +14,7 @@ from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import InvalidCheckError
 from health.gate.pause_progress import PauseStage
+from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.target import Target
 from health.model.verdict import Health
@@ -32,10 +33,16 @@ def target_facts(
         earlier_request=_earlier_request(cluster_state, check, target),
         lease_holder=_lease_of_another(cluster_state, check, target, now),
         requester=_request_of_another(cluster_state, check, name),
+        outage=_outage_of_its_zone(cluster_state, target),
         control_plane_lock=_control_plane_lock(cluster_state, check, name, now)
         if target.is_control_plane
         else None,
     )
+
+
+def _outage_of_its_zone(cluster_state: ClusterState, target: Target) -> Hold | None:
+    zone = target.node_zone
+    return cluster_state.cluster_context.outages.hold(target.node_cluster, zone) if zone else None
 
 
 def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:

@@ -1,18 +1,18 @@
-"""BlindTimes: which connections to other clusters were lost, and until when, kept over restarts (rule 37).
+"""BlindTimes: in which times clusters were not seen, and until when, kept over restarts (rule 37).
 
 That the management cluster was upgraded its own objects say. Of a lost connection nobody knows but who lost
-it: so the detector that leads notes it on the Lease that it leads by, and one that starts goes on from there.
-A loss whose end nobody noted ends when that one has read the cluster. What is noted and cannot be read may be
-any loss (ADR 21).
+it, and of an outage that was suspected nothing is seen any more once it is over. So the detector that leads
+notes both on the Lease that it leads by, and one that starts goes on from there. What is noted without an end
+ends when that one has read the cluster. What is noted and cannot be read may be anything (ADR 21).
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from pydantic import TypeAdapter, ValidationError
 
-from detector.watching.node_watch import LOST, BlindTime, NodeWatch
+from detector.watching.node_watch import LOST, BlindTime
 from kube.client import Client
 from kube.errors import KindUnknown, KubernetesError, NotFound
 from kube.resource import LEASES
@@ -26,7 +26,7 @@ _NOTED = TypeAdapter(dict[str, BlindTime])
 
 
 class BlindTimes:
-    """Those of the workload clusters, on one Lease."""
+    """Those of connections by cluster, and of suspected outages by `NodeGroup.key`, on one Lease."""
 
     def __init__(self, client: Client, namespace: str, lease: str, problems: Problems) -> None:
         self._client = client
@@ -40,14 +40,14 @@ class BlindTimes:
         self._noted = await retry_forever(PART, self._read, (KubernetesError,), self._problems)
 
     def of(self, cluster: str) -> BlindTime:
-        """What was noted of a cluster before this process began."""
+        """What was noted before this process began; a word for a cluster is none for a group."""
         return LOST if self._noted is None else self._noted.get(cluster, BlindTime())
 
-    async def lead(self, watches: Callable[[], Collection[NodeWatch]]) -> None:
+    async def lead(self, blind_times: Callable[[], Mapping[str, BlindTime]]) -> None:
         """Note what changes, until cancelled; only who leads may."""
         written: dict[str, BlindTime] = {}
         while True:
-            known = {nodes.cluster: nodes.blind_time for nodes in watches()}
+            known = dict(blind_times())
             if known != written:
                 writing = partial(self._write, known)
                 await retry_forever(PART, writing, (KubernetesError,), self._problems)

@@ -2,7 +2,8 @@
 
 What the conditions of Nodes said in a time in which nobody could read them, nobody judged. So where a
 connection to another cluster that was lost is there again, the clocks of its Nodes, and of no others, restart
-from there, as after an upgrade. Our own cluster needs no such rule: without it no check is read either.
+from there, as after an upgrade. Our own cluster needs no such rule, as without it no check is read either,
+unless the outage guard is on: kubelets could not reach it either.
 `BlindTimes` keeps what a new process must know of that.
 
 A cluster may be reached through one connection after the other, as its credentials change. Nodes that went

@@ -18,7 +18,8 @@ from detector.watched_kind import TargetJoin, WatchedTargets
 from detector.watching.cluster_context_watch import ClusterContextWatch
 from detector.watching.kind_watch import Kind
 from detector.watching.named_kinds import NamedKinds
-from detector.watching.node_watch import NodeWatch
+from detector.watching.node_watch import BlindTime, NodeWatch
+from detector.watching.outage_watch import OutageWatch
 from detector.watching.policy_watch import PolicyWatch
 from detector.watching.source import Source, all_tried, by_name
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
@@ -71,6 +72,8 @@ class Scope:
     """How far checks are paused for upgrades; None: nobody pauses any."""
     policy_namespace: str = ""
     """Where the ConfigMap with the policy is looked for; "": nowhere."""
+    blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
+    """What an earlier process noted of this cluster, or of a group of Nodes."""
 
 
 class Sources:
@@ -105,7 +108,11 @@ class Sources:
         )
         self._joins: list[TargetJoin] = []
         self._workloads = self._made_workloads(scope.workload_clusters)
-        nodes = self._node_watch(connection.cluster, settings).connect(connection)
+        self._now = connection.server_clock.now
+        self._blind_time = scope.blind_time
+        self._outages = OutageWatch(scope.blind_time, self._has_read)
+        self._own_nodes = self._node_watch(connection.cluster, settings)
+        nodes = self._own_nodes.connect(connection)
         self._common = (nodes, self._leases(scope.lease_namespace))
         self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
         watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in scope.kinds}
@@ -158,13 +165,21 @@ class Sources:
             settings=self._reflectors,
         )
 
-    @property
-    def workload_watches(self) -> Collection[NodeWatch]:
-        """The Nodes of other clusters."""
-        return self._workloads.watches if self._workloads is not None else ()
+    def _has_read(self, cluster: str) -> bool:
+        """Whether the Nodes of a cluster were read completely, however long ago."""
+        if cluster == MANAGEMENT_CLUSTER:
+            return self._own_nodes.is_read
+        return self._workloads is not None and self._workloads.is_read(cluster)
+
+    def blind_times(self) -> dict[str, BlindTime]:
+        """What a new process must know: of connections by cluster, of outages by group."""
+        watches = self._workloads.watches if self._workloads is not None else ()
+        all_watches = [*watches, *([self._own_nodes] if self.policy().outage_guard else [])]
+        return {nodes.cluster: nodes.blind_time for nodes in all_watches} | self._outages.blind_times()
 
     async def run(self) -> None:
         """Watch until cancelled."""
+        self._own_nodes.resume(self._blind_time(MANAGEMENT_CLUSTER))
         async with self._tasks:
             for source in (*self._base.values(), *self._context.sources.values()):
                 self._tasks.create_task(source.run())
@@ -240,9 +255,13 @@ class Sources:
             limit,
             self._kinds.unread_requests(check, limit),
             self._kinds.unread_templates(check, limit),
-            self._context.unread(check.group_kind, limit),
+            self._context.unread(check.group_kind, limit) or self._just_back(limit),
             self._unreachable(check, limit),
         )
+
+    def _just_back(self, limit: timedelta) -> str:
+        """That clocks are about to restart, as our own cluster was away; "" if it was not, or need not."""
+        return self._own_nodes.problem(limit) if self.policy().outage_guard else ""
 
     def _unreachable(self, check: CheckReference, limit: timedelta) -> Hold | None:
         """Why the Nodes that a check rests on cannot be seen, where they are in another cluster."""
@@ -290,6 +309,8 @@ class Sources:
 
     def _node(self, name: TargetName, node: Node | None) -> None:
         with self._cluster_state.guard.item("nodes", name.name):
+            if self._outages.node_changed(name, node, self.policy().outage_guard):
+                self.refresh_context()  # before anybody is told that the target failed
             self._cluster_state.target_changed(name, node)
             for join in self._joins:
                 join.node_changed(name, node)
@@ -331,7 +352,7 @@ class Sources:
         context = UNJUDGED
         with self._cluster_state.guard.item("cluster context", "cluster"):
             known = replace(self._context.now(), upgrade_pause=self._pause_progress())
-            context = self._with_workloads(known)
+            context = self._with_outages(self._with_workloads(known))
         self._cluster_state.take_context(context)
 
     def _with_workloads(self, context: ClusterContext) -> ClusterContext:
@@ -342,6 +363,16 @@ class Sources:
         limit = self.policy().staleness_limit
         reconnected = self._workloads.look(limit)
         return replace(context, reconnected=reconnected, unreachable=self._workloads.unreachable(limit))
+
+    def _with_outages(self, context: ClusterContext) -> ClusterContext:
+        """The context with what the outage guard of the policy says; while that is off, nothing is held."""
+        policy = self.policy()
+        self._own_nodes.look(policy.staleness_limit)
+        known = replace(context, outages=self._outages.look(policy.outage_guard, self._now()))
+        until = self._own_nodes.blind_time.until
+        if policy.outage_guard is None or until is None:
+            return known
+        return replace(known, reconnected={**context.reconnected, MANAGEMENT_CLUSTER: until})
 
     def _wanted_clusters(self, context: ClusterContext) -> dict[str, SecretField]:
         """Those that a check rests on, and where the kubeconfig of each is."""

@@ -43,6 +43,8 @@ class TargetFacts:
     """Who else holds the Lease of the target."""
     requester: CurrentHolder | None = None
     """Whose request for the target is in the way; whoever made it may hold the Lease too."""
+    outage: Hold | None = None
+    """Why what sees the Nodes of its zone is suspected, not they."""
     control_plane_lock: CurrentHolder | None = None
     """Who has the control-plane lock, where the target is a node of it."""
 
@@ -63,6 +65,10 @@ def _excluded(facts: TargetFacts) -> Hold | None:
     if not facts.is_excluded:
         return None
     return Hold(reason=HoldReason.EXCLUDED, message="the node is labelled to be excluded from remediation")
+
+
+def _outage_of_its_zone(facts: TargetFacts) -> Hold | None:
+    return facts.outage
 
 
 def _no_step(facts: TargetFacts) -> Hold | None:
@@ -110,6 +116,7 @@ def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) ->
 
 _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _excluded,
+    _outage_of_its_zone,
     _no_step,
     _earlier_request,
     _taken,
@@ -199,6 +206,10 @@ def _unreachable(question: Question) -> Hold | None:
     return question.context.unreachable
 
 
+def _outage(question: Question) -> Hold | None:
+    return question.context.outage
+
+
 def _unread_requests(question: Question) -> Hold | None:
     return _unread(HoldReason.REQUESTS_UNREAD, question.unread_requests)
 
@@ -236,6 +247,7 @@ _OF_CHECK: tuple[_Rule, ...] = (
     _upgrading,
     _paused,
     _unreachable,
+    _outage,
     _unread_requests,
     _threshold,
     _storm,

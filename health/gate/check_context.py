@@ -30,6 +30,8 @@ class CheckContext:
     """Why the Nodes of its targets cannot be seen."""
     policy: Hold | None = None
     """Why it is not known by which policy to decide."""
+    outage: Hold | None = None
+    """Why what sees the Nodes of its targets is suspected, not they."""
 
     @classmethod
     def of(
@@ -52,12 +54,14 @@ class CheckContext:
             check.is_fully_paused_in(context),
             context.unreachable_hold(check.node_cluster(context)),
             context.policy.hold,
+            context.outages.hold(check.node_cluster(context)),
         )
 
     @property
     def holds(self) -> bool:
         """Whether anything holds."""
-        return any((self.stop, self.policy, self.problem, self.upgrade, self.pause, self.unreachable))
+        by_context = (self.stop, self.policy, self.problem, self.upgrade, self.pause, self.unreachable)
+        return any((*by_context, self.outage))
 
 
 NO_CONTEXT = CheckContext()

@@ -11,6 +11,7 @@ from typing import Any
 
 from health.gate.cluster_upgrades import ClusterUpgrades
 from health.gate.global_stop import Stop
+from health.gate.outage_guard import NO_OUTAGES, Outages
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy_in_force import NO_OBJECT, PolicyInForce
 from health.gate.upgrade import NEVER_UPGRADED, Upgrade, gravest
@@ -29,7 +30,6 @@ class ClusterContext:
     """How far checks are paused for upgrades; None: nobody pauses any."""
     reconnected: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, the end of the last time in which the connection to it was lost."""
-
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """By cluster, why its Nodes cannot be seen now."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
@@ -38,6 +38,8 @@ class ClusterContext:
     """Of single clusters that are managed from here."""
     policy: PolicyInForce = NO_OBJECT
     """What is decided by."""
+    outages: Outages = NO_OUTAGES
+    """Where so many Nodes are, or were, silent that what sees them is suspected."""
 
     def upgrade_of(self, cluster: str) -> Upgrade:
         """What holds checks of a managed cluster, or of this one: the gravest that is known."""
@@ -47,9 +49,10 @@ class ClusterContext:
         """When the last upgrade ended that concerned the targets of a cluster."""
         return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
-    def blind_until(self, cluster: str) -> datetime | None:
-        """The end of the last time in which conditions of Nodes in a cluster told nothing."""
-        return _latest(self.upgrade_ended(cluster), self.reconnected.get(cluster))
+    def blind_until(self, cluster: str, zone: str = "") -> datetime | None:
+        """The end of the last time in which conditions of Nodes in a cluster, and its zone, told nothing."""
+        outage_ended = self.outages.ended(cluster, zone)
+        return _latest(self.upgrade_ended(cluster), self.reconnected.get(cluster), outage_ended)
 
     def unreachable_hold(self, cluster: str) -> Hold | None:
         """Why nothing may be done to targets whose Nodes are in a cluster (rule 33)."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from health.gate.outage_guard import OutageGuard
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -18,6 +20,8 @@ class Policy:
     """The longest wait between two remediations of one target; zero: none."""
     shadow: bool = False
     """Whether nothing is written for any check."""
+    outage_guard: OutageGuard | None = None
+    """When what sees the Nodes is suspected in place of them; None: never."""
 
 
 DEFAULTS = Policy()

@@ -9,14 +9,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, StrictBool, ValidationError
+from pydantic import ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
 from health.gate.invalid_check import problem_of
+from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
 from health.model.event import Subject
 from objects.bounds import Bounded
-from objects.durations import in_words, parse_go_duration
+from objects.duration_bounds import WrittenDuration, within
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document
@@ -33,33 +34,16 @@ class InvalidPolicyError(Exception):
     """The policy cannot be taken; names field and value."""
 
 
-def _within(shortest: timedelta, longest: timedelta) -> AfterValidator:
-    def check(duration: timedelta) -> timedelta:
-        if shortest <= duration <= longest:
-            return duration
-        raise ValueError(f"must be from {in_words(shortest)} to {in_words(longest)}")
-
-    return AfterValidator(check)
-
-
-def _duration(value: object) -> timedelta:
-    is_zero = value == 0 and not isinstance(value, bool)
-    return parse_go_duration("0" if is_zero else value)
-
-
-_Duration = Annotated[timedelta, PlainValidator(_duration)]
-
-
 class PolicyDocument(Bounded):
     """What `policy.yaml` says; the fields are those of Policy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
-    staleness_limit: Annotated[_Duration, _within(SHORTEST_STALENESS, LONGEST_STALENESS)] = (
+    staleness_limit: Annotated[WrittenDuration, within(SHORTEST_STALENESS, LONGEST_STALENESS)] = (
         Policy.staleness_limit
     )
-    back_off_limit: Annotated[_Duration, _within(timedelta(), LONGEST_BACK_OFF)] = Policy.back_off_limit
-
+    back_off_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_BACK_OFF)] = Policy.back_off_limit
+    outage_guard: WrittenGuard = Policy.outage_guard
     shadow: StrictBool = Policy.shadow
 
     @classmethod

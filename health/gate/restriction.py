@@ -120,7 +120,7 @@ def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
     found = {} if context.stop is None else {"stop": (context.stop.words, context.stop.version)}
     if context.problem is not None:
         found[context.problem.reason] = (f"{context.problem.reason}: {context.problem.message}", "")
-    for hold in (context.upgrade, context.unreachable):
+    for hold in (context.upgrade, context.unreachable, context.outage):
         if hold is not None:
             found[hold.reason] = (hold.message, "")
     return found

@@ -104,3 +104,8 @@ class LinkedMachineTarget(Target):
     def node_name(self) -> str:
         """The Node that it was linked to, there or not; "" while there is none."""
         return self.machine.node_name
+
+    @property
+    def node_zone(self) -> str:
+        """As its Node says; "" without one."""
+        return self.node.node_zone if self.node is not None else ""

@@ -6,6 +6,7 @@ those that we honour are kept. The parts have slots: a large cluster has a hundr
 """
 
 import dataclasses
+from datetime import datetime
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -19,6 +20,7 @@ from objects.group_kind import ServedKind
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
 EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
+ZONE_LABEL = "topology.kubernetes.io/zone"
 NODES = ServedKind(group="", kind="Node", plural="nodes", versions=("v1",), is_namespaced=False)
 _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -81,6 +83,19 @@ class Node(FrozenObject):
     def node_cluster(self) -> str:
         """Its own: checks of Nodes are where these are."""
         return MANAGEMENT_CLUSTER
+
+    @property
+    def node_zone(self) -> str:
+        """The zone that it says it is in; "": none."""
+        return self.metadata.labels.get(ZONE_LABEL, "")
+
+    @property
+    def silent_since(self) -> datetime | None:
+        """Since when its kubelet is not heard (Ready=Unknown); None where it is."""
+        found = next((one for one in self.status.conditions if one.type == "Ready"), None)
+        if found is None or found.status != "Unknown":
+            return None
+        return found.last_transition_time or self.metadata.creation_timestamp
 
     @property
     def replaced_by(self) -> str:

@@ -54,6 +54,8 @@ class HoldReason(StrEnum):
     """It is not known whether something holds every check."""
     WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable"
     """The Nodes of its targets are in another cluster, which cannot be read now."""
+    SUSPECTED_OUTAGE = "SuspectedOutage"
+    """So many Nodes fell silent at once that what sees them is suspected."""
     POLICY_UNKNOWN = "PolicyUnknown"
     """The policy cannot be read, and no earlier one is known."""
     STOPPED = "Stopped"

@@ -110,6 +110,11 @@ class Target(Protocol):
         return MANAGEMENT_CLUSTER
 
     @property
+    def node_zone(self) -> str:
+        """The zone that the Node says it is in; "" where it says none, or is not there."""
+        return ""
+
+    @property
     def replaced_by(self) -> str:
         """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
         return ""

@@ -118,7 +118,7 @@ class TwoClusters:
     async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:
         """As a detector that leads, and has read all that it may unless it is not `is_whole`."""
         await self._blind_times.read()
-        leading = self._blind_times.lead(lambda: self.sources.workload_watches)
+        leading = self._blind_times.lead(self.sources.blind_times)
         running = [asyncio.create_task(one) for one in (self.sources.run(), leading)]
         try:
             await eventually(self._is_known if is_whole else self._knows_checks)
@@ -379,7 +379,7 @@ async def test_cluster_that_no_check_rests_on_any_more_is_watched_no_more(
         known = clusters.cluster_state.checks[OF_MACHINES]
         clusters.cluster_state.check_changed(known.kind, OF_MACHINES, None)
         await eventually(lambda: clusters.node(EAST) is None)
-        assert list(clusters.sources.workload_watches) == []
+        assert clusters.sources.blind_times() == {}
         assert clusters.of_node.state is TargetState.HEALTHY
 
 

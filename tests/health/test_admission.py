@@ -20,6 +20,7 @@ GO = Question(allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 UPGRADING = Hold(reason=HoldReason.UPGRADING, message="being upgraded")
+OUTAGE = Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="6 of 10 Nodes")
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
 
 UNKNOWN_POLICY = "the policy cannot be read, and no earlier one is known: it was not read yet"
@@ -54,6 +55,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
         "the Nodes of the workload cluster fleet/east cannot be seen: refused",
     ),
+    ({"context": CheckContext(outage=OUTAGE)}, HoldReason.SUSPECTED_OUTAGE, "6 of 10 Nodes"),
     ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "held: 5 of 10 unhealthy, at most 4 allowed"),
     ({"storm": STORM}, HoldReason.STORM, "storm recovery"),
     (

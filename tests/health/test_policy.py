@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.gate.outage_guard import OutageGuard
 from health.gate.policy import DEFAULTS, Policy
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
 from health.gate.policy_in_force import UNREAD, PolicyInForce
@@ -15,6 +16,7 @@ from health.model.event import Severity
 from health.model.observation import HoldReason
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
+FIELDS = "backOffLimit, outageGuard, shadow, stalenessLimit"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 
@@ -40,6 +42,16 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
         ("shadow: true", replace(SETTINGS, shadow=True)),
         ("stalenessLimit: 1m", replace(SETTINGS, staleness_limit=timedelta(minutes=1))),
+        ("outageGuard: {}", replace(SETTINGS, outage_guard=OutageGuard())),
+        (
+            "outageGuard: {minimumNodes: 5, percentage: 80, window: 2m, holdLimit: 0}",
+            replace(
+                SETTINGS,
+                outage_guard=OutageGuard(
+                    minimum_nodes=5, percentage=80, window=timedelta(minutes=2), hold_limit=timedelta()
+                ),
+            ),
+        ),
     ],
 )
 def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, policy: Policy) -> None:
@@ -52,12 +64,23 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
     [
         (
             "backoffLimit: 10m",
-            "backoffLimit: there is no such field, there are backOffLimit, shadow, stalenessLimit",
+            f"backoffLimit: there is no such field, there are {FIELDS}",
         ),
         (
             "back_off_limit: 10m",
-            "back_off_limit: there is no such field, there are backOffLimit, shadow, stalenessLimit",
+            f"back_off_limit: there is no such field, there are {FIELDS}",
         ),
+        (
+            "outageGuard:",
+            "outageGuard: must be a mapping: {} turns it on with its defaults, without the field it is off",
+        ),
+        ("outageGuard: {percent: 50}", "outageGuard.percent: there is no such field"),
+        (
+            "outageGuard: {percentage: 101}",
+            "outageGuard.percentage: Input should be less than or equal to 100 (found 101)",
+        ),
+        ("outageGuard: {minimumNodes: true}", "outageGuard.minimumNodes: Input should be a valid integer"),
+        ("outageGuard: {window: 2h}", "outageGuard.window: must be from 10s to 1h (found '2h')"),
         ("backOffLimit: false", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
         ("backOffLimit: 10", "backOffLimit: must be a duration such as 300s, 5m or 1h30m (found 10)"),
         ("backOffLimit:", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),

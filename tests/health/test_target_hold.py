@@ -6,11 +6,16 @@ from typing import Any
 import pytest
 
 from health.gate.admission import NO_FACTS, CurrentHolder, target_hold
-from health.model.observation import HoldReason
+from health.model.observation import Hold, HoldReason
 
 # In the order of precedence: what objects, the reason that is given, and its words.
 OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     ({"is_excluded": True}, HoldReason.EXCLUDED, "the node is labelled to be excluded from remediation"),
+    (
+        {"outage": Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="3 of 4 Nodes of the zone a")},
+        HoldReason.SUSPECTED_OUTAGE,
+        "3 of 4 Nodes of the zone a",
+    ),
     (
         {"earlier_request": "Reboot/ns/node-1"},
         HoldReason.EARLIER_REQUEST,

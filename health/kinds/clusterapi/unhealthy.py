@@ -56,7 +56,7 @@ class Situation:
     def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
         """What it is in a context."""
         ended = context.upgrade_ended(target.node_cluster)
-        return cls(target, cluster, ended, context.blind_until(target.node_cluster))
+        return cls(target, cluster, ended, context.blind_until(target.node_cluster, target.node_zone))
 
     @property
     def is_judged(self) -> bool:

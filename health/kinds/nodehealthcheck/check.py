@@ -157,7 +157,7 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         """What it says of `node` at `now`."""
         if is_left_to_others(node, _other_checks(context)):
             return HEALTHY
-        return verdict(node, self.rules, now, context.blind_until(node.node_cluster))
+        return verdict(node, self.rules, now, context.blind_until(node.node_cluster, node.node_zone))
 
     def still_states(self, fact: Fact, node: Node, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether `node` still has that condition since then, and the check still calls it unhealthy."""

@@ -40,6 +40,7 @@ def events(
         *switched,
         *_stopped(before, after),
         *_upgrading(before, after),
+        *_suspected_outage(before, after),
         *_paused(before, after),
         *_blocked(before, after),
         *_storm(before, after, stored, now),
@@ -81,6 +82,13 @@ def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[E
         return
     message = f"Postponing potential remediations: {hold.message}"
     yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
+
+
+def _suspected_outage(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+    hold = after.context.outage
+    if hold is not None and not (before and before.context.outage):
+        message = f"Postponing potential remediations: {hold.message}"
+        yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 
 
 def _paused(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:

@@ -161,7 +161,7 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
 
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`."""
-        return verdict(target, self.rules, now, context.blind_until(target.node_cluster))
+        return verdict(target, self.rules, now, context.blind_until(target.node_cluster, target.node_zone))
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether that very fact is still among what makes `target` unhealthy."""

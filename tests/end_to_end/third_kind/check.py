@@ -49,6 +49,7 @@ class Machine(FrozenObject):
 
     node_name: str = ""
     node_cluster: str = MANAGEMENT_CLUSTER
+    node_zone: str = ""
     replaced_by: str = ""
     is_control_plane: bool = False
     is_excluded: bool = False

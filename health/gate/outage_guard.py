@@ -1,0 +1,193 @@
+"""The outage guard: when so many Nodes fall silent at once, what sees them is suspected, and not they.
+
+Rule: of the Nodes of a group (a cluster, or one of its zones) at least `minimum_nodes` and `percentage`
+turned Ready=Unknown within `window`, and are still so. What was silent before that window tells nothing, and
+counts neither way. So one more silent Node never ends a suspicion, and fewer than the minimum never begin
+one. It ends when fewer are silent; then the clocks of unhealthy targets of the group restart (rule 37). An
+outage that is real would hold for ever: `hold_limit` after it began the guard gives way, and no clock
+restarts, as those Nodes were silent all the time (ADR 34).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, NamedTuple
+
+from pydantic import BeforeValidator, ConfigDict, Field, StrictInt
+from pydantic.alias_generators import to_camel
+
+from health.model.observation import Hold, HoldReason
+from objects.bounds import Bounded
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.duration_bounds import WrittenDuration, within
+from objects.durations import in_words
+from objects.timestamps import stamp
+
+SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=10), timedelta(hours=1)
+LONGEST_HOLD = timedelta(days=366)
+ASK_AGAIN_SECONDS = 60.0
+
+
+class OutageGuard(Bounded):
+    """The numbers of the policy; the defaults are those of a guard that is on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    minimum_nodes: Annotated[StrictInt, Field(ge=2)] = 3
+    percentage: Annotated[StrictInt, Field(ge=1, le=100)] = 60
+    window: Annotated[WrittenDuration, within(SHORTEST_WINDOW, LONGEST_WINDOW)] = timedelta(minutes=5)
+    """Within how long they have to turn Unknown."""
+    hold_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_HOLD)] = timedelta(hours=1)
+    """How long an outage holds at most; zero: until it ends."""
+
+    def are_enough(self, silent: int, seen: int) -> bool:
+        """Whether so many of those that could be seen are an outage."""
+        return silent >= self.minimum_nodes and silent * 100 >= self.percentage * seen
+
+    def gives_way(self, began: datetime) -> datetime | None:
+        """When an outage that began then holds no longer; None: never by itself."""
+        return began + self.hold_limit if self.hold_limit else None
+
+    def has_given_way(self, began: datetime, now: datetime) -> bool:
+        """Whether it does not hold any more."""
+        at = self.gives_way(began)
+        return at is not None and now >= at
+
+
+def _said(value: object) -> object:
+    if value is None:
+        raise ValueError("must be a mapping: {} turns it on with its defaults, without the field it is off")
+    return value
+
+
+WrittenGuard = Annotated[OutageGuard | None, BeforeValidator(_said)]
+"""As the policy says it: one that is not named is off."""
+
+
+class NodeGroup(NamedTuple):
+    """Nodes that are seen, or not, by the same way: those of a cluster, or of one of its zones."""
+
+    cluster: str = MANAGEMENT_CLUSTER
+    zone: str = ""
+    """As `topology.kubernetes.io/zone` says; "": all zones of the cluster."""
+
+    @property
+    def key(self) -> str:
+        """One word for it; no zone has a slash in its name."""
+        return f"{self.cluster}/{self.zone}"
+
+    def __str__(self) -> str:
+        cluster = f"the workload cluster {self.cluster}" if self.cluster else "the cluster"
+        return f"the zone {self.zone} of {cluster}" if self.zone else cluster
+
+
+@dataclass(frozen=True)
+class SuspectedOutage:
+    """That so many fell silent; the numbers are those of the moment in which it was suspected first."""
+
+    group: NodeGroup
+    silent: int
+    seen: int
+    """Of so many Nodes that were not silent before."""
+    began: datetime
+    """When the first of them turned Unknown."""
+    lasted: timedelta
+    """Within how long the others did."""
+
+    @property
+    def hold(self) -> Hold:
+        """What it means for an incident."""
+        within_words = f" within {in_words(self.lasted)}" if self.lasted else " at once"
+        message = (
+            f"{self.silent} of {self.seen} Nodes of {self.group} turned Ready=Unknown{within_words}, "
+            f"from {stamp(self.began)} on: what sees them is suspected, not they"
+        )
+        reason = HoldReason.SUSPECTED_OUTAGE
+        return Hold(reason=reason, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def suspicions(
+    guard: OutageGuard, group: NodeGroup, total: int, unknown_since: Iterable[datetime]
+) -> Iterator[SuspectedOutage]:
+    """All windows in which enough of the Nodes fell silent that still are, the earliest first.
+
+    Of `total` Nodes those are Unknown, since then.
+    """
+    times = sorted(unknown_since)
+    end = 0
+    for before, first in enumerate(times):
+        while end < len(times) and times[end] - first <= guard.window:
+            end += 1
+        if guard.are_enough(end - before, total - before):
+            yield SuspectedOutage(group, end - before, total - before, first, times[end - 1] - first)
+
+
+@dataclass(frozen=True)
+class GroupOutage:
+    """What is known of the outages of one group."""
+
+    suspected: SuspectedOutage | None = None
+    """The one that holds now."""
+    ended: datetime | None = None
+    """When the last one ended that held."""
+    was_noted: bool = False
+    """Whether an earlier process noted that one holds, and nobody has looked since."""
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether one holds, or did when anybody looked last."""
+        return self.suspected is not None or self.was_noted
+
+    def after(
+        self,
+        guard: OutageGuard | None,
+        group: NodeGroup,
+        total: int,
+        unknown_since: Collection[datetime],
+        now: datetime,
+    ) -> "GroupOutage":
+        """What is known at `now`, when of `total` Nodes those are Unknown, since then.
+
+        Whoever turns the guard off wants no more of it: no clock restarts by that.
+        """
+        if guard is None:
+            return GroupOutage(None, self.ended)
+        found = suspicions(guard, group, total, unknown_since)
+        holding = next((one for one in found if not guard.has_given_way(one.began, now)), None)
+        if holding is not None:
+            # The words stay: ten thousand incidents need not be told of each Node.
+            return GroupOutage(self.suspected or holding, self.ended)
+        goes_on = any(True for _ in suspicions(guard, group, total, unknown_since))
+        return GroupOutage(None, now if self.is_suspected and not goes_on else self.ended)
+
+
+NO_OUTAGE = GroupOutage()
+
+
+@dataclass(frozen=True)
+class Outages:
+    """Those of all groups at one moment."""
+
+    by_group: Mapping[NodeGroup, GroupOutage] = field(default_factory=dict)
+    """What is known of each of which anything is."""
+
+    def hold(self, cluster: str, zone: str = "") -> Hold | None:
+        """Why nothing is done to targets whose Nodes are in just this group."""
+        suspected = self._of(cluster, zone).suspected
+        return None if suspected is None else suspected.hold
+
+    def ended(self, cluster: str, zone: str = "") -> datetime | None:
+        """When the last outage ended that concerned Nodes of a zone, or those of no zone."""
+        ends = (self._of(cluster, group).ended for group in {"", zone})
+        return max((end for end in ends if end is not None), default=None)
+
+    @property
+    def suspected(self) -> list[SuspectedOutage]:
+        """Those that hold now."""
+        return [one.suspected for one in self.by_group.values() if one.suspected is not None]
+
+    def _of(self, cluster: str, zone: str) -> GroupOutage:
+        return self.by_group.get(NodeGroup(cluster, zone), NO_OUTAGE)
+
+
+NO_OUTAGES = Outages()

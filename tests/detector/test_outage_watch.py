@@ -1,0 +1,135 @@
+"""The Nodes of clusters and zones as they come, change and go, and what is suspected of them."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from detector.watching.node_watch import BlindTime
+from detector.watching.outage_watch import OutageWatch
+from health.gate.outage_guard import NO_OUTAGES, NodeGroup, OutageGuard, Outages
+from health.model.node import ZONE_LABEL
+from health.model.target import node_name
+from objects.clusters import MANAGEMENT_CLUSTER
+from tests.objects import NOW, condition, node
+
+pytestmark = pytest.mark.rule("rule 37")
+
+GUARD = OutageGuard()
+HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
+NOTHING = BlindTime()
+
+
+class Clusters:
+    """Nodes of several clusters, as a detector sees them."""
+
+    def __init__(self, noted: dict[str, BlindTime] | None = None, *, is_read: bool = True) -> None:
+        self.is_read = is_read
+        self.watch = OutageWatch(lambda key: (noted or {}).get(key, NOTHING), lambda _: self.is_read)
+
+    def see(
+        self, *names: str, ready: str = "True", since: datetime = NOW, zone: str = "", cluster: str = ""
+    ) -> list[bool]:
+        """Let Nodes be so; answers which of them have to be judged at once."""
+        labels = {ZONE_LABEL: zone} if zone else {}
+        seen = node(condition("Ready", ready, since), labels=labels)
+        return [self.watch.node_changed(node_name(name, cluster), seen, GUARD) for name in names]
+
+    def delete(self, *names: str) -> None:
+        for name in names:
+            self.watch.node_changed(node_name(name), None, GUARD)
+
+    def look(self, now: datetime = NOW, guard: OutageGuard | None = GUARD) -> Outages:
+        return self.watch.look(guard, now)
+
+    def suspected(self, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
+        return [(*one.group, one.silent, one.seen) for one in self.look(now).suspected]
+
+
+def test_half_of_a_cluster_is_no_outage_and_more_of_one_of_its_zones_is_one_of_the_zone() -> None:
+    clusters = Clusters()
+    clusters.see("a1", "a2", "a3", "a4", zone="a")
+    clusters.see("b1", "b2", "b3", "b4", zone="b")
+    assert clusters.look() == NO_OUTAGES
+    assert clusters.see("a1", "a2", "a3", ready="Unknown", zone="a") == [False, False, True]
+    assert clusters.suspected() == [("", "a", 3, 4)]
+    # Once it is suspected no Node need be judged at once: ten thousand cost ten thousand moves.
+    assert clusters.see("a4", ready="Unknown", zone="a") == [False]
+    assert clusters.see("b1", ready="Unknown", zone="b") == [True]
+    assert clusters.suspected() == [("", "", 5, 8), ("", "a", 3, 4)]
+
+
+def test_each_cluster_is_judged_by_itself() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", "n4", "n5")
+    clusters.see("n1", "n2", "n3", ready="Unknown", cluster="fleet/east")
+    assert clusters.suspected() == [("fleet/east", "", 3, 3)]
+
+
+def test_nodes_that_say_no_but_are_heard_and_those_that_go_are_not_silent() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", "n4", ready="False")
+    clusters.see("n1", "n2", ready="Unknown")
+    assert clusters.suspected() == []
+    clusters.see("n3", ready="Unknown")
+    assert clusters.suspected() == [("", "", 3, 4)]
+    clusters.delete("n1")
+    ended = clusters.look(NOW + SECOND)
+    assert (ended.suspected, ended.ended("")) == ([], NOW + SECOND)
+
+
+def test_node_that_moves_to_another_zone_leaves_its_first() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", ready="Unknown", zone="a")
+    clusters.see("n4", "n5", "n6", zone="b")
+    assert clusters.suspected() == [("", "a", 3, 3)]
+    clusters.see("n3", ready="Unknown", zone="b")
+    assert clusters.suspected() == []
+
+
+def test_nothing_is_judged_before_all_nodes_were_read() -> None:
+    clusters = Clusters({"/": BlindTime(is_lost=True)}, is_read=False)
+    assert clusters.see("n1", "n2", "n3", ready="Unknown") == [False, False, False]
+    assert clusters.look().suspected == []
+    clusters.see("n4", "n5", "n6")
+    clusters.is_read = True
+    assert (clusters.suspected(), clusters.look().ended("")) == ([], NOW)
+
+
+def test_new_process_goes_on_with_what_was_noted() -> None:
+    first = Clusters()
+    first.see("n1", "n2", "n3", "n4", zone="a")
+    first.look(NOW - HOUR)
+    assert first.watch.blind_times() == {}
+    first.see("n1", "n2", "n3", ready="Unknown", zone="a")
+    first.look()
+    noted = first.watch.blind_times()
+    assert noted == {key: BlindTime(is_lost=True) for key in ("/", "/a")}
+
+    second = Clusters(noted)
+    second.see("n1", "n2", "n3", "n4", zone="a")
+    second.see("n1", ready="Unknown", since=NOW - HOUR, zone="a")
+    assert second.look(NOW + HOUR).ended(MANAGEMENT_CLUSTER, "a") == NOW + HOUR
+
+    third = Clusters(second.watch.blind_times())
+    third.see("n1", ready="Unknown", since=NOW - HOUR, zone="a")
+    assert third.look(NOW + HOUR * 2).ended(MANAGEMENT_CLUSTER, "a") == NOW + HOUR
+
+
+def test_time_alone_lets_a_real_outage_go_and_an_edit_of_the_policy_is_judged_at_once() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", ready="Unknown")
+    assert clusters.suspected(NOW + HOUR - SECOND) != []
+    assert clusters.suspected(NOW + HOUR) == []
+    assert clusters.look(NOW + HOUR) == NO_OUTAGES
+    longer = clusters.look(NOW + HOUR, OutageGuard(hold_limit=HOUR * 2))
+    assert [one.group for one in longer.suspected] == [NodeGroup()]
+    assert clusters.look(NOW + HOUR, None) == NO_OUTAGES
+
+
+def test_end_still_counts_when_the_guard_is_turned_off() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", ready="Unknown")
+    clusters.look()
+    clusters.see("n1", "n2", "n3")
+    clusters.look(NOW + SECOND)
+    assert clusters.look(NOW + HOUR, None).ended("") == NOW + SECOND
