@@ -19,6 +19,7 @@ from detector.watching.blind_times import ANNOTATION, BlindTimes
 from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
+from health.gate.outage_guard import OutageGuard
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.check import MachineHealthCheck
@@ -49,6 +50,7 @@ EAST = "east"
 UNREACHABLE = HoldReason.WORKLOAD_CLUSTER_UNREACHABLE
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
+UNREAD = HoldReason.CLUSTER_CONTEXT_UNREAD
 LIMIT = timedelta(seconds=1)
 LEADER = LEASES.path("ours", "leader")
 OFTEN = ReflectorSettings(
@@ -103,8 +105,8 @@ class TwoClusters:
         access = WorkloadAccess(self._connect, self._close, self._blind_times.of)
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
         scope = Scope("leases", (), kinds, lambda: OFTEN, access)
-        policy = Policy(staleness_limit=LIMIT)
-        self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: policy)
+        self.policy = Policy(staleness_limit=LIMIT)
+        self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: self.policy)
 
     async def _connect(self, cluster: str, secret: SecretField) -> ClusterConnection:
         if cluster not in self.reached:
@@ -293,6 +295,38 @@ async def test_lost_connection_holds_the_checks_that_rest_on_it_and_restarts_the
         assert after.of_machine.state is TargetState.WAITING
         assert after.of_machine.remaining_seconds <= began
         assert after.of_node.state is TargetState.EXPIRED
+
+
+@pytest.mark.rule("rule 37")
+@pytest.mark.parametrize(
+    ("guard", "state"), [(OutageGuard(), TargetState.WAITING), (None, TargetState.EXPIRED)]
+)
+async def test_with_the_outage_guard_clocks_restart_when_our_own_cluster_was_away(
+    servers: tuple[ApiServer, ApiServer],
+    clusters: TwoClusters,
+    guard: OutageGuard | None,
+    state: TargetState,
+) -> None:
+    management, east = servers
+    clusters.policy = replace(clusters.policy, outage_guard=guard)
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    async with clusters.open():
+        await eventually(lambda: clusters.of_node.state is TargetState.EXPIRED)
+        await management.stop()
+        await eventually(lambda: reason_of(clusters.of_node) is HoldReason.STALE_CACHE, 10)
+        await management.start()
+        seen: list[Observation] = []
+        await eventually(lambda: _note(seen, clusters.of_node) is not HoldReason.STALE_CACHE, 10)
+        await eventually(lambda: _note(seen, clusters.of_node) is not UNREAD and seen[-1].state is state)
+        # Nothing is admitted before the clocks restarted.
+        expired = {reason_of(one) for one in seen if one.state is TargetState.EXPIRED}
+        assert guard is None or expired <= {UNREAD}
+
+
+def _note(seen: list[Observation], observation: Observation) -> HoldReason | str | None:
+    seen.append(observation)
+    return reason_of(observation)
 
 
 @pytest.mark.rule("rule 37", "rule 33/restart")

@@ -6,6 +6,7 @@ import pytest
 
 from health.gate.global_stop import STOP
 from health.gate.policy_document import KEY, POLICY
+from health.model.node import ZONE_LABEL
 from kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, Object
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.cluster_context.openshift import OpenShift
@@ -46,20 +47,43 @@ async def test_a_conflict_disables_the_check_until_it_ends(openshift: OpenShift,
 
 @pytest.fixture
 async def policy(world: World) -> AsyncIterator[None]:
-    """A policy that says what the settings of these tests say anyway."""
+    """A policy that says what the settings of these tests say anyway, and turns the outage guard on."""
     body: Object = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": POLICY, "namespace": NAMESPACE},
-        "data": {KEY: "backOffLimit: 0s"},
+        "data": {KEY: "backOffLimit: 0s\noutageGuard: {}"},
     }
     await world.client.create(CONFIG_MAPS, body, NAMESPACE)
     yield
     await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
 
 
+@pytest.mark.rule("rule 37")
 @pytest.mark.usefixtures("policy")
-async def test_policy_that_is_taken_is_told_of_in_its_namespace(world: World) -> None:
+async def test_half_of_a_cluster_that_falls_silent_at_once_is_left_alone_and_one_node_is_not(
+    world: World,
+) -> None:
+    await _until_told_of_the_policy(world)
+    nodes = await world.add_nodes(10)
+    silent, alone, zone = nodes[:4], nodes[4], f"{world.name}-a"
+    for node in silent:
+        await world.set_label(node, ZONE_LABEL, zone)
+    await world.add_check(duration="5s")
+    await world.fail(*silent, alone)
+
+    await world.until_requested(alone)
+    for node in silent:
+        await until_held(world, node, f"of 4 Nodes of the zone {zone} of the cluster turned Ready=Unknown")
+    assert [world.requests.created(node) for node in silent] == [0] * 4
+
+    await world.recover(*silent[1:])
+    await world.until_requested(silent[0])
+    assert "counted since" in (await world.state(silent[0])).details
+    assert [world.requests.created(node) for node in silent[1:]] == [0] * 3
+
+
+async def _until_told_of_the_policy(world: World) -> None:
     async def is_told() -> bool:
         events = await world.client.list(EVENTS, NAMESPACE)
         return any(event["involvedObject"]["name"] == POLICY for event in events)
