@@ -26,6 +26,7 @@ from cli.doctor.of_clocks import (
     reference_findings,
 )
 from cli.doctor.of_own_status import not_served, own_status_findings
+from cli.doctor.of_policy import outage_guard_findings
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
@@ -33,7 +34,6 @@ from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import LeaseNamespace
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.gate.policy import DEFAULTS
 from health.gate.policy_document import POLICY, StoredPolicy
 from health.gate.policy_in_force import NO_OBJECT
 from health.gate.shadow import is_in_shadow
@@ -194,16 +194,16 @@ class ClusterExamination:
         try:
             found = await self._connection.client.get(CONFIG_MAPS, POLICY, self._settings.namespace)
         except NotFound:
-            return []
+            return list(outage_guard_findings(self._settings.policy))
         stored = StoredPolicy.model_validate(found)
-        self._policy = NO_OBJECT.after(stored, DEFAULTS)
+        self._policy = NO_OBJECT.after(stored, self._settings.policy)
         if self._policy.refusal:
             what = f"{stored} cannot be taken: {self._policy.refusal}"
             advice = (
                 "mend it; until then the last good one is in force, and after a restart nothing new is done"
             )
             return [problem("PolicyRefused", what, advice)]
-        return []
+        return list(outage_guard_findings(self._policy.policy))
 
     async def _examine_leader(self) -> list[Finding]:
         namespace = self._settings.namespace

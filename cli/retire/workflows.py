@@ -18,10 +18,10 @@ from cli.failing import CommandError, NotFoundError, UsageError
 from cli.incident_list import Filter, open_incidents
 from cli.incident_summary import IncidentSummary
 from cli.orders import GivenOrder, send
-from cli.polling import is_polled
 from cli.retire.incident_step import Action, IncidentStep, next_step
 from health.model.references import IncidentReference
 from runtime.listed_incidents import listed_incident
+from runtime.polling import is_polled
 from runtime.retrying import one_sentence
 from runtime.temporal_trouble import is_silence
 from workflows.contracts import worker_queue

@@ -46,6 +46,7 @@ class LiveMetrics(Collector):
             yield _holds(incidents)
             yield _policy(self._cluster_state)
             yield _in_shadow(self._cluster_state)
+            yield _outages(self._cluster_state)
 
 
 def _source_ages(ages: Ages) -> GaugeMetricFamily:
@@ -83,6 +84,14 @@ def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
         found[reference.kind_name] += check.is_shadow_in(context)
     for kind, number in sorted(found.items()):
         family.add_metric((kind,), number)
+    return family
+
+
+def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
+    text = "1 while what sees the Nodes of a cluster, or of one of its zones, is suspected."
+    family = GaugeMetricFamily("paramedic_suspected_outage", text, labels=("cluster", "zone"))
+    for outage in sorted(cluster_state.cluster_context.outages.suspected, key=lambda one: one.group):
+        family.add_metric(outage.group, 1)
     return family
 
 

@@ -12,8 +12,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
 from devcluster.temporal import TemporalServer
+from health.gate.policy_document import KEY, POLICY
 from kube.client import Client
 from kube.leader import LeaderElection
+from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
 from tests.cli.doctor.conftest import CLUSTER, AsUser
@@ -23,6 +25,10 @@ from tests.kube.eventually import eventually
 
 pytestmark = pytest.mark.cluster
 
+GUARD_OFF = "OutageGuardOff"
+"""Only good to know."""
+WITH_GUARD = {"metadata": {"name": POLICY}, "data": {KEY: "outageGuard: {}"}}
+
 
 async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
     as_user: AsUser, temporal_server: TemporalServer, tmp_path: Path
@@ -31,11 +37,11 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
         doctor = as_user(plane.kubeconfig)
         found = await findings(doctor)
         not_there = {"KindNotServed", "StatusNotServed", "LeaseNamespaceMissing", "RightMissing"}
-        assert reasons(found) == {*not_there, "NoDetector", "NoWorker"}
+        assert reasons(found) == {*not_there, "NoDetector", "NoWorker", GUARD_OFF}
         assert sum(one.reason == "KindNotServed" for one in found) == 2
 
         await manifests.install(plane.kubeconfig)
-        assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker"}
+        assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker", GUARD_OFF}
 
         async with at_work(plane.kubeconfig, temporal_server) as identity:
             both = await asyncio.gather(*(doctor("doctor", "--cluster", one) for one in (CLUSTER, identity)))
@@ -45,7 +51,7 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
 
 @asynccontextmanager
 async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[str]:
-    """With a detector that leads, and a worker; yields the identity of the cluster."""
+    """With a leader, a worker, and a policy with the outage guard; yields the identity of the cluster."""
     temporal = await TemporalClient.connect(
         server.address, namespace=server.namespace, data_converter=pydantic_data_converter
     )
@@ -54,6 +60,7 @@ async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[str
         fleet = Fleet(temporal, await read_cluster_identity(client, CLUSTER))
         election = LeaderElection(client, "paramedic-system", "paramedic-detector", "pod-1")
         leading = asyncio.create_task(election.run())
+        await client.create(CONFIG_MAPS, WITH_GUARD, "paramedic-system")
         async with fleet.at_work():
             await eventually(lambda: election.is_leader)
             yield fleet.cluster
