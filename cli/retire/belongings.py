@@ -129,6 +129,12 @@ def running_detectors(leases: Iterable[Object], now: datetime) -> tuple[str, ...
     return tuple(one.spec.holder_identity or "" for one in records if holder_is_valid(one, now))
 
 
+def is_scaled_up(deployment: Object) -> bool:
+    """Whether a Deployment has Pods, or is to have some."""
+    wanted = deployment["spec"].get("replicas", 1)
+    return bool(wanted or (deployment.get("status") or {}).get("replicas"))
+
+
 def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord], now: datetime) -> list[str]:
     """The operators in whose place we are, that run all the same; of Leases in all namespaces."""
     return [

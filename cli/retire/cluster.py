@@ -10,7 +10,14 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from cli.retire.belongings import Belonging, Disposal, Picture, Stored
+from cli.retire.belongings import (
+    Belonging,
+    Disposal,
+    Picture,
+    Stored,
+    is_scaled_up,
+    running_detectors,
+)
 from health.gate.health_check import InvalidCheckError
 from health.gate.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
@@ -20,12 +27,14 @@ from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.resource import LEASES, Object, Resource
 from objects.group_kind import ServedKind
+from runtime.process_names import DETECTOR
 from runtime.rights import signals_upgrades_here
 from runtime.settings import Settings
 
 CUSTOM_RESOURCES = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
+DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments", namespaced=True)
 _REQUEST, _TEMPLATE = "Remediation", "Template"
 
 
@@ -55,15 +64,30 @@ class RetiredCluster:
             now=self.now(),
             requests=tuple([one for kind in self._request_kinds for one in await self._listed(kind)]),
             target_leases=tuple(await self._leases(self._settings.lease_namespace)),
-            own_leases=tuple(await self.own_leases()),
+            own_leases=tuple(await self._leases(self._settings.namespace)),
             pausable=tuple((kind, one) for kind, one in checks if kind.upgrade_pause is not None),
             markable=tuple(await self._markable()),
             upgrading=await self._upgrading(),
         )
 
-    async def own_leases(self) -> list[Object]:
-        """The Leases in the namespace of our processes."""
-        return await self._leases(self._settings.namespace)
+    async def detectors(self) -> tuple[str, ...]:
+        """Those that run, or will: one that cannot reach Temporal neither leads nor stands by.
+
+        Raises:
+            KubernetesError: nobody can say.
+
+        """
+        found = running_detectors(await self._leases(self._settings.namespace), self.now())
+        return found or await self._deployed_detector()
+
+    async def _deployed_detector(self) -> tuple[str, ...]:
+        """Its Deployment as our manifests name it; one of another name is known by its Leases alone."""
+        namespace = self._settings.namespace
+        try:
+            found = await self._connection.client.get(DEPLOYMENTS, DETECTOR, namespace)
+        except NotFound:
+            return ()
+        return (f"of Deployment/{namespace}/{DETECTOR}",) if is_scaled_up(found) else ()
 
     async def operator_leases(self) -> list[LeaseRecord]:
         """The leader Leases of operators, wherever they are.

@@ -55,4 +55,4 @@ def next_step(
         return IncidentStep(Action.ABORT, "so that it cleans up")
     if summary.state.phase == Phase.LEFT_ALONE or summary.state.memory.clean_up_at is not None:
         return IncidentStep(Action.END, "it has cleaned up")
-    return IncidentStep(Action.WAIT, summary.details)
+    return IncidentStep(Action.WAIT, f"{summary.state.phase}: {summary.details}")

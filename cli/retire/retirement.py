@@ -23,7 +23,6 @@ from cli.retire.belongings import (
     Picture,
     Whose,
     belongings,
-    running_detectors,
     running_operators,
 )
 from cli.retire.cluster import RetiredCluster
@@ -88,9 +87,11 @@ class Retirement:
         listed = await self._workflows.open()
         names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
         how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
-        detectors = running_detectors(picture.own_leases, picture.now)
         return [
-            *(f"wait for the detector {one} to end: {self._advice}" for one in detectors),
+            *(
+                f"wait for the detector {one} to end: {self._advice}"
+                for one in await self._cluster.detectors()
+            ),
             *(f"{name}: {how}" for name in sorted(names)),
             *map(str, belongings(picture, await self._whose())),
         ]
@@ -138,8 +139,7 @@ class Retirement:
 
     async def _round(self) -> Round:
         try:
-            detectors = running_detectors(await self._cluster.own_leases(), self._cluster.now())
-            if detectors:
+            if detectors := await self._cluster.detectors():
                 return Round(waits=tuple(f"the detector {one} runs: {self._advice}" for one in detectors))
             if waits := await self._workflows.advance():
                 return Round(waits=waits)
@@ -171,8 +171,8 @@ class Retirement:
         """Tell what is waited for, when it is something else than before."""
         if not waits:
             return
-        more = f"; and {len(waits) - 1} more" if len(waits) > 1 else ""
-        progress = f"waits for {len(waits)}: {waits[0]}{more}"
+        more = f"; and for {len(waits) - 1} more" if len(waits) > 1 else ""
+        progress = f"{self._workflows.progress}; waits for {waits[0]}{more}"
         if progress != self._progress:
             self._tell_progress(progress)
         self._progress = progress

@@ -48,8 +48,14 @@ class Workflows:
         self._tell = tell
         self._is_handed_over = is_handed_over
         self._told: set[str] = set()
+        self._open = 0
         self.incidents: set[IncidentReference] = set()
         """Those that were seen open so far."""
+
+    @property
+    def progress(self) -> str:
+        """How many have ended."""
+        return f"{len(self.incidents) - self._open} of {len(self.incidents)} incidents have ended"
 
     async def open(self) -> list[IncidentSummary]:
         """The incidents that are open.
@@ -65,6 +71,7 @@ class Workflows:
         if unreadable is not None:
             raise UsageError(f"{unreadable.incident.workflow_id}: {unreadable.unreadable}")
         self.incidents |= {one.incident for one in found}
+        self._open = len(found)
         return found
 
     async def terminated(self) -> frozenset[IncidentReference]:
@@ -87,7 +94,9 @@ class Workflows:
         has_worker = await is_polled(self._client, worker_queue(self._cluster))
         asked = await Asking(self._client).all(listed) if self._needs_answers(has_worker) else listed
         waits = await _bounded(lambda one: self._advance(one, has_worker=has_worker), asked)
-        return tuple(wait for wait in waits if wait)
+        still_open = tuple(wait for wait in waits if wait)
+        self._open = len(still_open)
+        return still_open
 
     def _needs_answers(self, has_worker: bool) -> bool:  # noqa: FBT001  there is nothing else to say
         return has_worker and not self._is_handed_over

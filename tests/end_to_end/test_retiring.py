@@ -122,6 +122,6 @@ async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up
 def _assert_retired(ran: Ran, world: World) -> None:
     assert ran.code == 0, ran.err
     assert ran.out.count("has ended: it has cleaned up") == 3
-    assert "waits for 3: " in ran.err
+    assert "0 of 3 incidents have ended; waits for " in ran.err
     assert f"deleted Lease/paramedic-system/{LEADER_LEASE}" in ran.out
     assert f"{world.cluster} is retired" in ran.out.splitlines()[-1]

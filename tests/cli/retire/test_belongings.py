@@ -11,6 +11,7 @@ from cli.retire.belongings import (
     Stored,
     Whose,
     belongings,
+    is_scaled_up,
     running_detectors,
     running_operators,
 )
@@ -194,6 +195,21 @@ def test_leases_of_detectors_are_known_and_say_who_still_runs() -> None:
     assert running_detectors(leases, NOW) == ("leads", "stands by")
     assert running_detectors([lease(LEADER_LEASE, "")], NOW) == ()
     assert len(found(Whose(CLUSTER), own_leases=leases)) == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "is_up"),
+    [
+        ({"replicas": 0}, {}, False),
+        ({"replicas": 0}, {"replicas": 1}, True),
+        ({"replicas": 2}, {}, True),
+        ({}, {}, True),
+    ],
+)
+def test_deployment_is_scaled_up_while_it_has_pods_or_is_to_have_some(
+    spec: Object, status: Object, *, is_up: bool
+) -> None:
+    assert is_scaled_up({"spec": spec, "status": status}) is is_up
 
 
 def test_operator_runs_while_its_leader_lease_is_held_and_a_shared_one_says_nothing() -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cli.retire.cluster import DEPLOYMENTS
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from health.gate.global_stop import STOP
@@ -18,6 +19,7 @@ from kube.resource import LEASES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime.cluster import read_cluster_identity
+from runtime.process_names import DETECTOR
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
@@ -44,7 +46,7 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
         made = Client(transport)
         await made.create(NAMESPACES, {"metadata": {"name": namespace}})
         yield made
-        for kind in (REQUESTS, LEASES, CHECKS):
+        for kind in (REQUESTS, LEASES, CHECKS, DEPLOYMENTS):
             for one in await made.list(kind, namespace):
                 await made.delete(kind, one["metadata"]["name"], namespace)
 
@@ -75,6 +77,13 @@ def lease(name: str, holder: str) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
+def detector_with(*, replicas: int) -> Object:
+    labels = {"app": DETECTOR}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "detector", "image": "any"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
+    return {"metadata": {"name": DETECTOR}, "spec": spec}
+
+
 async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_person(
     left_behind: Fleet, client: Client, command: Command, namespace: str
 ) -> None:
@@ -92,6 +101,13 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
         metadata = {"name": name, "annotations": annotations}
         await client.create(CHECKS, check | {"metadata": metadata}, namespace)
 
+    await client.create(DEPLOYMENTS, detector_with(replicas=1), namespace)
+    waited = await command("retire", "--timeout", "3s")
+    assert (waited.code, len(waited.out.splitlines())) == (1, 1)
+    assert f"the detector of Deployment/{namespace}/paramedic-detector runs: `kubectl -n" in waited.err
+    assert "`paramedic retire` goes on from here" in waited.err
+
+    await client.merge_patch(DEPLOYMENTS, DETECTOR, {"spec": {"replicas": 0}}, namespace)
     ran = await command("retire", "--timeout", "1m")
 
     assert ran.code == 0, ran.err
