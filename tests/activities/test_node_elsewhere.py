@@ -12,6 +12,7 @@ from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import Held
 from devcluster.simulation.resources import MACHINES
 from health.gate.cluster_context import ClusterContext
+from health.gate.policy_document import POLICY
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
@@ -20,7 +21,7 @@ from health.model.verdict import Fact
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
-from kube.resource import NAMESPACES, NODES, SECRETS, group_version_path, resource_of
+from kube.resource import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, group_version_path, resource_of
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.secrets import SecretField
@@ -89,6 +90,7 @@ def serve_management(server: ApiServer) -> None:
     server.answer("GET", CHECKS.path(NAMESPACE, "workers"), said(check))
     server.answer("GET", MACHINES.path(NAMESPACE, "machine-1"), said(MACHINE))
     server.answer("GET", NAMESPACES.path(name="leases"), said({"metadata": {"name": "leases"}}))
+    server.answer("GET", CONFIG_MAPS.path("ours", POLICY), refused(404, "NotFound", POLICY))
 
 
 def serve_kubeconfig(management: ApiServer, east: ApiServer, pair: Pair) -> None:

@@ -14,10 +14,8 @@ from temporalio.client import Client as TemporalClient
 from devcluster import assets, cluster_api_crds, manifests
 from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
-from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from kube.client import Client
-from kube.resource import Object
 from kube.transport import Transport
 from tests.end_to_end import shared_processes
 from tests.end_to_end.cluster_api.fleet import Fleet, until_served
@@ -26,30 +24,8 @@ from tests.end_to_end.nodes import Nodes
 from tests.end_to_end.pairs import Pairs
 from tests.end_to_end.restarts.servers import OwnServers, own_servers
 from tests.end_to_end.world import World
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 CONTROLLER_MANAGER = "manager"
-KUBEADM_CONTROL_PLANES: Object = {
-    "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-    "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
-    "metadata": {"name": f"kubeadmcontrolplanes.{CONTROL_PLANE_GROUP}"},
-    "spec": {
-        "group": CONTROL_PLANE_GROUP,
-        "scope": "Namespaced",
-        "names": {"plural": "kubeadmcontrolplanes", "kind": "KubeadmControlPlane"},
-        "versions": [
-            {
-                "name": "v1beta2",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
-"""None exists, so none is rolling out; a detector that may not see that holds all checks of Cluster API."""
 settings, pairs = shared_processes.settings, shared_processes.pairs
 
 
@@ -76,9 +52,7 @@ async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plan
         await manifests.install(management.kubeconfig)
         await cluster_api_crds.apply(management.kubeconfig)
         async with await Transport.connect(str(management.kubeconfig)) as transport:
-            client = Client(transport, "end-to-end-test")
-            await client.create(CUSTOM_RESOURCE_DEFINITIONS, KUBEADM_CONTROL_PLANES)
-            await until_served(client)
+            await until_served(Client(transport, "end-to-end-test"))
         workload = Workload(servers, await starting)
         # Nothing there needs controllers, and they take long to end once their API server was away.
         await servers.kill(CONTROLLER_MANAGER)
