@@ -3,9 +3,10 @@
 | object                   | by what it is ours                      | without `--hand-over`             |
 |--------------------------|-----------------------------------------|-----------------------------------|
 | a request                | its annotation names an incident of     | deleted                           |
-|                          | this cluster; or an open one adopted it |                                   |
-| the Lease of a target,   | held as an incident signs it            | deleted, once its request is gone |
-| the control-plane lock   |                                         |                                   |
+|                          | this cluster; or an open one says that  |                                   |
+|                          | it adopted it                           |                                   |
+| the Lease of a target,   | held as an incident signs it, and our   | deleted, once its request is gone |
+| the control-plane lock   | worker wrote it last                    |                                   |
 | the pause of a check for | the mark is beside it                   | both are taken off, once the      |
 | an upgrade               |                                         | upgrade is over                   |
 | the Leases of detectors  | their names and label                   | deleted, in either case           |
@@ -21,18 +22,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from activities.known_requests import is_own
 from health.kinds.check_kind import CheckKind
-from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
+from health.model.status_writers import ManagedFields
 from health.upgrade.pausable_check import PausableCheck, PauseAction
 from kube.candidates import CANDIDATE_FOR
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, holder_is_valid, name_for
 from kube.resource import LEASES, Object, Resource
 from objects.metadata import ObjectMetadata
 from runtime.listed_incidents import ListedIncident
-from runtime.process_names import LEADER_LEASE
+from runtime.process_names import LEADER_LEASE, WORKER
 
 
 class Disposal(StrEnum):
@@ -85,6 +85,8 @@ class Whose:
     """Those that were open."""
     earlier: frozenset[IncidentReference] = frozenset()
     """Those that somebody terminated before: of these a Lease may be left; an operator may have the rest."""
+    adopted: Mapping[str, IncidentReference] = field(default_factory=dict)
+    """By uid, requests of operators that an open incident went on with; in shadow it adopts none."""
     is_handed_over: bool = False
 
 
@@ -150,14 +152,9 @@ def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord],
 def _incident_of(stored: Stored, whose: Whose) -> IncidentReference | None:
     """The incident that a request is of, of whatever cluster; None: it is somebody else's."""
     request = RemediationRequest.model_validate({"metadata": stored.body["metadata"]})
-    if not request.is_unsigned:
-        return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
-    known = (one for one in whose.incidents if one.target.name == request.target_name)
-    return next((one for one in known if _is_handled(one.check) and is_own(request, one)), None)
-
-
-def _is_handled(check: CheckReference) -> bool:
-    return check.group_kind in CHECK_KINDS
+    if request.is_unsigned:
+        return whose.adopted.get(request.metadata.uid)
+    return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
 
 
 def _request(stored: Stored, whose: Whose) -> Belonging:
@@ -186,6 +183,8 @@ def _leases(picture: Picture, whose: Whose, in_use: frozenset[IncidentReference]
         is_lock = name == CONTROL_PLANE_LOCK
         if (name, holder) not in signed and not (is_lock and holder in locks):
             continue
+        if not _is_of_worker(body):  # the operator signs alike, and may hold it by now
+            continue
         if whose.is_handed_over:
             why = "it runs out by itself" if is_lock else f"{holder} goes on to hold it"
             yield Belonging(stored, Disposal.LEAVE, why)
@@ -193,6 +192,13 @@ def _leases(picture: Picture, whose: Whose, in_use: frozenset[IncidentReference]
             yield Belonging(stored, Disposal.AWAIT, "the request of its target is not gone yet")
         else:
             yield Belonging(stored, Disposal.DELETE, f"{holder} holds it, and remediates no more")
+
+
+def _is_of_worker(lease: Object) -> bool:
+    """Whether our worker alone wrote it last; the API server notes whole seconds."""
+    entries = [ManagedFields.model_validate(one) for one in lease["metadata"].get("managedFields") or ()]
+    times = [one.time for one in entries if one.time is not None]
+    return {one.manager for one in entries if times and one.time == max(times)} == {WORKER}
 
 
 def _sign(incident: IncidentReference) -> tuple[str, str]:

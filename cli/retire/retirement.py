@@ -1,4 +1,4 @@
-"""Retirement: ends what is under way in a cluster, in an order by which nothing is lost or done twice.
+"""Retirement: ends what is under way in a cluster, in an order by which nothing is lost or done twice (ADR 37).
 
 1. The global stop: from here on no act begins, whatever still runs (rule 42).
 2. The detector has to go, by whoever deployed it: it is who starts incidents, and would start each again that
@@ -32,6 +32,8 @@ from kube.errors import KubernetesError
 
 BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
+MOST_TOLD = 10
+"""Of what is still waited for when the time is over."""
 _DONE = {Disposal.DELETE: "deleted", Disposal.UNPAUSE: "unpaused"}
 
 
@@ -123,8 +125,9 @@ class Retirement:
                     self._show(latest.waits)
                     await asyncio.sleep(BETWEEN_ROUNDS.total_seconds() if quiet < QUIET_ROUNDS else 0)
         except TimeoutError as error:
-            waits = "; ".join(latest.waits) or "it was not looked at twice"
-            message = f"not retired yet: {waits}; `paramedic retire` goes on from here"
+            waits = "; ".join(latest.waits[:MOST_TOLD]) or "it was not looked at twice"
+            more = f"; and {len(latest.waits) - MOST_TOLD} more" if len(latest.waits) > MOST_TOLD else ""
+            message = f"not retired yet: {waits}{more}; `paramedic retire` goes on from here"
             raise CommandError(message) from error
         return latest.left
 
@@ -164,6 +167,7 @@ class Retirement:
             self._identity,
             frozenset(self._workflows.incidents),
             await self._workflows.terminated(),
+            self._workflows.adopted,
             is_handed_over=self._is_handed_over,
         )
 

@@ -51,6 +51,8 @@ class Workflows:
         self._open = 0
         self.incidents: set[IncidentReference] = set()
         """Those that were seen open so far."""
+        self.adopted: dict[str, IncidentReference] = {}
+        """By uid, the requests that they say they made or adopted."""
 
     @property
     def progress(self) -> str:
@@ -93,6 +95,9 @@ class Workflows:
             return await self._end_upgrade_pause()
         has_worker = await is_polled(self._client, worker_queue(self._cluster))
         asked = await Asking(self._client).all(listed) if self._needs_answers(has_worker) else listed
+        for one in asked:
+            known = one.state.memory.requests if one.state else ()
+            self.adopted |= {request.uid: one.incident for request in known}
         waits = await _bounded(lambda one: self._advance(one, has_worker=has_worker), asked)
         still_open = tuple(wait for wait in waits if wait)
         self._open = len(still_open)

@@ -64,7 +64,8 @@ def adopted(of: IncidentReference) -> Stored:
 def lease(name: str, holder: str, *, renewed_ago: timedelta = timedelta(), **metadata: Any) -> Object:
     times = {"renewTime": micro_time(NOW - renewed_ago), "acquireTime": micro_time(NOW - renewed_ago)}
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, **times}
-    return body(name, namespace="leases", **metadata) | {"spec": spec}
+    written = {"managedFields": [{"manager": "paramedic-worker", "time": NOW.isoformat()}]}
+    return body(name, namespace="leases", **(written | metadata)) | {"spec": spec}
 
 
 def check(*annotations: str, **metadata: Any) -> Stored:
@@ -102,13 +103,12 @@ def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_leas
     assert "power.example.com/off" in of_request.why
 
 
-def test_request_of_an_operator_is_ours_only_where_an_open_incident_adopted_it() -> None:
+def test_request_of_an_operator_is_ours_only_where_an_open_incident_says_that_it_adopted_it() -> None:
     made = (adopted(incident()),)
 
     assert found(Whose(CLUSTER), requests=made) == []
-    assert found(Whose(CLUSTER, earlier=frozenset([incident()])), requests=made) == []
-    assert found(Whose(CLUSTER, frozenset([incident("node-2")])), requests=made) == []
-    ours = found(Whose(CLUSTER, frozenset([incident()])), requests=made)
+    assert found(Whose(CLUSTER, frozenset([incident()]), frozenset([incident()])), requests=made) == []
+    ours = found(Whose(CLUSTER, adopted={"uid-node-1": incident()}), requests=made)
     assert ours == [("Reboot/ns/node-1", Disposal.DELETE)]
 
 
@@ -130,6 +130,14 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Whose) 
 
     assert [one.stored.body for one in of] == [leases[0], leases[3]]
     assert {one.disposal for one in of} == {Disposal.DELETE}
+
+
+def test_lease_that_an_operator_wrote_after_us_is_its_own() -> None:
+    ours = {"manager": "paramedic-worker", "time": NOW.isoformat()}
+    its = {"manager": "manager", "time": (NOW + timedelta(seconds=1)).isoformat()}
+    leases = (lease("node-node-1", "NodeHealthCheck-workers", managedFields=[its, ours]),)
+
+    assert found(Whose(CLUSTER, frozenset([incident()])), target_leases=leases) == []
 
 
 def test_lease_that_is_handed_over_stays() -> None:

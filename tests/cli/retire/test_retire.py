@@ -19,7 +19,7 @@ from kube.resource import LEASES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime.cluster import read_cluster_identity
-from runtime.process_names import DETECTOR
+from runtime.process_names import DETECTOR, WORKER
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
@@ -85,7 +85,7 @@ def detector_with(*, replicas: int) -> Object:
 
 
 async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_person(
-    left_behind: Fleet, client: Client, command: Command, namespace: str
+    left_behind: Fleet, client: Client, command: Command, namespace: str, control_plane: ControlPlane
 ) -> None:
     await left_behind.fail("node-1", expired())
     await left_behind.listed("Running", 1)
@@ -94,7 +94,9 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
     typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
     await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
     await client.create(REQUESTS, typed | {"metadata": {"name": "of-somebody"}}, namespace)
-    await client.create(LEASES, lease("node-node-1", incident.check.lease_holder), namespace)
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        of_worker = lease("node-node-1", incident.check.lease_holder)
+        await Client(transport, WORKER).create(LEASES, of_worker, namespace)
     await client.create(LEASES, lease("node-node-2", "node-maintenance"), namespace)
     for name, annotations in (("paused", {PAUSED: "", MARK: ""}), ("paused-by-ada", {PAUSED: ""})):
         check = {"apiVersion": CHECKS.api_version, "kind": CHECKS.kind, "spec": {"selector": {}}}
