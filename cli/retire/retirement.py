@@ -1,4 +1,4 @@
-"""Retirement: ends what is under way in a cluster, in an order by which nothing is lost or done twice (ADR 37).
+"""Retirement: ends what is under way in a cluster, so that nothing is lost or done twice (ADR 37).
 
 1. The global stop: from here on no act begins, whatever still runs (rule 42).
 2. The detector has to go, by whoever deployed it: it is who starts incidents, and would start each again that
