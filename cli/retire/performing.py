@@ -69,7 +69,7 @@ async def perform(
                 if asked.is_dry:
                     await _say_plan(retirement, asked, identity, _plainly(tell))
                     return
-                await retirement.refuse_beside_operators()
+                await retirement.examine()
                 tell(await order_stop(asked.kubeconfig_context, settings.lease_namespace, STOP))
                 left = await retirement.carry_out(asked.within)
                 _say_end(left, asked, identity, _plainly(tell))

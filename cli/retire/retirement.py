@@ -98,15 +98,17 @@ class Retirement:
             *map(str, belongings(picture, await self._whose())),
         ]
 
-    async def refuse_beside_operators(self) -> None:
-        """See that what is removed is not an operator's by now, and that all may be read.
+    async def examine(self) -> None:
+        """See that it can be begun, before anything is changed.
 
         Raises:
-            CommandError: one runs.
+            CommandError: an operator runs, or an incident cannot be read.
             KubernetesError: a part of the cluster cannot be read.
+            RPCError: Temporal cannot be asked.
 
         """
         await self._examined()
+        await self._workflows.open()
 
     async def carry_out(self, within: timedelta) -> tuple[Belonging, ...]:
         """Do it all; what is left.
@@ -132,6 +134,7 @@ class Retirement:
         return latest.left
 
     async def _examined(self) -> Picture:
+        """The cluster, where no operator runs that what is to be removed may be of."""
         picture = await self._cluster.read()
         leases = await self._cluster.operator_leases()
         running = running_operators(CHECK_KINDS.values(), leases, picture.now)
@@ -146,7 +149,7 @@ class Retirement:
                 return Round(waits=tuple(f"the detector {one} runs: {self._advice}" for one in detectors))
             if waits := await self._workflows.advance():
                 return Round(waits=waits)
-            return await self._sweep(await self._cluster.read())
+            return await self._sweep(await self._examined())
         except KubernetesError as error:
             return Round(waits=(error.message,))
 

@@ -70,7 +70,7 @@ class Workflows:
         listed = await open_incidents(self._client, Filter(cluster=self._cluster))
         found = [one for one in listed if one.incident.cluster == self._cluster]  # a name may be another's
         unreadable = next((one for one in found if one.unreadable), None)
-        if unreadable is not None:
+        if unreadable is not None and not self._is_handed_over:
             raise UsageError(f"{unreadable.incident.workflow_id}: {unreadable.unreadable}")
         self.incidents |= {one.incident for one in found}
         self._open = len(found)

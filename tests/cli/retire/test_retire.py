@@ -1,11 +1,14 @@
 """`paramedic retire` where no worker ever comes back, and where it must not begin."""
 
+import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
+from temporalio import activity
+from temporalio.client import Client as TemporalClient
 
 from cli.retire.cluster import DEPLOYMENTS
 from devcluster.control_plane import ControlPlane
@@ -13,6 +16,7 @@ from devcluster.temporal import TemporalServer
 from health.gate.global_stop import STOP
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.moves import Phase
 from health.model.remediation_request import INCIDENT
 from kube.client import Client
 from kube.resource import LEASES, NAMESPACES, Object, resource_of
@@ -25,6 +29,7 @@ from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
 from tests.ports import free_port
 from tests.workflows.observations import expired
+from workflows.contracts import ACT, ActInput, ActResult
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -52,9 +57,11 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
 
 
 @pytest.fixture
-async def left_behind(client: Client, idle_fleet: Fleet) -> Fleet:
+async def left_behind(client: Client, idle_fleet: Fleet) -> AsyncIterator[Fleet]:
     """The incidents of a cluster whose worker is gone for good."""
-    return Fleet(idle_fleet.client, await read_cluster_identity(client, NAME))
+    fleet = Fleet(idle_fleet.client, await read_cluster_identity(client, f"{NAME}{uuid.uuid4().hex[:4]}"))
+    yield fleet
+    await fleet.end()
 
 
 @pytest.fixture
@@ -129,6 +136,40 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
     assert terminated.status is not None
     assert terminated.status.name == "TERMINATED"
     assert STOP in (await client.get(NAMESPACES, namespace))["metadata"]["annotations"]
+
+
+class SlowFleet(Fleet):
+    """Its worker is in the middle of an act until it is let go."""
+
+    def __init__(self, client: TemporalClient, cluster: str) -> None:
+        super().__init__(client, cluster)
+        self.is_acting, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    @activity.defn(name=ACT.name)
+    async def act(self, asked: ActInput) -> ActResult:
+        self.is_acting.set()
+        await self.may_go_on.wait()
+        return await super().act(asked)
+
+
+@pytest.mark.usefixtures("client")
+async def test_incident_is_not_ended_in_the_middle_of_an_act(left_behind: Fleet, command: Command) -> None:
+    fleet = SlowFleet(left_behind.client, left_behind.cluster)
+    async with fleet.at_work():
+        await fleet.fail("node-2", expired())
+        await fleet.is_acting.wait()
+        await fleet.listed("Running", 1)
+
+        waited = await command("retire", "--hand-over", "--timeout", "3s")
+        assert waited.code == 1
+        assert "not retired yet: workers/node-2: act is at work" in waited.err
+        assert (await fleet.state("node-2")).phase == Phase.ACTING
+
+        fleet.may_go_on.set()
+        ran = await command("retire", "--hand-over", "--timeout", "1m")
+        assert ran.code == 0, ran.err
+        assert "workers/node-2 has ended: what exists is left to the operators" in ran.out
+        assert list(fleet.requests) == ["node-2"]
 
 
 @pytest.fixture
