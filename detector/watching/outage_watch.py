@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from detector.watching.node_watch import BlindTime
 from health.gate.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages
+from health.gate.policy_in_force import PolicyInForce
 from health.model.node import Node
 from health.model.target import TargetName
 
@@ -87,15 +88,22 @@ class OutageWatch:
             return False
         return any(nodes.may_begin(guard) for nodes in groups)
 
-    def look(self, guard: OutageGuard | None, now: datetime) -> Outages:
-        """Judge what changed; answers with what is known of outages now."""
+    def look(self, policy: PolicyInForce, now: datetime) -> Outages:
+        """Judge what changed; answers with what is known of outages now.
+
+        While nobody knows the policy nothing is judged: a guard that was not read is not one that is off.
+        """
+        if policy.is_known:
+            self._judge_changed(policy.policy.outage_guard, now)
+        known = {group: nodes.outage for group, nodes in self._groups.items()}
+        return Outages({group: outage for group, outage in known.items() if outage != NO_OUTAGE})
+
+    def _judge_changed(self, guard: OutageGuard | None, now: datetime) -> None:
         is_another = guard != self._guard
         self._guard = guard
         for group, nodes in self._groups.items():
             if (is_another or nodes.is_due(now)) and self._is_read(group.cluster):
                 self._judge(group, nodes, now)
-        known = {group: nodes.outage for group, nodes in self._groups.items()}
-        return Outages({group: outage for group, outage in known.items() if outage != NO_OUTAGE})
 
     def blind_times(self) -> dict[str, BlindTime]:
         """What a new process must know, by the key of each group."""

@@ -26,6 +26,7 @@ from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess,
 from health.gate.cluster_context import ClusterContext, workload_cluster_hold
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy, Policy
+from health.gate.policy_in_force import PolicyInForce
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
@@ -368,7 +369,8 @@ class Sources:
         """The context with what the outage guard of the policy says; while that is off, nothing is held."""
         policy = self.policy()
         self._own_nodes.look(policy.staleness_limit)
-        known = replace(context, outages=self._outages.look(policy.outage_guard, self._now()))
+        in_force = context.policy if self._policy_watch else PolicyInForce(policy)
+        known = replace(context, outages=self._outages.look(in_force, self._now()))
         until = self._own_nodes.blind_time.until
         if policy.outage_guard is None or until is None:
             return known

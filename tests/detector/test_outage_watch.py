@@ -6,7 +6,9 @@ import pytest
 
 from detector.watching.node_watch import BlindTime
 from detector.watching.outage_watch import OutageWatch
-from health.gate.outage_guard import NO_OUTAGES, NodeGroup, OutageGuard, Outages
+from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages
+from health.gate.policy import Policy
+from health.gate.policy_in_force import UNREAD, PolicyInForce
 from health.model.node import ZONE_LABEL
 from health.model.target import node_name
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -39,7 +41,7 @@ class Clusters:
             self.watch.node_changed(node_name(name), None, GUARD)
 
     def look(self, now: datetime = NOW, guard: OutageGuard | None = GUARD) -> Outages:
-        return self.watch.look(guard, now)
+        return self.watch.look(PolicyInForce(Policy(outage_guard=guard)), now)
 
     def suspected(self, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
         return [(*one.group, one.silent, one.seen) for one in self.look(now).suspected]
@@ -113,6 +115,13 @@ def test_new_process_goes_on_with_what_was_noted() -> None:
     third = Clusters(second.watch.blind_times())
     third.see("n1", ready="Unknown", since=NOW - HOUR, zone="a")
     assert third.look(NOW + HOUR * 2).ended(MANAGEMENT_CLUSTER, "a") == NOW + HOUR
+
+
+def test_policy_that_was_not_read_yet_is_none_that_turned_the_guard_off() -> None:
+    clusters = Clusters({"/": BlindTime(is_lost=True)})
+    clusters.see("n1", "n2", "n3")
+    assert clusters.watch.look(UNREAD, NOW) == Outages({NodeGroup(): GroupOutage(was_noted=True)})
+    assert clusters.look(NOW + SECOND).ended("") == NOW + SECOND
 
 
 def test_time_alone_lets_a_real_outage_go_and_an_edit_of_the_policy_is_judged_at_once() -> None:

@@ -314,7 +314,8 @@ async def test_with_the_outage_guard_clocks_restart_when_our_own_cluster_was_awa
     async with clusters.open():
         await eventually(lambda: clusters.of_node.state is TargetState.EXPIRED)
         await management.stop()
-        await eventually(lambda: reason_of(clusters.of_node) is HoldReason.STALE_CACHE, 10)
+        await eventually(lambda: (clusters.sources.ages()["nodes"] or LIMIT) > LIMIT, 10)
+        assert reason_of(clusters.of_node) is HoldReason.STALE_CACHE
         await management.start()
         seen: list[Observation] = []
         await eventually(lambda: _note(seen, clusters.of_node) is not HoldReason.STALE_CACHE, 10)
