@@ -48,10 +48,9 @@ class OutageGuard(Bounded):
         """When an outage that began then holds no longer; None: never by itself."""
         return began + self.hold_limit if self.hold_limit else None
 
-    def has_given_way(self, began: datetime, now: datetime) -> bool:
-        """Whether it does not hold any more."""
-        at = self.gives_way(began)
-        return at is not None and now >= at
+    def has_given_way(self, now: datetime) -> datetime | None:
+        """The latest beginning of an outage that does not hold any more; None: there is none."""
+        return now - self.hold_limit if self.hold_limit else None
 
 
 def _said(value: object) -> object:
@@ -107,15 +106,21 @@ class SuspectedOutage:
 
 
 def suspicions(
-    guard: OutageGuard, group: NodeGroup, total: int, unknown_since: Iterable[datetime]
+    guard: OutageGuard,
+    group: NodeGroup,
+    total: int,
+    unknown_since: Iterable[datetime],
+    given_way: datetime | None = None,
 ) -> Iterator[SuspectedOutage]:
     """All windows in which enough of the Nodes fell silent that still are, the earliest first.
 
-    Of `total` Nodes those are Unknown, since then.
+    Of `total` Nodes those are Unknown, since then. Windows that began until `given_way` are left out.
     """
     times = sorted(unknown_since)
     end = 0
     for before, first in enumerate(times):
+        if given_way is not None and first <= given_way:
+            continue
         while end < len(times) and times[end] - first <= guard.window:
             end += 1
         if guard.are_enough(end - before, total - before):
@@ -152,8 +157,8 @@ class GroupOutage:
         """
         if guard is None:
             return GroupOutage(None, self.ended)
-        found = suspicions(guard, group, total, unknown_since)
-        holding = next((one for one in found if not guard.has_given_way(one.began, now)), None)
+        given_way = guard.has_given_way(now)
+        holding = next(suspicions(guard, group, total, unknown_since, given_way), None)
         if holding is not None:
             # The words stay: ten thousand incidents need not be told of each Node.
             return GroupOutage(self.suspected or holding, self.ended)
