@@ -78,7 +78,9 @@ async def test_commands_of_the_page_do_what_they_say(
     assert "STATUS: pending-install" in said
     deleted = [line for line in said.splitlines() if " deleted" in line]
     assert 'namespace "paramedic-system" deleted (server dry run)' in deleted
-    assert not [line for line in deleted if "customresourcedefinition" in line or "medik8s-leases" in line]
+    assert not [line for line in deleted if "nodehealthchecks" in line or "medik8s-leases" in line]
+    definitions = [line.split('"')[1] for line in deleted if line.startswith("customresourcedefinition")]
+    assert definitions == ["paramedicstatuses.paramedic.dev"]
 
 
 async def run(script: str, folder: Path, commands: Path, kubeconfig: Path) -> tuple[int, str]:
