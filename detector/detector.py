@@ -15,7 +15,9 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.answers.answering import Answering, never_failing
+from detector.answers.ended_remediations import EndedRemediations
 from detector.answers.observation_builder import CheckFreshness, Observer
+from detector.answers.remediation_limits import RemediationLimits
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
@@ -107,6 +109,9 @@ class Detector:
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
         self._attempts = Attempts(self._policy, self._cluster_state, self._now)
+        self._limits = RemediationLimits(
+            self._cluster_state, self._policy, self._sources.is_proven, self._now
+        )
         self._observe = self._made_observe()
         told = (self._cluster_state, self._attempts, self._sources.is_read, self._now)
         self._deletions, self._marked_targets = Deletions(*told), MarkedTargets(*told)
@@ -114,6 +119,7 @@ class Detector:
         self._attempt_reading = AttemptReading(
             calls, self._attempts, self._cluster_state, connections.problems
         )
+        self._ended_remediations = EndedRemediations(calls, self._limits, connections.problems)
         self._dispatch = self._made_dispatch(calls)
         self._failing_incidents = FailingIncidents(calls.failing)
         self._answering = Answering(
@@ -187,6 +193,7 @@ class Detector:
             self._storms,
             self._attempts.before,
             self._clock.hold,
+            self._limits,
             self._now,
         )
         return never_failing(observer.observe, self._cluster_state)
@@ -227,6 +234,7 @@ class Detector:
             is_leader=lambda: self._election.is_leader,
             now=self._now,
             problems=self._connections.problems,
+            handed_out=self._limits.handed_out,
         )
 
     def _reporter_dependencies(self) -> ReporterDependencies:
@@ -261,6 +269,7 @@ class Detector:
             handlers.add_change_handler(changed)
         for request_changed in (
             self._attempts.request_changed,
+            self._limits.request_changed,
             self._reporters.request_changed,
             self._ledger.request_changed,
         ):
@@ -311,6 +320,7 @@ class Detector:
     def _start_leading(self) -> None:
         self._lead_began = self._now()
         self._cluster_state.act_findings.clear()
+        self._limits.lead_begins()
         self._stopped.clear()
         self._leads.set()
 
@@ -339,6 +349,8 @@ class Detector:
             await self._attempt_reading.wait_tried()
             tasks.create_task(self._blind_times.lead(self._sources.blind_times))
             tasks.create_task(self._storms.lead())
+            tasks.create_task(self._limits.lead())
+            tasks.create_task(self._ended_remediations.lead())
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._upgrades.lead())
             tasks.create_task(self._reporters.lead())

@@ -8,6 +8,7 @@ from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.limits import Limits
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
@@ -87,6 +88,11 @@ def check_object(**spec: Any) -> dict[str, Any]:
         },
         "spec": {key: value for key, value in fields.items() if value is not None},
     }
+
+
+def limits(**fields: Any) -> Limits:
+    """Limits as the policy writes them."""
+    return Limits.model_validate(fields)
 
 
 def check(**spec: Any) -> NodeHealthCheck:

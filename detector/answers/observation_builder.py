@@ -6,9 +6,10 @@ the admission. A clock that is off makes every verdict unknown that rests on tim
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from detector.answers.remediation_limits import Limiting, RemediationLimits, Wish, nothing_is_limited
 from detector.answers.storms import Storms
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
@@ -62,6 +63,8 @@ class ObservationBuilder:
     """What is known of the latest remediation of the target."""
     clock: Hold | None = None
     """Why nothing that rests on time can be told."""
+    limits: Limiting = nothing_is_limited
+    """Why the remediation would be one too many."""
 
     def observation(self) -> Observation:
         """What is with the target, may the incident act, and may anything be written for it."""
@@ -145,7 +148,7 @@ class ObservationBuilder:
             # A hair later than the deadline: expired is strictly after it.
             remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,
-            hold=admission(self._question(check, target, failed)),
+            hold=self._hold(check, target, failed, verdict.deadline),
             steps=check.steps_for(target),
             under_way=check.under_way(target),
             is_marked=target.is_marked,
@@ -158,6 +161,16 @@ class ObservationBuilder:
             templates=self._templates(check, target),
             seen_at=self.now,
         )
+
+    def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
+        """Why it may not act; limits are asked of what nothing else holds but back-off, and is to begin."""
+        question = self._question(check, target, failed)
+        hold = admission(question)
+        is_under_way = self._requests or target.is_marked or check.under_way(target)
+        if is_under_way or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
+            return hold
+        wish = Wish(self.incident, target, failed, due=deadline if hold is None else None)
+        return admission(replace(question, limit=self.limits(wish)))
 
     def _templates(self, check: HealthCheck, target: Target) -> str:
         templates = [step.template for step in check.steps_for(target)]
@@ -220,6 +233,7 @@ class Observer:
     storms: Storms
     back_off: Callable[[TargetName, Target | None], BackOff]
     clock_hold: Callable[[], Hold | None]
+    limits: RemediationLimits
     now: Callable[[], datetime]
 
     def observe(self, incident: IncidentReference) -> Observation:
@@ -227,6 +241,7 @@ class Observer:
         check, target = incident.check, incident.target
         freshness = self.freshness(check)
         self.storms.advance(check)
+        self.limits.leave_line(incident)
         seen = self.cluster_state.targets.get(check, target.name)
         return ObservationBuilder(
             self.cluster_state,
@@ -236,4 +251,5 @@ class Observer:
             self.storms.hold(check),
             self.back_off(TargetName.of(target), seen),
             self.clock_hold(),
+            self.limits.hold,
         ).observation()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from datetime import datetime
 
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.incident_workflows import IncidentWorkflows, Observe
+from detector.dispatching.incident_workflows import HandedOut, IncidentWorkflows, Observe, nobody_is_told
 from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
@@ -33,10 +33,11 @@ class Dispatch:
         is_leader: Callable[[], bool],
         now: Callable[[], datetime],
         problems: Problems,
+        handed_out: HandedOut = nobody_is_told,
     ) -> None:
         self._cluster_state = cluster_state
         self._now = now
-        self._workflows = IncidentWorkflows(calls, cluster_state, observe)
+        self._workflows = IncidentWorkflows(calls, cluster_state, observe, handed_out)
         self._open: OpenIncidents = OpenWorkflows(subject_of)
         dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
         self._reconciler = Reconciler(

@@ -1,6 +1,6 @@
 """IncidentCalls: the calls to Temporal by which incidents are started, woken and listed."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution
@@ -101,12 +101,8 @@ class IncidentCalls:
             UnreadablePayload: one is encrypted, and may say whose owner is to wait.
 
         """
-        query = (
-            f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
-            f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
-        )
         found: list[tuple[TargetName, EndedAttempt]] = []
-        async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+        async for execution in self._with_an_end_after(since):
             unreadable = ""
             with self._guard.item("ended remediations", execution.id):
                 listed = await self._identified(execution)
@@ -115,6 +111,27 @@ class IncidentCalls:
             if unreadable:
                 raise UnreadablePayload(unreadable)
         return found
+
+    async def ended_remediations(self, since: datetime) -> list[tuple[IncidentReference, datetime]]:
+        """The incidents of this cluster whose remediation ended after `since`, and when; raises RPCError.
+
+        One that does not say which it is is left out.
+        """
+        found = []
+        async for execution in self._with_an_end_after(since):
+            with self._guard.item("ended remediations", execution.id):
+                incident = (await self._identified(execution)).as_named
+                ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)
+                if incident is not None and ended is not None:
+                    found.append((incident, bounded_time(ended)))
+        return found
+
+    def _with_an_end_after(self, since: datetime) -> AsyncIterator[WorkflowExecution]:
+        query = (
+            f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
+            f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
+        )
+        return self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
 
     async def _ended(
         self, execution: WorkflowExecution, listed: ListedIncident

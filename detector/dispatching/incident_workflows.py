@@ -8,6 +8,7 @@ started that may have ended but now.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.work_queue import Urgency
@@ -23,6 +24,17 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 Observe = Callable[[IncidentReference], Observation]
 """What the detector sees of an incident now."""
+
+
+class HandedOut(Protocol):
+    """Is told what an incident is told."""
+
+    def __call__(self, incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:
+        """It may act on an admission from now on, if it would."""
+
+
+def nobody_is_told(incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:
+    """Where nothing counts what is admitted."""
 
 
 def urgency(observation: Observation) -> Urgency:
@@ -44,8 +56,11 @@ class _Admission:
 class IncidentWorkflows:
     """The incidents of one cluster, as a Reconciler asks for them."""
 
-    def __init__(self, calls: IncidentCalls, cluster_state: ClusterState, observe: Observe) -> None:
+    def __init__(
+        self, calls: IncidentCalls, cluster_state: ClusterState, observe: Observe, handed_out: HandedOut
+    ) -> None:
         self._calls = calls
+        self._handed_out = handed_out
         self._cluster_state = cluster_state
         self._observe = observe
         self._admissions: dict[str, _Admission] = {}
@@ -105,6 +120,7 @@ class IncidentWorkflows:
         acts = before.would_act if would_act is None else would_act
         seen_at = admitted_at(observation, would_act=acts, before=before.seen_at)
         self._admissions[incident.workflow_id] = _Admission(seen_at, acts)
+        self._handed_out(incident, observation, would_act=acts)
 
     def has_closed(self, key: IncidentReference) -> None:
         """Forget whether it was acting."""

@@ -264,6 +264,13 @@ class Sources:
         """That clocks are about to restart, as our own cluster was away; "" if it was not, or need not."""
         return self._own_nodes.problem(limit) if self.policy().outage_guard else ""
 
+    def is_proven(self, check: CheckReference, within: timedelta) -> bool:
+        """Whether all that matters to a check was proven within this time to be as it is seen."""
+        if check.group_kind not in self._of_checks:
+            return True
+        age = _oldest(self._sources_of(check))
+        return age is not None and age <= within and not self._kinds.unread_requests(check, within)
+
     def _unreachable(self, check: CheckReference, limit: timedelta) -> Hold | None:
         """Why the Nodes that a check rests on cannot be seen, where they are in another cluster."""
         cluster = self._node_cluster_of(check)

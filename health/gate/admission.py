@@ -136,6 +136,8 @@ class Question:
     """Why a storm allows nothing yet."""
     back_off: Hold | None = None
     """Why a first request comes too soon after an earlier remediation of the target."""
+    limit: Hold | None = None
+    """Why it would be one remediation too many."""
     context: CheckContext = NO_CONTEXT
     unread_context: str = ""
     """Why the cluster context is not known well enough."""
@@ -234,6 +236,10 @@ def _target(question: Question) -> Hold | None:
     return target_hold(question.target)
 
 
+def _limit(question: Question) -> Hold | None:
+    return question.limit
+
+
 def _back_off(question: Question) -> Hold | None:
     return question.back_off
 
@@ -254,5 +260,6 @@ _OF_CHECK: tuple[_Rule, ...] = (
 )
 _OF_TARGET: tuple[_Rule, ...] = (
     _target,
+    _limit,
     _back_off,  # the last: who may skip it (`resume`) skips nothing else
 )

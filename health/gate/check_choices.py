@@ -9,9 +9,11 @@ A feature adds a field here, which is named as its annotation is: `proven_recove
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, PlainValidator, ValidationError
+from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 
+from health.gate.chosen_limits import ChosenByLabel, ChosenCount
 from health.gate.invalid_check import InvalidCheckError, problem_of
+from health.gate.limits import Limits
 from objects.bounds import Bounded
 
 PREFIX = "paramedic.dev/"
@@ -37,6 +39,18 @@ class CheckChoices(Bounded):
 
     shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
     """Everything is done for the check but to write (`health.gate.shadow`)."""
+    max_in_flight: ChosenCount = None
+    max_in_flight_by_label: ChosenByLabel = Field(default_factory=dict)
+    max_starts_per_hour: ChosenCount = None
+
+    @property
+    def limits(self) -> Limits:
+        """Those of the check's own remediations."""
+        return Limits.model_construct(
+            max_in_flight=self.max_in_flight,
+            max_in_flight_by_label=self.max_in_flight_by_label,
+            max_starts_per_hour=self.max_starts_per_hour,
+        )
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from health.gate.limits import NO_LIMITS, Limits
 from health.gate.outage_guard import OutageGuard
 
 
@@ -22,6 +23,8 @@ class Policy:
     """Whether nothing is written for any check."""
     outage_guard: OutageGuard | None = None
     """When what sees the Nodes is suspected in place of them; None: never."""
+    limits: Limits = NO_LIMITS
+    """How many remediations may be under way, and begin within an hour, those of all checks together."""
 
 
 DEFAULTS = Policy()

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
 from health.gate.invalid_check import problem_of
+from health.gate.limits import Limits
 from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
 from health.model.event import Subject
@@ -45,6 +46,7 @@ class PolicyDocument(Bounded):
     back_off_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_BACK_OFF)] = Policy.back_off_limit
     outage_guard: WrittenGuard = Policy.outage_guard
     shadow: StrictBool = Policy.shadow
+    limits: Limits = Policy.limits
 
     @classmethod
     def parse(cls, text: str) -> "PolicyDocument":

@@ -109,3 +109,10 @@ class LinkedMachineTarget(Target):
     def node_zone(self) -> str:
         """As its Node says; "" without one."""
         return self.node.node_zone if self.node is not None else ""
+
+    def node_label(self, name: str) -> str | None:
+        """The value of a label of its Node, or else its own: clouds write the zone on both."""
+        known = self.node.metadata.labels.get(name) if self.node is not None else None
+        own = self.metadata.labels.get(name)
+        is_lost = self.node is None and bool(self.node_name)
+        return known or own or (None if is_lost else "")

@@ -84,6 +84,10 @@ class Node(FrozenObject):
         """Its own: checks of Nodes are where these are."""
         return MANAGEMENT_CLUSTER
 
+    def node_label(self, name: str) -> str | None:
+        """The value of its label; "" where it has none."""
+        return self.metadata.labels.get(name, "")
+
     @property
     def node_zone(self) -> str:
         """The zone that it says it is in; "": none."""

@@ -67,6 +67,8 @@ class HoldReason(StrEnum):
     PAUSED = "Paused"
     EXCLUDED = "Excluded"
     THRESHOLD = "Threshold"
+    LIMIT = "Limit"
+    """As many remediations are under way, or began within the last hour, as are allowed."""
     STORM = "Storm"
     NO_CONTROLLER = "NoController"
     """Nobody would replace the target if it was deleted."""

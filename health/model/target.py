@@ -119,6 +119,10 @@ class Target(Protocol):
         """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
         return ""
 
+    def node_label(self, name: str) -> str | None:
+        """The value of a label of its Node; "" where that has none, None where nobody can tell."""
+        return self.metadata.labels.get(name, "")
+
     @property
     def is_control_plane(self) -> bool:
         """Whether it is, or bears, a node of the control plane."""

@@ -52,8 +52,7 @@ class SmallCluster:
     ) -> None:
         made = node_object(
             condition("Ready", ready, since),
-            labels={"role": "worker"},
-            **{"name": name, "uid": uid or f"uid-{name}", **metadata},
+            **{"labels": {"role": "worker"}, "name": name, "uid": uid or f"uid-{name}", **metadata},
         )
         self.cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(made))
 

@@ -19,6 +19,7 @@ from tests.objects import ALLOWED, BLOCKED
 GO = Question(allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
+LIMITED = Hold(reason=HoldReason.LIMIT, message="held: 1 remediation is under way")
 UPGRADING = Hold(reason=HoldReason.UPGRADING, message="being upgraded")
 OUTAGE = Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="6 of 10 Nodes")
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
@@ -63,6 +64,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         HoldReason.EXCLUDED,
         "the node is labelled to be excluded from remediation",
     ),
+    ({"limit": LIMITED}, HoldReason.LIMIT, "held: 1 remediation is under way"),
     ({"back_off": BACK_OFF}, HoldReason.BACK_OFF, "2nd remediation in a row"),
 ]
 NAMES = [reason.value for _, reason, _ in OBJECTIONS]
@@ -126,7 +128,7 @@ def test_what_holds_all_targets_is_told_from_what_holds_one(
     change: dict[str, Any], reason: HoldReason, _message: str
 ) -> None:
     question = replace(GO, **change)
-    is_of_target = reason in (HoldReason.EXCLUDED, HoldReason.BACK_OFF)
+    is_of_target = reason in (HoldReason.EXCLUDED, HoldReason.LIMIT, HoldReason.BACK_OFF)
 
     assert common_hold(question) == (None if is_of_target else admission(question))
 

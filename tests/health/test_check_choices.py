@@ -15,6 +15,7 @@ from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from tests import objects
 from tests.health.clusterapi import samples as clusterapi
 from tests.health.openshift import samples as openshift
+from tests.objects import limits
 
 pytestmark = pytest.mark.rule("rule 8")
 
@@ -72,12 +73,40 @@ def test_field_is_named_as_its_annotation() -> None:
 UNKNOWN = "there is no such annotation of a check, there are"
 
 
+def test_limits_are_chosen_for_one_check() -> None:
+    chosen = CheckChoices.of(
+        {
+            "paramedic.dev/max-in-flight": "2",
+            "paramedic.dev/max-in-flight-by-label": "topology.kubernetes.io/zone=1, pool=3",
+            "paramedic.dev/max-starts-per-hour": "10",
+        }
+    )
+
+    zones = {"topology.kubernetes.io/zone": 1, "pool": 3}
+    assert chosen.limits == limits(maxInFlight=2, maxInFlightByLabel=zones, maxStartsPerHour=10)
+    assert CheckChoices().limits.is_off
+
+
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
         ("most-at-once", "0", "Input should be greater than or equal to 1"),
-        ("most_at_once", "1", f"{UNKNOWN} paramedic.dev/most-at-once, paramedic.dev/shadow"),
+        (
+            "most_at_once",
+            "1",
+            (
+                f"{UNKNOWN} paramedic.dev/max-in-flight, paramedic.dev/max-in-flight-by-label, "
+                "paramedic.dev/max-starts-per-hour, paramedic.dev/most-at-once, paramedic.dev/shadow"
+            ),
+        ),
         ("shadow", "yes", "must be 'true' or 'false'"),
+        ("max-in-flight", "many", "Input should be a valid integer, unable to parse string as an integer"),
+        ("max-in-flight-by-label", "zone", "must be label=number, each label once, with commas between them"),
+        (
+            "max-in-flight-by-label",
+            "z=1,z=2",
+            "must be label=number, each label once, with commas between them",
+        ),
     ],
 )
 def test_bad_value_is_refused_with_the_annotation(name: str, value: str, problem: str) -> None:

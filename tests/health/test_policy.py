@@ -14,9 +14,10 @@ from health.gate.policy_document import InvalidPolicyError, PolicyDocument, Stor
 from health.gate.policy_in_force import UNREAD, PolicyInForce
 from health.model.event import Severity
 from health.model.observation import HoldReason
+from tests.objects import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
-FIELDS = "backOffLimit, outageGuard, shadow, stalenessLimit"
+FIELDS = "backOffLimit, limits, outageGuard, shadow, stalenessLimit"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 
@@ -41,6 +42,11 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("backOffLimit: 0", replace(SETTINGS, back_off_limit=timedelta())),
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
         ("shadow: true", replace(SETTINGS, shadow=True)),
+        ("limits: {maxInFlight: 3}", replace(SETTINGS, limits=limits(maxInFlight=3))),
+        (
+            "limits: {maxInFlightByLabel: {topology.kubernetes.io/zone: 1}}",
+            replace(SETTINGS, limits=limits(maxInFlightByLabel={"topology.kubernetes.io/zone": 1})),
+        ),
         ("stalenessLimit: 1m", replace(SETTINGS, staleness_limit=timedelta(minutes=1))),
         ("outageGuard: {}", replace(SETTINGS, outage_guard=OutageGuard())),
         (
@@ -86,6 +92,10 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ("backOffLimit:", "backOffLimit: must be a duration such as 300s, 5m or 1h30m"),
         ("backOffLimit: 999999h", "backOffLimit: must be from 0s to 8784h"),
         ("shadow: on shore", "shadow: Input should be a valid boolean (found 'on shore')"),
+        ("limits: {maxInflight: 1}", "limits.maxInflight: there is no such field"),
+        ("limits: {maxInFlight: 0}", "limits.maxInFlight: Input should be greater than or equal to 1"),
+        ("limits: {maxInFlight: '3'}", "limits.maxInFlight: Input should be a valid integer"),
+        ("limits: {maxStartsPerHour: true}", "limits.maxStartsPerHour: Input should be a valid integer"),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
         ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
         ("backOffLimit: 1m\nbackOffLimit: 2m", "it has a key twice in one mapping"),

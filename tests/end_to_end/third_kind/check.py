@@ -58,6 +58,9 @@ class Machine(FrozenObject):
     is_marked: bool = False
     configuration_to_come: str = ""
 
+    def node_label(self, name: str) -> str | None:
+        return self.metadata.labels.get(name, "")
+
     @property
     def fact(self) -> Fact | None:
         since = self.status.failed_since

@@ -1,0 +1,256 @@
+"""A leading detector admits as many remediations as are allowed, and never more, however late it sees it."""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pytest
+
+from detector.answers.observation_builder import CheckFreshness, Observer
+from detector.answers.remediation_limits import LIVES, TURN, RemediationLimits
+from detector.answers.storms import Storms
+from detector.state.in_flight import Remediated
+from health.gate.back_off import NO_BACK_OFF
+from health.gate.limits import HOUR, Limits
+from health.gate.policy import Policy
+from health.model.observation import Observation
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.objects import NOW, limits
+
+pytestmark = pytest.mark.rule("rule 43", "rule 4")
+
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+ZONE = "topology.kubernetes.io/zone"
+KNOWN = LIVES + Policy.staleness_limit
+"""After the lead began."""
+
+
+def incident(name: str) -> IncidentReference:
+    return IncidentReference(
+        cluster="main-0a1b", check=CHECK, target=TargetReference(kind="Node", name=name, uid=f"uid-{name}")
+    )
+
+
+class Leader:
+    """A detector that leads: its state, and what it answers."""
+
+    def __init__(self, cluster: SmallCluster, chosen: Limits) -> None:
+        self.cluster = cluster
+        self.policy = Policy(limits=chosen)
+        self.proven = cluster.now
+        """Up to when all that was written is seen."""
+        self.limits = RemediationLimits(cluster.cluster_state, lambda: self.policy, self.proves, self.now)
+        self.told: list[str] = []
+        cluster.cluster_state.event_handlers.add_change_handler(self.changed)
+        cluster.cluster_state.event_handlers.add_request_handler(self.limits.request_changed)
+        self.limits.complete()
+
+    def now(self) -> datetime:
+        return self.cluster.now
+
+    def proves(self, _: CheckReference, within: timedelta) -> bool:
+        return self.now() - self.proven <= within
+
+    def changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  of any check
+        if target is not None:
+            self.told.append(target)
+
+    def pass_time(self, time: timedelta, *, is_proven: bool = True) -> None:
+        self.cluster.now += time
+        self.proven = self.cluster.now if is_proven else self.proven
+
+    def ask(self, name: str, *, would_act: bool = True) -> Observation:
+        """An incident asks, as it does also when it is told something."""
+        observer = Observer(
+            self.cluster.cluster_state,
+            lambda _: CheckFreshness(timedelta(), 30 * SECOND),
+            Storms(self.cluster.cluster_state, lambda _: True, self.now),
+            lambda *_: NO_BACK_OFF,
+            lambda: None,
+            self.limits,
+            self.now,
+        )
+        answer = observer.observe(incident(name))
+        self.limits.handed_out(incident(name), answer, would_act=would_act)
+        return answer
+
+    def look(self) -> set[str]:
+        """Whom it tells that it is their turn."""
+        self.told.clear()
+        self.limits._tell()  # noqa: SLF001  what its loop does each second
+        return set(self.told)
+
+
+def leader(chosen: Limits, nodes: int = 3) -> Leader:
+    """One that leads for long enough, over nodes of which n0 failed first, in two zones by turns."""
+    cluster = SmallCluster()
+    cluster.check(minHealthy=0)
+    for number in range(nodes):
+        since = NOW - timedelta(hours=2) + number * MINUTE
+        cluster.node(f"n{number}", ready="Unknown", since=since, labels=labels(number))
+    made = Leader(cluster, chosen)
+    made.pass_time(KNOWN)
+    return made
+
+
+def labels(number: int) -> dict[str, str]:
+    return {"role": "worker", ZONE: "ab"[number % 2]}
+
+
+def test_without_limits_all_may_begin_at_once() -> None:
+    detector = leader(limits())
+    assert all(detector.ask(f"n{number}").is_admitted for number in range(3))
+
+
+def test_admission_counts_before_any_request_is_seen_and_until_the_request_is_gone() -> None:
+    detector = leader(limits(maxInFlight=1))
+    assert detector.ask("n0").is_admitted
+    words = "held: 1 remediation is under way, at most 1 allowed by the policy"
+    assert str(detector.ask("n1").hold) == f"Limit: {words}"
+    assert detector.ask("n0").is_admitted, "nobody waits for itself"
+
+    detector.cluster.request("n0")
+    detector.pass_time(HOUR)
+    assert str(detector.ask("n1").hold) == f"Limit: {words}"
+    assert detector.ask("n0").hold is None, "what is under way may take its next step"
+
+    detector.cluster.delete_request("n0")
+    detector.cluster.node("n0")
+    assert detector.look() >= {"n1"}
+    assert detector.ask("n1").is_admitted
+
+
+def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> None:
+    detector = leader(limits(maxInFlight=1))
+    assert detector.ask("n0").is_admitted
+    detector.pass_time(HOUR, is_proven=False)
+    assert not detector.ask("n1").is_admitted, "what it made may not be seen yet"
+
+    detector.pass_time(SECOND)
+    detector.ask("n0", would_act=False)
+    assert detector.ask("n1").is_admitted
+
+
+def test_who_is_unhealthy_for_longer_goes_first_unless_it_does_not_come() -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.cluster.request("other")
+    for name in ("n2", "n1", "n0"):
+        assert not detector.ask(name).is_admitted
+    assert not detector.look() & {"n0", "n1", "n2"}
+
+    detector.cluster.delete_request("other")
+    assert detector.look() & {"n0", "n1", "n2"} == {"n0"}
+    assert str(detector.ask("n2").hold).startswith(
+        "Limit: held: 0 remediations are under way, 1 that waits for longer comes first"
+    )
+    detector.pass_time(TURN + SECOND)
+    assert detector.look() & {"n0", "n1", "n2"} == {"n1"}
+    assert detector.ask("n1").is_admitted
+
+
+def test_who_would_not_act_keeps_nobody() -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.ask("n0", would_act=False)
+    assert detector.ask("n1").is_admitted
+
+
+def test_each_zone_has_its_own_number_also_once_the_node_is_gone() -> None:
+    detector = leader(limits(maxInFlightByLabel={ZONE: 1}))
+    assert [detector.ask(f"n{number}").is_admitted for number in range(3)] == [True, True, False]
+    detector.cluster.request("n0")
+    detector.ask("n2")
+    detector.cluster.delete_node("n0")
+    assert f"with {ZONE}=a, at most 1" in str(detector.ask("n2").hold)
+
+
+def test_new_leader_waits_for_what_the_one_before_may_have_admitted() -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.limits.lead_begins()
+    detector.limits.complete()
+    hold = detector.ask("n0").hold
+    assert hold is not None
+    assert hold.message == "held: what the leader before admitted is not seen for sure yet"
+    assert hold.ask_again_seconds == KNOWN.total_seconds()
+
+    detector.pass_time(KNOWN)
+    assert detector.ask("n0").is_admitted
+
+
+def test_starts_of_the_last_hour_count_over_a_restart() -> None:
+    detector = leader(limits(maxStartsPerHour=2))
+    detector.limits.lead_begins()
+    detector.pass_time(KNOWN)
+    assert str(detector.ask("n0").hold).endswith("began within the last hour was not read yet")
+    assert detector.limits.needs_ended
+
+    detector.limits.note_ended(Remediated(CHECK, "gone"), detector.now() - 20 * MINUTE)
+    detector.cluster.request("n0", age=50 * MINUTE)
+    detector.limits.complete()
+    hold = detector.ask("n1").hold
+    assert hold is not None
+    assert hold.message == "held: 2 remediations began within the last hour, at most 2 allowed by the policy"
+    assert 9 * 60 < hold.ask_again_seconds <= 10 * 60 + 1
+
+    detector.pass_time(11 * MINUTE)
+    assert detector.ask("n1").is_admitted
+
+
+@dataclass
+class Act:
+    """What an admission leads to, and the watch that shows it."""
+
+    name: str
+    made: datetime
+    seen: datetime
+    ends: datetime
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_limits_hold_at_every_moment_however_late_writes_are_seen(
+    seed: int,
+) -> None:
+    choose = random.Random(seed)  # noqa: S311  no secret
+    most, most_of_a_zone = choose.randint(1, 4), choose.randint(1, 2)
+    chosen = limits(maxInFlight=most, maxInFlightByLabel={ZONE: most_of_a_zone}, maxStartsPerHour=most * 2)
+    nodes = 8
+    detector = leader(chosen, nodes)
+    history: list[Act] = []
+    shown: set[str] = set()
+    for _ in range(150):
+        now = detector.now()
+        for act in history:
+            if act.made <= now < act.ends and act.seen <= now and act.name not in shown:
+                detector.cluster.request(act.name, age=now - act.made)
+                shown.add(act.name)
+            elif act.ends <= now and act.name in shown and not _runs(history, act.name, now):
+                detector.cluster.delete_request(act.name)
+                shown.discard(act.name)
+        unseen = [act.made for act in history if act.made <= now < act.ends and act.name not in shown]
+        detector.proven = min([now, *(made - SECOND for made in unseen)])
+        if choose.random() < 0.02:
+            detector.limits.lead_begins()
+            for act in history:
+                if now - HOUR < act.ends <= now:
+                    detector.limits.note_ended(Remediated(CHECK, act.name), act.ends)
+            detector.limits.complete()
+        name = f"n{choose.randrange(nodes)}"
+        is_busy = any(act.name == name and now < act.ends for act in history)
+        if not is_busy and detector.ask(name).is_admitted and choose.random() < 0.8:
+            made = now + choose.uniform(0, LIVES.total_seconds()) * SECOND
+            seen = made + choose.uniform(0, 25) * SECOND
+            history.append(Act(name, made, seen, made + choose.uniform(60, 3000) * SECOND))
+        detector.look()
+        detector.cluster.now += choose.choice((0.1, 1, 5, 20, 120)) * SECOND
+
+    for act in history:
+        at = [one for one in history if one.made <= act.made < one.ends]
+        assert len(at) <= most
+        assert sum(int(one.name[1:]) % 2 == int(act.name[1:]) % 2 for one in at) <= most_of_a_zone
+        began = [one for one in history if act.made - HOUR + SECOND < one.made <= act.made]
+        assert len(began) <= most * 2
+    assert history
+
+
+def _runs(history: list[Act], name: str, now: datetime) -> bool:
+    return any(act.name == name and act.made <= now < act.ends for act in history)
