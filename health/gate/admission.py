@@ -204,6 +204,10 @@ def _paused(question: Question) -> Hold | None:
     return question.context.pause
 
 
+def _window(question: Question) -> Hold | None:
+    return None if question.context.window is None else question.context.window.hold
+
+
 def _unreachable(question: Question) -> Hold | None:
     return question.context.unreachable
 
@@ -252,6 +256,7 @@ _OF_CHECK: tuple[_Rule, ...] = (
     _unread_templates,
     _upgrading,
     _paused,
+    _window,
     _unreachable,
     _outage,
     _unread_requests,

@@ -32,6 +32,13 @@ def _true_or_false(text: object) -> bool:
     return _WORDS[str(text)]
 
 
+def _names(text: object) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in str(text).split(","))
+    if not all(names):
+        raise ValueError("must be names of maintenance windows, with commas between them")
+    return names
+
+
 class CheckChoices(Bounded):
     """The choices of one check; what is not chosen has its default."""
 
@@ -42,6 +49,8 @@ class CheckChoices(Bounded):
     max_in_flight: ChosenCount = None
     max_in_flight_by_label: ChosenByLabel = Field(default_factory=dict)
     max_starts_per_hour: ChosenCount = None
+    maintenance_windows: Annotated[tuple[str, ...], PlainValidator(_names)] = ()
+    """Those of the policy that it names."""
 
     @property
     def limits(self) -> Limits:

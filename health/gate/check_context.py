@@ -7,6 +7,7 @@ from typing import Self
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck
+from health.gate.maintenance_windows import Closed
 from health.gate.pause_progress import PauseStage
 from health.gate.template_validity import TemplateKinds
 from health.gate.upgrade import upgrade_hold
@@ -32,6 +33,8 @@ class CheckContext:
     """Why it is not known by which policy to decide."""
     outage: Hold | None = None
     """Why what sees the Nodes of its targets is suspected, not they."""
+    window: Closed | None = None
+    """Why nothing may begin at this time."""
 
     @classmethod
     def of(
@@ -61,7 +64,7 @@ class CheckContext:
     def holds(self) -> bool:
         """Whether anything holds."""
         by_context = (self.stop, self.policy, self.problem, self.upgrade, self.pause, self.unreachable)
-        return any((*by_context, self.outage))
+        return any((*by_context, self.outage, self.window))
 
 
 NO_CONTEXT = CheckContext()

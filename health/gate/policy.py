@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from health.gate.limits import NO_LIMITS, Limits
+from health.gate.maintenance_windows import MaintenanceWindow
 from health.gate.outage_guard import OutageGuard
 
 
@@ -25,6 +26,9 @@ class Policy:
     """When what sees the Nodes is suspected in place of them; None: never."""
     limits: Limits = NO_LIMITS
     """How many remediations may be under way, and begin within an hour, those of all checks together."""
+
+    maintenance_windows: tuple[MaintenanceWindow, ...] = ()
+    """When remediations may begin, and when not."""
 
 
 DEFAULTS = Policy()

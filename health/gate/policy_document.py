@@ -9,11 +9,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
 from health.gate.invalid_check import problem_of
 from health.gate.limits import Limits
+from health.gate.maintenance_windows import MaintenanceWindow, unique
 from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
 from health.model.event import Subject
@@ -47,6 +48,9 @@ class PolicyDocument(Bounded):
     outage_guard: WrittenGuard = Policy.outage_guard
     shadow: StrictBool = Policy.shadow
     limits: Limits = Policy.limits
+    maintenance_windows: Annotated[tuple[MaintenanceWindow, ...], AfterValidator(unique)] = (
+        Policy.maintenance_windows
+    )
 
     @classmethod
     def parse(cls, text: str) -> "PolicyDocument":

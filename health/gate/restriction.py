@@ -123,6 +123,8 @@ def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
     for hold in (context.upgrade, context.unreachable, context.outage):
         if hold is not None:
             found[hold.reason] = (hold.message, "")
+    if context.window is not None:
+        found["window"] = (context.window.message, "")
     return found
 
 

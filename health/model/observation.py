@@ -58,6 +58,8 @@ class HoldReason(StrEnum):
     """So many Nodes fell silent at once that what sees them is suspected."""
     POLICY_UNKNOWN = "PolicyUnknown"
     """The policy cannot be read, and no earlier one is known."""
+    MAINTENANCE_WINDOW = "MaintenanceWindow"
+    """By the policy nothing may begin at this time."""
     STOPPED = "Stopped"
     """A person stopped everything in the whole cluster."""
     DISABLED = "Disabled"

@@ -12,9 +12,10 @@ from health.gate.admission import Question, TargetFacts, admission, common_hold,
 from health.gate.check_context import CheckContext
 from health.gate.cluster_context import CheckProblem, workload_cluster_hold
 from health.gate.global_stop import Stop
+from health.gate.maintenance_windows import Closed
 from health.gate.policy_in_force import UNREAD
 from health.model.observation import Hold, HoldReason
-from tests.objects import ALLOWED, BLOCKED
+from tests.objects import ALLOWED, BLOCKED, NOW
 
 GO = Question(allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
@@ -51,6 +52,11 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     ),
     ({"context": CheckContext(upgrade=UPGRADING)}, HoldReason.UPGRADING, "being upgraded"),
     ({"context": CheckContext(pause=PAUSED)}, HoldReason.PAUSED, "paused by request: update"),
+    (
+        {"context": CheckContext(window=Closed("allowed from ten", None, NOW))},
+        HoldReason.MAINTENANCE_WINDOW,
+        "allowed from ten",
+    ),
     (
         {"context": CheckContext(unreachable=workload_cluster_hold("fleet/east", "refused"))},
         HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,

@@ -95,11 +95,13 @@ def test_limits_are_chosen_for_one_check() -> None:
             "most_at_once",
             "1",
             (
-                f"{UNKNOWN} paramedic.dev/max-in-flight, paramedic.dev/max-in-flight-by-label, "
-                "paramedic.dev/max-starts-per-hour, paramedic.dev/most-at-once, paramedic.dev/shadow"
+                f"{UNKNOWN} paramedic.dev/maintenance-windows, paramedic.dev/max-in-flight, "
+                "paramedic.dev/max-in-flight-by-label, paramedic.dev/max-starts-per-hour, "
+                "paramedic.dev/most-at-once, paramedic.dev/shadow"
             ),
         ),
         ("shadow", "yes", "must be 'true' or 'false'"),
+        ("maintenance-windows", "a,", "must be names of maintenance windows, with commas between them"),
         ("max-in-flight", "many", "Input should be a valid integer, unable to parse string as an integer"),
         ("max-in-flight-by-label", "zone", "must be label=number, each label once, with commas between them"),
         (

@@ -17,7 +17,7 @@ from health.model.observation import HoldReason
 from tests.objects import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
-FIELDS = "backOffLimit, limits, outageGuard, shadow, stalenessLimit"
+FIELDS = "backOffLimit, limits, maintenanceWindows, outageGuard, shadow, stalenessLimit"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 

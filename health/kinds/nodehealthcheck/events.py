@@ -39,6 +39,7 @@ def events(
     return [
         *switched,
         *_stopped(before, after),
+        *_outside_windows(before, after),
         *_upgrading(before, after),
         *_suspected_outage(before, after),
         *_paused(before, after),
@@ -69,6 +70,13 @@ def _stopped(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Eve
     if stop is not None and not (before and before.context.stop):
         message = f"Postponing potential remediations: {stop.words}"
         yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
+
+
+def _outside_windows(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+    window = after.context.window
+    if window is not None and not (before and before.context.window):
+        message = f"Postponing potential remediations: {window.message}"
+        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, window.message)
 
 
 def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:

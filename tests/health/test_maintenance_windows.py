@@ -1,0 +1,108 @@
+"""When remediations may begin, by the clock on the wall of whoever wrote the window."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from health.gate.maintenance_windows import MaintenanceWindow, closed
+
+pytestmark = pytest.mark.rule("rule 43")
+
+NIGHTS = {
+    "name": "nights",
+    "schedule": "0 22 * * 1-5",
+    "duration": "6h",
+    "timeZone": "Europe/Berlin",
+    "remediation": "Allowed",
+}
+SALE = {"name": "sale", "schedule": "0 0 24 11 *", "duration": "168h", "remediation": "Blocked"}
+MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
+
+
+def window(base: dict[str, Any], **fields: Any) -> MaintenanceWindow:
+    return MaintenanceWindow.model_validate(base | fields)
+
+
+def words(now: datetime, *windows: MaintenanceWindow, named: tuple[str, ...] = ()) -> str:
+    found = closed(windows, named, now)
+    return found.message if found else "open"
+
+
+@pytest.mark.parametrize(
+    ("hours", "expected"),
+    [
+        (20.99, "remediation is allowed from 2026-11-02T21:00:00Z, when the maintenance window nights opens"),
+        (21, "open"),
+        (26.99, "open"),
+        (27, "remediation is allowed from 2026-11-03T21:00:00Z, when the maintenance window nights opens"),
+        # From the night of Friday to the evening of Monday.
+        (123, "remediation is allowed from 2026-11-09T21:00:00Z, when the maintenance window nights opens"),
+    ],
+)
+def test_remediations_begin_only_while_a_window_that_allows_them_is_open(hours: float, expected: str) -> None:
+    assert words(MONDAY + timedelta(hours=hours), window(NIGHTS)) == expected
+
+
+def test_hold_ends_when_the_window_opens() -> None:
+    found = closed([window(NIGHTS)], (), MONDAY + timedelta(hours=20))
+    assert found is not None
+    assert found.hold.ask_again_seconds == 3600
+
+
+def test_window_that_blocks_wins_over_one_that_allows() -> None:
+    during = datetime(2026, 11, 24, 22, tzinfo=UTC)
+    assert words(during, window(NIGHTS)) == "open"
+    blocked = "the maintenance window sale blocks remediation until 2026-12-01T00:00:00Z"
+    assert words(during, window(NIGHTS), window(SALE)) == blocked
+    assert words(during, window(SALE)) == blocked
+    assert words(MONDAY, window(SALE)) == "open"
+
+
+@pytest.mark.parametrize(("month", "utc_hour"), [(1, 21), (7, 20)])
+def test_window_follows_the_clock_of_its_time_zone_over_the_year(month: int, utc_hour: int) -> None:
+    daily = window(NIGHTS, schedule="0 22 * * *")
+    opens = datetime(2026, month, 15, utc_hour, tzinfo=UTC)
+    assert words(opens - timedelta(seconds=1), daily) != "open"
+    assert words(opens, daily) == "open"
+
+
+def test_window_lasts_as_long_in_the_night_in_which_clocks_are_set_back() -> None:
+    opens = datetime(2026, 10, 24, 20, tzinfo=UTC)
+    daily = window(NIGHTS, schedule="0 22 * * *")
+    assert daily.open_until(opens + timedelta(hours=5)) == opens + timedelta(hours=6)
+    assert daily.open_until(opens + timedelta(hours=6)) is None
+
+
+def test_window_that_is_only_named_is_for_the_checks_that_name_it() -> None:
+    own = window(NIGHTS, onlyNamed=True)
+    assert words(MONDAY, own) == "open"
+    assert words(MONDAY, own, named=("nights",)).startswith("remediation is allowed from")
+
+
+def test_check_that_names_a_window_which_is_not_there_is_held() -> None:
+    expected = "its check names the maintenance window nihgts, which is not in the policy"
+    assert words(MONDAY + timedelta(hours=22), window(NIGHTS), named=("nihgts",)) == expected
+
+
+@pytest.mark.rule("rule 8")
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"schedule": "0 22 * *"}, "must be a cron schedule of five fields"),
+        ({"schedule": "61 * * * *"}, "is no cron schedule"),
+        ({"schedule": "0 0 30 2 *"}, "is no cron schedule"),
+        ({"timeZone": "Europe/Berln"}, "is no time zone"),
+        ({"timeZone": "../etc"}, "is no time zone"),
+        ({"duration": "0s"}, "must be from 1m"),
+        ({"duration": 5}, "must be a duration"),
+        ({"remediation": "Never"}, "'Allowed' or 'Blocked'"),
+        ({"name": ""}, "name"),
+        ({"zone": "UTC"}, "zone"),
+    ],
+)
+def test_window_that_cannot_be_read_is_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        window(NIGHTS, **fields)
+    assert problem in str(refused.value)
