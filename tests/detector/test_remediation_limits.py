@@ -52,8 +52,8 @@ class Leader:
     def proves(self, _: CheckReference, within: timedelta) -> bool:
         return self.now() - self.proven <= within
 
-    def changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  of any check
-        if target is not None:
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        if target is not None and check == CHECK:
             self.told.append(target)
 
     def pass_time(self, time: timedelta, *, is_proven: bool = True) -> None:

@@ -91,6 +91,42 @@ async def _until_told_of_the_policy(world: World) -> None:
     await world.until(is_told, "no Event says that the policy was taken")
 
 
+WINDOW = """\
+backOffLimit: 0s
+maintenanceWindows:
+- {name: always, schedule: "* * * * *", duration: 1h, remediation: Blocked}
+"""
+LIMIT = "{backOffLimit: 0s, limits: {maxInFlight: 1}}"
+
+
+async def _edit_policy(world: World, text: str) -> None:
+    await world.client.merge_patch(CONFIG_MAPS, POLICY, {"data": {KEY: text}}, NAMESPACE)
+
+
+@pytest.mark.rule("rule 43")
+@pytest.mark.usefixtures("policy")
+async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(world: World) -> None:
+    await _until_told_of_the_policy(world)
+    await _edit_policy(world, WINDOW)
+    first, second = await world.add_nodes(2)
+    await world.add_check()
+    await world.fail(first)
+    await until_held(
+        world, first, "MaintenanceWindow: the maintenance window always blocks remediation until"
+    )
+    await world.until_told("RemediationSkipped", "the maintenance window always blocks remediation")
+
+    await _edit_policy(world, LIMIT)
+    await world.until_requested(first)
+    await world.fail(second)
+    await until_held(
+        world, second, "Limit: held: 1 remediation is under way, at most 1 allowed by the policy"
+    )
+    await world.recover(first)
+    await world.until_requested(second)
+    assert world.requests.created(first) == 1
+
+
 async def _stop(world: World, reason: str | None) -> None:
     patch = {"metadata": {"annotations": {STOP: reason}}}
     await world.client.merge_patch(NAMESPACES, LEASE_NAMESPACE, patch)
