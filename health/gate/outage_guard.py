@@ -48,7 +48,7 @@ class OutageGuard(Bounded):
         """When an outage that began then holds no longer; None: never by itself."""
         return began + self.hold_limit if self.hold_limit else None
 
-    def has_given_way(self, now: datetime) -> datetime | None:
+    def given_way_until(self, now: datetime) -> datetime | None:
         """The latest beginning of an outage that does not hold any more; None: there is none."""
         return now - self.hold_limit if self.hold_limit else None
 
@@ -157,7 +157,7 @@ class GroupOutage:
         """
         if guard is None:
             return GroupOutage(None, self.ended)
-        given_way = guard.has_given_way(now)
+        given_way = guard.given_way_until(now)
         holding = next(suspicions(guard, group, total, unknown_since, given_way), None)
         if holding is not None:
             # The words stay: ten thousand incidents need not be told of each Node.
