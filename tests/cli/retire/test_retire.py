@@ -33,9 +33,14 @@ from workflows.contracts import ACT, ActInput, ActResult
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
-NAME = "retired"
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 PAUSED, MARK = "cluster.x-k8s.io/paused", "machine.openshift.io/paused-for-upgrade"
+
+
+@pytest.fixture
+def cluster_name() -> str:
+    """One for each test: Temporal remembers for minutes who polled."""
+    return f"r{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
@@ -57,22 +62,24 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
 
 
 @pytest.fixture
-async def left_behind(client: Client, idle_fleet: Fleet) -> AsyncIterator[Fleet]:
+async def left_behind(client: Client, idle_fleet: Fleet, cluster_name: str) -> AsyncIterator[Fleet]:
     """The incidents of a cluster whose worker is gone for good."""
-    fleet = Fleet(idle_fleet.client, await read_cluster_identity(client, f"{NAME}{uuid.uuid4().hex[:4]}"))
+    fleet = Fleet(idle_fleet.client, await read_cluster_identity(client, cluster_name))
     yield fleet
     await fleet.end()
 
 
 @pytest.fixture
-def command(control_plane: ControlPlane, temporal_server: TemporalServer, namespace: str) -> Command:
+def command(
+    control_plane: ControlPlane, temporal_server: TemporalServer, namespace: str, cluster_name: str
+) -> Command:
     return Command(
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
             "TEMPORAL_ADDRESS": temporal_server.address,
             "TEMPORAL_NAMESPACE": temporal_server.namespace,
             "TEMPORAL_CONFIG_FILE": os.devnull,
-            "PARAMEDIC_CLUSTER": NAME,
+            "PARAMEDIC_CLUSTER": cluster_name,
             "PARAMEDIC_NAMESPACE": namespace,
             "PARAMEDIC_LEASE_NAMESPACE": namespace,
         }
