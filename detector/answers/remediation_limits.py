@@ -260,6 +260,8 @@ class RemediationLimits:
     def _forget_all(self) -> None:
         """Nobody chose a limit: what is seen when somebody does is all there is."""
         self._under_way, self._starts, self._are_ended_known = {}, [], False
+        for known in (self._line, self._awaited, self._declined):
+            known.clear()
 
     def _is_known(self, incident: IncidentReference) -> bool:
         return incident in self._cluster_state.wanted(incident.check, incident.target.name)

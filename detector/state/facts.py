@@ -31,6 +31,7 @@ def target_facts(
     name = target.metadata.name
     return TargetFacts(
         is_excluded=target.is_excluded,
+        maintenance=_maintenance(cluster_state, check, target),
         has_no_step=not _has_step(cluster_state, check, target),
         earlier_request=_earlier_request(cluster_state, check, target),
         lease_holder=_lease_of_another(cluster_state, check, target, now),
@@ -45,6 +46,13 @@ def target_facts(
 def _outage_of_its_zone(cluster_state: ClusterState, target: Target) -> Hold | None:
     zone = target.node_zone
     return cluster_state.cluster_context.outages.hold(target.node_cluster, zone) if zone else None
+
+
+def _maintenance(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:
+    """What says that others work on its Node; under way remediators cordon and taint it themselves."""
+    if target.is_marked or cluster_state.requests.of(check, target.metadata.name):
+        return ""
+    return cluster_state.cluster_context.policy.policy.held_nodes.why(target.node_spec)
 
 
 def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:

@@ -35,6 +35,8 @@ class TargetFacts:
     """What matters of one target, at one moment."""
 
     is_excluded: bool = False
+    maintenance: str = ""
+    """What says that others work on its Node, before its remediation begins."""
     has_no_step: bool = False
     """Whether its check has no step for it: nobody would replace it."""
     earlier_request: str = ""
@@ -69,6 +71,13 @@ def _excluded(facts: TargetFacts) -> Hold | None:
 
 def _outage_of_its_zone(facts: TargetFacts) -> Hold | None:
     return facts.outage
+
+
+def _maintenance(facts: TargetFacts) -> Hold | None:
+    if not facts.maintenance:
+        return None
+    message = f"its Node is being worked on: {facts.maintenance}"
+    return Hold(reason=HoldReason.NODE_MAINTENANCE, message=message)
 
 
 def _no_step(facts: TargetFacts) -> Hold | None:
@@ -116,6 +125,7 @@ def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) ->
 
 _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _excluded,
+    _maintenance,
     _outage_of_its_zone,
     _no_step,
     _earlier_request,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from health.gate.held_nodes import NO_NODES, HeldNodes
 from health.gate.limits import NO_LIMITS, Limits
 from health.gate.maintenance_windows import MaintenanceWindow
 from health.gate.outage_guard import OutageGuard
@@ -29,6 +30,8 @@ class Policy:
 
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
     """When remediations may begin, and when not."""
+    held_nodes: HeldNodes = NO_NODES
+    """Which Nodes are being worked on by others."""
 
 
 DEFAULTS = Policy()

@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
+from health.gate.held_nodes import HeldNodes
 from health.gate.invalid_check import problem_of
 from health.gate.limits import Limits
 from health.gate.maintenance_windows import MaintenanceWindow, unique
@@ -47,6 +48,7 @@ class PolicyDocument(Bounded):
     back_off_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_BACK_OFF)] = Policy.back_off_limit
     outage_guard: WrittenGuard = Policy.outage_guard
     shadow: StrictBool = Policy.shadow
+    held_nodes: HeldNodes = Policy.held_nodes
     limits: Limits = Policy.limits
     maintenance_windows: Annotated[tuple[MaintenanceWindow, ...], AfterValidator(unique)] = (
         Policy.maintenance_windows

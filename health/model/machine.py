@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
-from health.model.node import Node
+from health.model.node import NO_SPEC, Node, NodeSpec
 from health.model.target import Target
 from objects.bounds import Time
 from objects.frozen import FrozenObject
@@ -109,6 +109,11 @@ class LinkedMachineTarget(Target):
     def node_zone(self) -> str:
         """As its Node says; "" without one."""
         return self.node.node_zone if self.node is not None else ""
+
+    @property
+    def node_spec(self) -> NodeSpec:
+        """That of its Node."""
+        return NO_SPEC if self.node is None else self.node.spec
 
     def node_label(self, name: str) -> str | None:
         """The value of a label of its Node, or else its own: clouds write the zone on both."""

@@ -7,8 +7,9 @@ those that we honour are kept. The parts have slots: a large cluster has a hundr
 
 import dataclasses
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
@@ -61,6 +62,24 @@ class NodeMetadata:
     annotations: NodeAnnotations = NodeAnnotations()
 
 
+def _keys(taints: object) -> object:
+    """Their keys: what else they say does not matter here."""
+    if not isinstance(taints, list):
+        return taints or ()
+    return tuple(taint.get("key", "") if isinstance(taint, dict) else taint for taint in taints)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class NodeSpec:
+    """By what others say that they work on a Node."""
+
+    unschedulable: bool = False
+    taints: Annotated[tuple[str, ...], BeforeValidator(_keys)] = ()
+
+
+NO_SPEC = NodeSpec()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeStatus:
     """The part of a Node's status that we read."""
@@ -72,7 +91,13 @@ class Node(FrozenObject):
     """A Node as verdicts see it."""
 
     metadata: NodeMetadata
+    spec: NodeSpec = NO_SPEC
     status: NodeStatus = NodeStatus()
+
+    @property
+    def node_spec(self) -> NodeSpec:
+        """Its own."""
+        return self.spec
 
     @property
     def node_name(self) -> str:

@@ -68,6 +68,8 @@ class HoldReason(StrEnum):
     UPGRADE_UNKNOWN = "UpgradeUnknown"
     PAUSED = "Paused"
     EXCLUDED = "Excluded"
+    NODE_MAINTENANCE = "NodeMaintenance"
+    """Its Node is being worked on, as the policy reads it."""
     THRESHOLD = "Threshold"
     LIMIT = "Limit"
     """As many remediations are under way, or began within the last hour, as are allowed."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from health.model.kind_names import kind_named
+from health.model.node import NO_SPEC, NodeSpec
 from health.model.references import TargetReference
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -103,6 +104,11 @@ class Target(Protocol):
     @property
     def node_name(self) -> str:
         """The Node that it is or is linked to, there or not; "" while there is none."""
+
+    @property
+    def node_spec(self) -> NodeSpec:
+        """What that Node says of work on it; nothing where it is not there."""
+        return NO_SPEC
 
     @property
     def node_cluster(self) -> str:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.gate.held_nodes import HeldNodes
 from health.gate.outage_guard import OutageGuard
 from health.gate.policy import DEFAULTS, Policy
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
@@ -17,7 +18,8 @@ from health.model.observation import HoldReason
 from tests.objects import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
-FIELDS = "backOffLimit, limits, maintenanceWindows, outageGuard, shadow, stalenessLimit"
+FIELDS = "backOffLimit, heldNodes, limits, maintenanceWindows, outageGuard, shadow, stalenessLimit"
+CORDONED = HeldNodes.model_validate({"cordoned": True})
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 
@@ -42,6 +44,7 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("backOffLimit: 0", replace(SETTINGS, back_off_limit=timedelta())),
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
         ("shadow: true", replace(SETTINGS, shadow=True)),
+        ("heldNodes: {cordoned: true}", replace(SETTINGS, held_nodes=CORDONED)),
         ("limits: {maxInFlight: 3}", replace(SETTINGS, limits=limits(maxInFlight=3))),
         (
             "limits: {maxInFlightByLabel: {topology.kubernetes.io/zone: 1}}",

@@ -17,6 +17,7 @@ from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.model.event import Event, Severity
+from health.model.node import NO_SPEC, NodeSpec
 from health.model.observation import Hold
 from health.model.references import (
     CheckReference,
@@ -56,6 +57,7 @@ class Machine(FrozenObject):
     has_empty_exclusion: bool = False
     is_confirmed_healthy: bool = False
     is_marked: bool = False
+    node_spec: NodeSpec = NO_SPEC
     configuration_to_come: str = ""
 
     def node_label(self, name: str) -> str | None:

@@ -1,0 +1,34 @@
+"""HeldNodes: by what people and controllers say that a Node is being worked on, and is to be left alone.
+
+Off by default: whoever drains a Node cordons it, and so do autoscalers and some remediators. A remediation
+that is under way goes on. The Lease of a Node, by which the Node Maintenance Operator says the same, needs no
+choice: whoever holds it is left alone (rule 13).
+"""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StrictBool, StrictStr
+from pydantic.alias_generators import to_camel
+
+from health.model.node import NodeSpec
+from objects.bounds import Bounded
+
+
+class HeldNodes(Bounded):
+    """Which Nodes are held."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+    cordoned: StrictBool = False
+    tainted: tuple[Annotated[StrictStr, Field(min_length=1)], ...] = ()
+    """The keys of taints."""
+
+    def why(self, node: NodeSpec) -> str:
+        """What says that a Node is being worked on; "" where nothing does."""
+        if self.cordoned and node.unschedulable:
+            return "it is cordoned"
+        key = next((key for key in self.tainted if key in node.taints), None)
+        return "" if key is None else f"it has the taint {key}"
+
+
+NO_NODES = HeldNodes()

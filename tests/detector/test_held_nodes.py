@@ -1,0 +1,58 @@
+"""Nodes that others work on, as the policy reads it, are left alone until a remediation begins."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from detector.state.facts import target_facts
+from health.gate.admission import target_hold
+from health.gate.held_nodes import HeldNodes
+from health.gate.policy import Policy
+from health.gate.policy_in_force import PolicyInForce
+from health.model.node import Node
+from health.model.target import TargetName
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.objects import NOW, condition, node_object
+
+pytestmark = pytest.mark.rule("rule 43")
+
+CORDONED = {"unschedulable": True, "taints": [{"key": "node.kubernetes.io/unschedulable"}]}
+TAINTED = {"taints": [{"key": "other"}, {"key": "example.com/maintenance", "effect": "NoSchedule"}]}
+
+
+def held(spec: dict[str, Any], policy: dict[str, Any], *, is_under_way: bool = False) -> str:
+    cluster = SmallCluster()
+    in_force = PolicyInForce(Policy(held_nodes=HeldNodes.model_validate(policy)))
+    cluster.cluster_state.take_context(replace(cluster.cluster_state.cluster_context, policy=in_force))
+    cluster.check()
+    body = node_object(condition("Ready", "Unknown", NOW), name="a", uid="uid-a", labels={"role": "worker"})
+    node = Node.model_validate(body | {"spec": spec})
+    cluster.cluster_state.target_changed(TargetName("Node", "", "a"), node)
+    if is_under_way:
+        cluster.request("a")
+    return str(target_hold(target_facts(cluster.cluster_state, CHECK, node, NOW)) or "")
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "expected"),
+    [
+        (CORDONED, {}, ""),
+        (CORDONED, {"cordoned": True}, "NodeMaintenance: its Node is being worked on: it is cordoned"),
+        (TAINTED, {"cordoned": True}, ""),
+        (
+            TAINTED,
+            {"tainted": ["example.com/maintenance"]},
+            "NodeMaintenance: its Node is being worked on: it has the taint example.com/maintenance",
+        ),
+        ({"taints": None}, {"tainted": ["example.com/maintenance"]}, ""),
+    ],
+)
+def test_node_is_left_alone_while_what_the_policy_names_says_so(
+    spec: dict[str, Any], policy: dict[str, Any], expected: str
+) -> None:
+    assert held(spec, policy) == expected
+
+
+def test_remediation_that_is_under_way_goes_on_as_remediators_cordon_nodes_themselves() -> None:
+    assert held(CORDONED, {"cordoned": True}, is_under_way=True) == ""
