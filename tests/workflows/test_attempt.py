@@ -36,6 +36,8 @@ async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]
     await until(are_listed, within=timedelta(seconds=15), otherwise=f"not {count} are listed")
     found = await calls.ended_attempts(LONG_AGO)
     assert all(target == TargetName.of(incident.reference.target) for target, _ in found)
+    of_limits = await calls.ended_remediations(LONG_AGO)
+    assert set(of_limits) == {(incident.reference, attempt.ended) for _, attempt in found}
     return sorted((attempt for _, attempt in found), key=lambda attempt: attempt.ended)
 
 
