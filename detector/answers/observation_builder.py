@@ -167,9 +167,10 @@ class ObservationBuilder:
         question = self._question(check, target, failed)
         hold = admission(question)
         is_under_way = self._requests or target.is_marked or check.under_way(target)
-        if is_under_way or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
+        if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
             return hold
-        wish = Wish(self.incident, target, failed, due=deadline if hold is None else None)
+        due = deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds)
+        wish = Wish(self.incident, target, failed, due, may_skip_its_wait=hold is not None)
         return admission(replace(question, limit=self.limits(wish)))
 
     def _templates(self, check: HealthCheck, target: Target) -> str:

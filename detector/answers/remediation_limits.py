@@ -45,8 +45,10 @@ class Wish:
     target: Target
     since: datetime
     """Since when its target is unhealthy."""
-    due: datetime | None
-    """When nothing but limits holds it; None: something else does."""
+    due: datetime
+    """When nothing but limits holds it."""
+    may_skip_its_wait: bool = False
+    """Whether a person may have it act before that, which ends back-off."""
 
 
 @dataclass(frozen=True)
@@ -143,21 +145,20 @@ class RemediationLimits:
         if not any(True for _ in self.scopes_of(check)):
             return None
         waiting = Waiting(wish.since, wish.incident.workflow_id, self._remediation_of(wish))
-        if wish.due is not None:
-            self._line[wish.incident] = _InLine(wish.due, waiting)
-        if wish.due is None or wish.due <= now:
+        self._line[wish.incident] = _InLine(wish.due, waiting)
+        if wish.may_skip_its_wait or wish.due <= now:
             return self._unknown(now) or self._refusal(wish.incident, waiting, now)
         return None
 
     def handed_out(self, incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:
         """Note what an incident is told: an admission is reserved for it."""
         self._awaited.pop(incident, None)
-        if not would_act:
+        if not would_act or answer.is_shadow:
             self._declined.add(incident)
             return
         self._declined.discard(incident)
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
-        if answer.is_admitted and not (answer.requests or answer.is_marked or answer.under_way) and seen:
+        if _may_begin(answer) and not (answer.requests or answer.is_marked or answer.under_way) and seen:
             remediation = Remediation(incident.check, self._labels(incident.check, seen))
             self._reserved[incident] = _Reserved(answer.seen_at or self._now(), remediation)
 
@@ -317,6 +318,11 @@ class RemediationLimits:
 
 def _remediated(incident: IncidentReference) -> Remediated:
     return Remediated(incident.check, incident.target.name)
+
+
+def _may_begin(answer: Observation) -> bool:
+    """Whether the incident may act on it: a person may have it skip its back-off."""
+    return answer.is_admitted or (answer.hold is not None and answer.hold.reason is HoldReason.BACK_OFF)
 
 
 def _hold(message: str, ask_again_seconds: float) -> Hold:

@@ -98,7 +98,7 @@ class CheckState:
         if not check.counts_as_healthy(target, context):
             self.not_healthy.add(name)
         if not check.is_unhealthy(target, context):
-            if target.is_confirmed_healthy:
+            if target.is_confirmed_healthy and not self.is_shadow_in(context):
                 self.confirmed.add(name)
             return
         self.unhealthy.add(name)

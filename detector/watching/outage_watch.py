@@ -110,7 +110,8 @@ class OutageWatch:
         return {
             group.key: BlindTime(until=nodes.outage.ended, is_lost=nodes.outage.is_suspected)
             for group, nodes in self._groups.items()
-            if nodes.outage != NO_OUTAGE
+            # Nobody is judged by a cluster or a zone whose Nodes have all gone, and the note has its limits.
+            if nodes.outage != NO_OUTAGE and nodes.total
         }
 
     def _groups_of(self, cluster: str, seen: _Seen | None) -> list[_Nodes]:

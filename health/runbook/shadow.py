@@ -30,14 +30,15 @@ def ours(seen: Observation, memory: Memory) -> Observation:
     if not memory.has_acted:
         changes |= {"under_way": "", "is_marked": False}
     if not memory.owns_something:
-        changes |= {"lease_acquired_at": None}
+        # The mark by which a person confirms a node is for whoever keeps its requests.
+        changes |= {"lease_acquired_at": None, "is_confirmed": False}
     return seen.model_copy(update=changes)
 
 
 def as_if(seen: Observation, memory: Memory) -> Observation:
-    """What would be seen had the recorded steps been taken."""
+    """What would be seen had the recorded steps been taken; an abort would have removed what they made."""
     own = ours(seen, memory)
-    if seen.state in ENDED:
+    if seen.state in ENDED or memory.left_alone:
         return own
     return own.model_copy(update={"requests": (*own.requests, *_imagined(memory.shadow))})
 

@@ -219,6 +219,25 @@ def test_orders_of_people_hold_in_shadow() -> None:
     assert (held.would_have, alone.would_have) == ([], [])
 
 
+def test_abort_after_a_recorded_step_leaves_the_target_alone() -> None:
+    incident = Incident()
+    incident.sees(seen(steps=(FIRST,)))
+    assert incident.would_have == [FIRST.template.name]
+    incident.memory = incident.memory.model_copy(update={"left_alone": order("abort", "power work")})
+    move = incident.sees(seen(steps=(FIRST,)))
+
+    assert isinstance(move, Wait)
+    assert move.phase is Phase.LEFT_ALONE
+
+
+def test_confirmation_of_a_person_stays_for_whoever_keeps_the_requests() -> None:
+    incident = Incident()
+    incident.sees(seen(THEIRS))
+    move = incident.sees(HEALTHY.model_copy(update={"is_confirmed": True}))
+
+    assert isinstance(move, End)
+
+
 def test_steps_are_begun_anew_by_order() -> None:
     incident = Incident()
     incident.sees(seen(steps=(FIRST,)))
