@@ -107,7 +107,7 @@ spec:
       initContainers:
         - name: setup
           image: {{ include "paramedic.image" $root }}
-          command: [paramedic, setup]
+          command: [paramedic, setup, --retention, 30d]
           envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
           resources:
             requests: {cpu: 100m, memory: 128Mi}
@@ -157,7 +157,7 @@ spec:
       volumes:
         {{- range . }}
         - name: {{ index . 0 }}
-          secret: {secretName: {{ index . 2 }}}
+          secret: {secretName: {{ index . 2 }}{{ if eq (index . 0) "webhook-certificate" }}, optional: true{{ end }}}
         {{- end }}
       {{- end }}
 {{- end }}
