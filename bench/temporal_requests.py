@@ -14,6 +14,7 @@ UPKEEP = frozenset(
         "Check",
         "CountWorkflowExecutions",
         "DescribeNamespace",
+        "DescribeTaskQueue",
         "DescribeWorkflowExecution",
         "GetSystemInfo",
         "ListSearchAttributes",
@@ -22,7 +23,7 @@ UPKEEP = frozenset(
     }
 )
 """What a process asks whatever it has to do: whether Temporal is there, and set up, how it is
-loaded, and every five minutes what is open there."""
+loaded, twice a minute whether a worker polls, and every five minutes what is open there."""
 PROCESSES = ("detector", "worker")
 
 
