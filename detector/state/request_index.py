@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference, RequestReference
@@ -85,9 +86,12 @@ class RequestIndex:
         yield from self._by_target.get(target, {}).values()
 
     def of(self, check: CheckReference, target: str) -> list[SeenRequest]:
-        """The requests that one check owns for one target, oldest first."""
+        """The requests that one check owns for one target, oldest first.
+
+        Those of one second are in the order of their uids: in every process the same one is the last.
+        """
         owned = [entry for entry in self.for_target(target) if entry.owner == check]
-        return sorted(owned, key=lambda entry: entry.request.metadata.creation_timestamp)
+        return sorted(owned, key=_age)
 
     def targets_of(self, check: CheckReference) -> frozenset[str]:
         """The targets for which a check owns requests."""
@@ -96,3 +100,7 @@ class RequestIndex:
     def owners(self) -> frozenset[CheckReference]:
         """The checks that own requests, those that are gone included."""
         return frozenset(self._targets_of)
+
+
+def _age(entry: SeenRequest) -> tuple[datetime, str]:
+    return entry.request.metadata.creation_timestamp, entry.request.metadata.uid
