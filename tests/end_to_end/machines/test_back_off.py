@@ -100,7 +100,7 @@ async def test_replacement_that_fails_waits_a_minute_and_those_side_by_side_do_n
     await paramedic.detector.start_ready()
     asked = await machines.until_state(replacement, lambda state: state.observation is not None)
     assert asked.observation is not None
-    # It counts from the end that Temporal noted; the one before had seen that end itself, a moment earlier or later.
+    # It counts from the end that Temporal noted; the one before had seen that end itself.
     assert abs(await due_of(machines, replacement, "2nd") - due) <= SECOND
     event = await machines.until_told(replacement, "RemediationRestricted")
     assert "BackOff: 2nd remediation in a row, due at " in event["message"]
