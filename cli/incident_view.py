@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Self
 
-from cli.incident_page import Page, RequestCourse, retries
+from cli.incident_page import Page, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
 from health.model.incident_result import OrderRecord
@@ -66,6 +66,18 @@ class RetryView(Frozen):
     next_try_at: datetime
     next_try_in_seconds: float
 
+    @classmethod
+    def of(cls, retry: Retry, now: datetime) -> Self:
+        """The view of what failed, as seen at `now`."""
+        return cls(
+            what=retry.what,
+            why=retry.why,
+            failures=retry.failures,
+            since=retry.since,
+            next_try_at=retry.next_try,
+            next_try_in_seconds=max(0.0, (retry.next_try - now).total_seconds()),
+        )
+
 
 class IncidentView(Frozen):
     """One run of an incident's workflow."""
@@ -121,7 +133,7 @@ class IncidentView(Frozen):
             held=_order(memory.held, now),
             left_alone=_order(memory.left_alone, now),
             requests=_requests(state) if state else (),
-            retries=_retries(state, now) if state else (),
+            retries=tuple(RetryView.of(one, now) for one in retries(state)) if state else (),
         )
 
 
@@ -132,20 +144,6 @@ def _named(seen: Observation | None) -> Observation | None:
 
 def _requests(state: State) -> tuple[RequestView, ...]:
     return tuple(RequestView.of(RequestCourse.of(request, state)) for request in state.requests)
-
-
-def _retries(state: State, now: datetime) -> tuple[RetryView, ...]:
-    return tuple(
-        RetryView(
-            what=one.what,
-            why=one.why,
-            failures=one.failures,
-            since=one.since,
-            next_try_at=one.next_try,
-            next_try_in_seconds=max(0.0, (one.next_try - now).total_seconds()),
-        )
-        for one in retries(state)
-    )
 
 
 def _order(order: OrderRecord | None, now: datetime) -> OrderView | None:

@@ -11,32 +11,24 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
 import typer
-from temporalio.client import (
-    Client,
-    WorkflowHandle,
-    WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
-)
-from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.service import RPCError
 
 from cli.ages import OrderTime
 from cli.asking import NO_WORKER
 from cli.choosing import filled
 from cli.connection import temporal
-from cli.failing import CommandError, ExitCode, NotFoundError, UsageError, carry_out, fail, say
+from cli.failing import CommandError, ExitCode, UsageError, carry_out, fail, say
 from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.naming import NAME_HELP, find_open, incident_name
+from cli.updating import RPC_TIMEOUT, answered, ended
 from objects.durations import in_words
 from objects.frozen import Frozen
 from objects.timestamps import stamp
-from runtime.payload_codec import UnreadablePayload
-from runtime.retrying import one_sentence
-from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
+from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 from workflows.orders import NAMES, Order
 
-RPC_TIMEOUT = timedelta(seconds=5)
 Message = TypeVar("Message", bound=Frozen)
 
 LONGEST_REASON = 1000
@@ -169,17 +161,12 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     if summary.unreadable:  # what we send would be readable in Temporal, and what it answers not to us
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
     handle = client.get_workflow_handle(summary.incident.workflow_id)
+    updating = handle.execute_update(order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT)
     try:
-        answer: str = await handle.execute_update(
-            order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT
-        )
-    except UnreadablePayload as error:
-        raise UsageError(f"{handle.id} got {order.name}, and its answer cannot be read: {error}") from error
-    except WorkflowUpdateFailedError as error:
-        raise CommandError(f"{handle.id} refuses {order.name}: {_reason(error)}") from error
+        answer = await answered(handle.id, order.name, updating)
     except RPCError as error:
         if not is_of_a_failing_task(error):
-            raise _ended(handle, error) from error
+            raise
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         pass
     else:
@@ -198,19 +185,11 @@ def standing(order: Order, now: datetime) -> str:
     return f"; until {stamp(now + duration)} (in {in_words(duration)})"
 
 
-def _reason(error: WorkflowUpdateFailedError) -> str:
-    """Why the incident refuses, with the option that is refused."""
-    cause = error.cause
-    if not isinstance(cause, ApplicationError):
-        return one_sentence(cause)
-    return f"--step: {cause.message}" if cause.type == UNKNOWN_STEP else cause.message
-
-
 async def _leave_behind(handle: WorkflowHandle[object, object], order: GivenOrder, why: str) -> str:
     try:
         await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
     except RPCError as error:
-        raise _ended(handle, error) from error
+        raise ended(handle.id, error) from error
     return (
         f"{why}; Temporal keeps the {order.name}, and it is obeyed as soon as a worker "
         f"{'runs' if why == NO_WORKER else 'goes on'}{_standing_later(order.message)}"
@@ -224,9 +203,3 @@ def _standing_later(order: Order) -> str:
     if order.for_seconds is None:
         return ", until resume"
     return f", for {in_words(timedelta(seconds=order.for_seconds))}"
-
-
-def _ended(handle: WorkflowHandle[object, object], error: RPCError) -> Exception:
-    if error.status is RPCStatusCode.NOT_FOUND:
-        return NotFoundError(f"{handle.id} has ended meanwhile")
-    return error

@@ -10,13 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
 import typer
-from temporalio.client import (
-    Client,
-    WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
-)
-from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client, WorkflowUpdateRPCTimeoutOrCancelledError
 
 from cli.ages import PauseTime
 from cli.asking import NO_WORKER
@@ -24,15 +18,14 @@ from cli.choosing import filled, is_called
 from cli.connection import identity_of, temporal
 from cli.failing import CommandError, NotFoundError, UsageError, carry_out
 from cli.naming import object_name
-from cli.orders import RPC_TIMEOUT, Reason
+from cli.orders import Reason
+from cli.updating import RPC_TIMEOUT, answered
 from cli.upgrade.beginning import as_written, beginning, cluster_meant, refuse_without_upgrade
 from cli.upgrade.finding import asked, find_one
 from cli.upgrade.summary import UpgradeSummary
 from health.model.references import CheckReference
 from objects.durations import in_words
 from objects.timestamps import stamp
-from runtime.payload_codec import UnreadablePayload
-from runtime.retrying import one_sentence
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, upgrade_pause_id
 from workflows.upgrade_orders import NAMES, Order
 
@@ -187,19 +180,8 @@ def standing(order: Order, now: datetime) -> str:
 
 async def _answer(workflow_id: str, name: str, updating: Awaitable[str]) -> str:
     try:
-        answer = await updating
-    except UnreadablePayload as error:
-        raise UsageError(f"{workflow_id} got {name}, and its answer cannot be read: {error}") from error
-    except WorkflowUpdateFailedError as error:
-        cause = error.cause
-        why = cause.message if isinstance(cause, ApplicationError) else one_sentence(cause)
-        raise CommandError(f"{workflow_id} refuses {name}: {why}") from error
+        return await answered(workflow_id, name, updating)
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise CommandError(
             f"{workflow_id}: {NO_WORKER}; `paramedic upgrade` shows whether the {name} was taken"
         ) from error
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            raise NotFoundError(f"{workflow_id} has ended meanwhile") from error
-        raise
-    return answer

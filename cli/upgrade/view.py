@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Self
 
+from cli.incident_page import Retry
 from cli.incident_view import RetryView
 from cli.upgrade.summary import CheckStanding, UpgradeSummary
 from health.gate.upgrade import UpgradePhase
@@ -97,7 +98,7 @@ class UpgradeView(Frozen):
             upgrading_since=state.upgrading_since if state else None,
             told_as_long_at=state.warned_at if state else None,
             checks=tuple(map(CheckView.of, summary.standings)),
-            retries=tuple(_retry(one, now) for one in state.failed) if state else (),
+            retries=tuple(RetryView.of(_retry(one, now), now) for one in state.failed) if state else (),
             orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
         )
 
@@ -108,13 +109,6 @@ class UpgradesView(Frozen):
     upgrades: tuple[UpgradeView, ...]
 
 
-def _retry(one: FailedWrite, now: datetime) -> RetryView:
-    next_try = max(one.next_try or now, now)
-    return RetryView(
-        what=one.what,
-        why=one.why,
-        failures=one.failures,
-        since=one.since,
-        next_try_at=next_try,
-        next_try_in_seconds=(next_try - now).total_seconds(),
-    )
+def _retry(one: FailedWrite, now: datetime) -> Retry:
+    """A write that is due again is tried at once."""
+    return Retry(one.what, one.why, one.failures, one.since, max(one.next_try or now, now))
