@@ -110,10 +110,10 @@ class Detector:
         self._storms = Storms(self._cluster_state, self._sees, self._now)
         self._attempts = Attempts(self._policy, self._cluster_state, self._now)
         self._limits = RemediationLimits(
-            self._cluster_state, self._policy, self._sources.is_proven, self._now
+            self._cluster_state, self._policy, self._sources.of_checks.is_proven, self._now
         )
         self._observe = self._made_observe()
-        told = (self._cluster_state, self._attempts, self._sources.is_read, self._now)
+        told = (self._cluster_state, self._attempts, self._sources.of_checks.is_read, self._now)
         self._deletions, self._marked_targets = Deletions(*told), MarkedTargets(*told)
         calls = IncidentCalls(connections.temporal, connections.cluster, self._cluster_state.guard)
         self._attempt_reading = AttemptReading(
@@ -189,7 +189,7 @@ class Detector:
     def _made_observe(self) -> Observe:
         observer = Observer(
             self._cluster_state,
-            self._sources.freshness,
+            self._sources.of_checks.freshness,
             self._storms,
             self._attempts.before,
             self._clock.hold,
@@ -370,12 +370,12 @@ class Detector:
 
     def _sees(self, check: CheckReference) -> bool:
         """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
-        freshness = self._sources.freshness(check)
+        freshness = self._sources.of_checks.freshness(check)
         return self._is_certain(freshness) and not freshness.unread_requests
 
     def _sees_targets(self, check: CheckReference) -> bool:
         """Whether what is seen of each of its targets can be told, whatever is known of their requests."""
-        freshness = self._sources.freshness(check)
+        freshness = self._sources.of_checks.freshness(check)
         return self._is_certain(freshness) and not freshness.unread_context
 
     def _is_certain(self, freshness: CheckFreshness) -> bool:

@@ -92,8 +92,8 @@ class StatusReporter:
     async def _report_until_gone(self) -> None:
         while True:
             await asyncio.sleep(GATHER.total_seconds())
-            await self._dependencies.sources.wait_read(self._reference)
-            await self._dependencies.sources.wait_kinds(self._reference)
+            await self._dependencies.sources.of_checks.wait_read(self._reference)
+            await self._dependencies.sources.of_checks.wait_kinds(self._reference)
             self.changed.clear()
             began = time.monotonic()
             snapshot = self._snapshot()

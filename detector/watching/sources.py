@@ -5,12 +5,11 @@ requests when a check names them (`named_kinds`).
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
-from detector.answers.observation_builder import CheckFreshness
 from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
@@ -22,18 +21,18 @@ from detector.watching.node_watch import BlindTime, NodeWatch
 from detector.watching.outage_watch import OutageWatch
 from detector.watching.policy_watch import PolicyWatch
 from detector.watching.source import Source, all_tried, by_name
+from detector.watching.sources_of_checks import SourcesOfChecks, WatchedKinds
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
-from health.gate.cluster_context import ClusterContext, workload_cluster_hold
+from health.gate.cluster_context import ClusterContext
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy, Policy
 from health.gate.policy_in_force import PolicyInForce
 from health.gate.template_validity import Template, TemplateKind
 from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
-from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
+from health.kinds.registry import HANDLED_BY_DEFAULT
 from health.model.kind_names import kind_name
 from health.model.node import Node
-from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from kube.connection import ClusterConnection
@@ -44,13 +43,11 @@ from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import LEASES
 from objects.clusters import MANAGEMENT_CLUSTER
-from objects.group_kind import ServedKind
+from objects.group_kind import GroupKind, ServedKind
 from objects.secrets import SecretField
 from runtime.problems import Problems
 
-NOT_CONNECTED = "this detector is configured to connect to no other cluster"
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
-LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 SMALL_PAGES = Paging(limit=50)
 """Of Nodes of workload clusters: many are read at once, and each page is in memory as it was sent."""
 UNJUDGED = ClusterContext(
@@ -114,12 +111,21 @@ class Sources:
         self._outages = OutageWatch(scope.blind_time, self._has_read)
         self._own_nodes = self._node_watch(connection.cluster, settings)
         nodes = self._own_nodes.connect(connection)
-        self._common = (nodes, self._leases(scope.lease_namespace))
-        self._of_checks = {kind.group_kind: self._checks_of(kind) for kind in scope.kinds}
-        watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in scope.kinds}
-        self._of_targets = {
-            kind.group_kind: self._targets(kind, targets) for kind, targets in watched.items() if targets
-        }
+        self._watched = WatchedKinds(
+            common=(nodes, self._leases(scope.lease_namespace)),
+            checks={kind.group_kind: self._checks_of(kind) for kind in scope.kinds},
+            targets=self._targets_of(scope.kinds),
+        )
+        self.of_checks = SourcesOfChecks(
+            cluster_state,
+            self._watched,
+            self._kinds,
+            self._context,
+            self._own_nodes,
+            self._workloads,
+            self.policy,
+            self.refresh_context,
+        )
 
     def _made_policy_watch(self, namespace: str) -> PolicyWatch | None:
         if not namespace:
@@ -143,6 +149,10 @@ class Sources:
         told = ClusterHandlers(self._cluster_read, self._cluster_forgotten, self.refresh_context)
         watch = partial(self._node_watch, reflectors=self._in_small_pages)
         return WorkloadClusters(access, watch, told, self._cluster_state.guard)
+
+    def _targets_of(self, kinds: Sequence[CheckKind]) -> dict[GroupKind, Source]:
+        watched = {kind.targets: WATCHED_KINDS[kind.group_kind].targets for kind in kinds}
+        return {kind.group_kind: self._targets(kind, targets) for kind, targets in watched.items() if targets}
 
     def _targets(self, kind: ServedKind, watched: WatchedTargets) -> Source:
         join = watched.join(self._cluster_state)
@@ -195,49 +205,12 @@ class Sources:
 
         What is missing of one kind of checks or targets holds the checks that rest on it, and no other.
         """
-        for source in self._common:
+        for source in self._watched.common:
             await source.wait_synced()
-        await all_tried((*self._of_checks.values(), *self._of_targets.values()))
+        await all_tried(self._watched.all)
         await self._context.wait_tried()
         self.refresh_context()
         await self._kinds.wait_tried()
-
-    async def wait_read(self, check: CheckReference) -> None:
-        """Return when all that the numbers of `check` rest on was read completely.
-
-        But for the Nodes of another cluster, which were tried: that they can't be seen is told.
-        """
-        for source in self._sources_of(check):
-            await source.wait_synced()
-        await self._wait_cluster_tried(self._node_cluster_of(check))
-
-    async def _wait_cluster_tried(self, cluster: str) -> None:
-        """Return when the context says what the first try at the Nodes of another cluster came to."""
-        if cluster == MANAGEMENT_CLUSTER or self._workloads is None:
-            return
-        if not self._workloads.is_named(cluster):
-            self.refresh_context()  # a check that has just come names it
-        await self._workloads.wait_tried(cluster)
-
-    def is_read(self, check: CheckReference) -> bool:
-        """Whether all that the numbers of `check` rest on was read completely, however long ago."""
-        cluster = self._node_cluster_of(check)
-        has_nodes = cluster == MANAGEMENT_CLUSTER or (
-            self._workloads is not None and self._workloads.is_read(cluster)
-        )
-        return has_nodes and all(source.synced for source in self._sources_of(check))
-
-    async def wait_kinds(self, check: CheckReference) -> None:
-        """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
-        try:
-            async with asyncio.timeout(LONGEST_WAIT_FOR_KINDS_SECONDS):
-                await self._kinds.wait_tried_of(check)
-        except TimeoutError:
-            return
-
-    def age(self) -> timedelta | None:
-        """The age of the oldest source that verdicts rest on; None if one was never complete."""
-        return _oldest(self._base.values())
 
     def ages(self) -> dict[str, timedelta | None]:
         """How old each source is, by its name; None for one that was never complete."""
@@ -246,56 +219,9 @@ class Sources:
         workloads = self._workloads.ages() if self._workloads is not None else {}
         return ages | workloads | self._kinds.ages()
 
-    def freshness(self, check: CheckReference) -> CheckFreshness:
-        """How well is seen what matters to a check, by the limit of the policy as it is now."""
-        limit = self.policy().staleness_limit
-        if check.group_kind not in self._of_checks:
-            return CheckFreshness(self.age(), limit, is_handled=False)
-        return CheckFreshness(
-            _oldest(self._sources_of(check)),
-            limit,
-            self._kinds.unread_requests(check, limit),
-            self._kinds.unread_templates(check, limit),
-            self._context.unread(check.group_kind, limit) or self._just_back(limit),
-            self._unreachable(check, limit),
-        )
-
-    def _just_back(self, limit: timedelta) -> str:
-        """That clocks are about to restart, as our own cluster was away; "" if it was not, or need not."""
-        return self._own_nodes.problem(limit) if self.policy().outage_guard else ""
-
-    def is_proven(self, check: CheckReference, within: timedelta) -> bool:
-        """Whether all that matters to a check was proven within this time to be as it is seen."""
-        if check.group_kind not in self._of_checks:
-            return True
-        age = _oldest(self._sources_of(check))
-        return age is not None and age <= within and not self._kinds.unread_requests(check, within)
-
-    def _unreachable(self, check: CheckReference, limit: timedelta) -> Hold | None:
-        """Why the Nodes that a check rests on cannot be seen, where they are in another cluster."""
-        cluster = self._node_cluster_of(check)
-        if cluster == MANAGEMENT_CLUSTER:
-            return None
-        problem = NOT_CONNECTED if self._workloads is None else self._workloads.problem(cluster, limit)
-        return workload_cluster_hold(cluster, problem) if problem else None
-
-    def _sources_of(self, check: CheckReference) -> list[Source]:
-        """What the verdicts of one check rest on: what is wrong with other kinds is no matter of it."""
-        kind = CHECK_KINDS[check.group_kind]
-        own = (
-            self._of_checks.get(check.group_kind),
-            self._of_targets.get(kind.targets.group_kind),
-            self._context.of_verdicts(check.group_kind),
-        )
-        return [*self._common, *(source for source in own if source is not None)]
-
-    def _node_cluster_of(self, check: CheckReference) -> str:
-        known = self._cluster_state.checks.get(check)
-        return known.node_cluster_in(self._cluster_state.cluster_context) if known else MANAGEMENT_CLUSTER
-
     @property
     def _base(self) -> dict[str, Source]:
-        return by_name(*self._common, *self._of_checks.values(), *self._of_targets.values())
+        return by_name(*self._watched.all)
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """What is known of the templates of a kind."""
@@ -399,9 +325,3 @@ class Sources:
         for part, source in self._context.sources.items():
             unread = "" if source.synced else "not read completely yet"
             self._problems.report(part, (source.problem or unread) if source.is_served else "")
-
-
-def _oldest(sources: Iterable[Source]) -> timedelta | None:
-    ages = [source.age() if source.synced else None for source in sources]
-    known = [age for age in ages if age is not None]
-    return max(known) if len(known) == len(ages) else None

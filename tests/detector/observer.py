@@ -45,10 +45,10 @@ class Observer:
                 await running
 
     def age(self) -> timedelta | None:
-        return self._sources.age()
+        return self._sources.of_checks.age()
 
     def observe(self) -> Observation:
-        freshness = self._sources.freshness(self._incident.check)
+        freshness = self._sources.of_checks.freshness(self._incident.check)
         return ObservationBuilder(
             self._cluster_state, self._incident, freshness, datetime.now(UTC)
         ).observation()

@@ -65,7 +65,7 @@ class Observer:
                 await running
 
     def age(self, check: CheckReference) -> timedelta | None:
-        return self.sources.freshness(check).age
+        return self.sources.of_checks.freshness(check).age
 
 
 @pytest.fixture
@@ -81,9 +81,9 @@ async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
     observer.may_not_read(unreadable)
     async with observer.settled():
         assert observer.age(OF_NODES) is not None
-        assert observer.sources.is_read(OF_NODES)
+        assert observer.sources.of_checks.is_read(OF_NODES)
         assert observer.age(OF_MACHINES) is None
-        assert not observer.sources.is_read(OF_MACHINES)
+        assert not observer.sources.of_checks.is_read(OF_MACHINES)
         await eventually(lambda: any("Forbidden" in one for one in observer.problems.sentences), 5)
 
 
@@ -94,7 +94,7 @@ async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Obse
         assert observer.age(OF_NODES) is None
         assert observer.age(OF_MACHINES) is not None
         async with asyncio.timeout(1):
-            await observer.sources.wait_read(OF_MACHINES)
+            await observer.sources.of_checks.wait_read(OF_MACHINES)
 
 
 @pytest.mark.rule("rule 3")

@@ -84,7 +84,7 @@ class Observer:
 
     @property
     def freshness(self) -> CheckFreshness:
-        return self.sources.freshness(CHECK)
+        return self.sources.of_checks.freshness(CHECK)
 
 
 @pytest.fixture

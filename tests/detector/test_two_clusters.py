@@ -136,7 +136,7 @@ class TwoClusters:
         return checks and self.node() is not None
 
     def _is_known(self) -> bool:
-        return self._knows_checks() and self.sources.is_read(OF_MACHINES)
+        return self._knows_checks() and self.sources.of_checks.is_read(OF_MACHINES)
 
     def node(self, cluster: str = "") -> Target | None:
         name = node_name("node-1", cluster)
@@ -155,7 +155,7 @@ class TwoClusters:
 
     def observe(self, check: CheckReference, target: TargetReference) -> Observation:
         incident = IncidentReference(cluster="test", check=check, target=target)
-        freshness = self.sources.freshness(check)
+        freshness = self.sources.of_checks.freshness(check)
         return ObservationBuilder(self.cluster_state, incident, freshness, datetime.now(UTC)).observation()
 
     @property
@@ -375,10 +375,10 @@ async def test_check_is_held_while_its_cluster_cannot_be_reached_and_goes_on_whe
         await eventually(lambda: "no the key value of the Secret" in clusters.why_of_machine)
         assert reason_of(clusters.of_machine) is UNREACHABLE
         assert clusters.of_node.state is TargetState.EXPIRED
-        assert not clusters.sources.is_read(OF_MACHINES)
+        assert not clusters.sources.of_checks.is_read(OF_MACHINES)
 
         clusters.reached[EAST] = connection
-        await eventually(lambda: clusters.sources.is_read(OF_MACHINES))
+        await eventually(lambda: clusters.sources.of_checks.is_read(OF_MACHINES))
         clusters.link_machine()
         assert clusters.of_machine.state is TargetState.EXPIRED
 
@@ -400,7 +400,7 @@ async def test_node_that_went_while_the_credentials_changed_is_gone_through_the_
         async with await Transport.connect(str(moved.kubeconfig)) as renewed:
             clusters.reached[EAST] = ClusterConnection.over(renewed, cluster=EAST)
             await eventually(lambda: clusters.node(EAST) is None)
-            assert clusters.sources.is_read(OF_MACHINES)
+            assert clusters.sources.of_checks.is_read(OF_MACHINES)
 
 
 @pytest.mark.rule("rule 33/gone")

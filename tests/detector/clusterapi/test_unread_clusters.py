@@ -94,11 +94,11 @@ class Observer:
             kind="Machine", group=CLUSTERS.group, namespace=NAMESPACE, name="a", uid="uid-a"
         )
         incident = IncidentReference(cluster="test", check=named(), target=target)
-        freshness = self.sources.freshness(named())
+        freshness = self.sources.of_checks.freshness(named())
         return ObservationBuilder(self.cluster_state, incident, freshness, NOW).observation().state
 
     def is_seen(self, check: CheckReference) -> bool:
-        freshness = self.sources.freshness(check)
+        freshness = self.sources.of_checks.freshness(check)
         is_fresh = stale_cache(freshness.age, freshness.limit) is None
         return is_fresh and not freshness.unread_context
 
@@ -128,7 +128,7 @@ async def test_machine_of_a_cluster_that_cannot_be_read_is_neither_healthy_nor_u
     observer.answer(resource_of(CLUSTERS).path(), FORBIDDEN)
     running = await settled(observer)
     assert observer.state_of_machine() is TargetState.UNKNOWN
-    assert not observer.sources.is_read(named())
+    assert not observer.sources.of_checks.is_read(named())
     assert not observer.is_seen(named())
     assert observer.is_seen(OF_NODES)
     await ended(running)
@@ -139,5 +139,6 @@ async def test_machine_is_judged_once_its_cluster_was_read(observer: Observer) -
     running = await settled(observer)
     await eventually(lambda: observer.is_seen(named()))
     await eventually(lambda: observer.cluster_state.cluster_context.of_kinds[CHECK].by_name)
-    assert observer.sources.freshness(named()).unreachable is not None  # it has no connection in this test
+    # It has no connection in this test.
+    assert observer.sources.of_checks.freshness(named()).unreachable is not None
     await ended(running)

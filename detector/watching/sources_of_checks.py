@@ -1,0 +1,147 @@
+"""SourcesOfChecks: which sources the verdicts of one check rest on, and how well they are read.
+
+What is wrong with other kinds, and with other clusters, is no matter of it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from detector.answers.observation_builder import CheckFreshness
+from detector.state.cluster_state import ClusterState
+from detector.watching.cluster_context_watch import ClusterContextWatch
+from detector.watching.named_kinds import NamedKinds
+from detector.watching.node_watch import NodeWatch
+from detector.watching.source import Source
+from detector.watching.workload_clusters import WorkloadClusters
+from health.gate.cluster_context import workload_cluster_hold
+from health.gate.policy import CurrentPolicy
+from health.kinds.registry import CHECK_KINDS
+from health.model.observation import Hold
+from health.model.references import CheckReference
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.group_kind import GroupKind
+
+NOT_CONNECTED = "this detector is configured to connect to no other cluster"
+LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class WatchedKinds:
+    """The reflectors of all that is watched from the start, but for the cluster context."""
+
+    common: Sequence[Source]
+    """What each verdict rests on: Nodes and Leases."""
+    checks: Mapping[GroupKind, Source]
+    """By the kind of the checks."""
+    targets: Mapping[GroupKind, Source]
+    """By the kind of the targets, where they are no Nodes."""
+
+    @property
+    def all(self) -> tuple[Source, ...]:
+        """Each of them."""
+        return (*self.common, *self.checks.values(), *self.targets.values())
+
+
+@dataclass(frozen=True)
+class SourcesOfChecks:
+    """The sources of each check of one cluster state."""
+
+    cluster_state: ClusterState
+    watched: WatchedKinds
+    named: NamedKinds
+    context: ClusterContextWatch
+    own_nodes: NodeWatch
+    workloads: WorkloadClusters | None
+    policy: CurrentPolicy
+    refresh_context: Callable[[], None]
+
+    async def wait_read(self, check: CheckReference) -> None:
+        """Return when all that the numbers of `check` rest on was read completely.
+
+        But for the Nodes of another cluster, which were tried: that they can't be seen is told.
+        """
+        for source in self._of(check):
+            await source.wait_synced()
+        await self._wait_cluster_tried(self._node_cluster_of(check))
+
+    async def _wait_cluster_tried(self, cluster: str) -> None:
+        """Return when the context says what the first try at the Nodes of another cluster came to."""
+        if cluster == MANAGEMENT_CLUSTER or self.workloads is None:
+            return
+        if not self.workloads.is_named(cluster):
+            self.refresh_context()  # a check that has just come names it
+        await self.workloads.wait_tried(cluster)
+
+    async def wait_kinds(self, check: CheckReference) -> None:
+        """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
+        try:
+            async with asyncio.timeout(LONGEST_WAIT_FOR_KINDS_SECONDS):
+                await self.named.wait_tried_of(check)
+        except TimeoutError:
+            return
+
+    def is_read(self, check: CheckReference) -> bool:
+        """Whether all that the numbers of `check` rest on was read completely, however long ago."""
+        cluster = self._node_cluster_of(check)
+        has_nodes = cluster == MANAGEMENT_CLUSTER or (
+            self.workloads is not None and self.workloads.is_read(cluster)
+        )
+        return has_nodes and all(source.synced for source in self._of(check))
+
+    def is_proven(self, check: CheckReference, within: timedelta) -> bool:
+        """Whether all that matters to a check was proven within this time to be as it is seen."""
+        if check.group_kind not in self.watched.checks:
+            return True
+        age = _oldest(self._of(check))
+        return age is not None and age <= within and not self.named.unread_requests(check, within)
+
+    def freshness(self, check: CheckReference) -> CheckFreshness:
+        """How well is seen what matters to a check, by the limit of the policy as it is now."""
+        limit = self.policy().staleness_limit
+        if check.group_kind not in self.watched.checks:
+            return CheckFreshness(self.age(), limit, is_handled=False)
+        return CheckFreshness(
+            _oldest(self._of(check)),
+            limit,
+            self.named.unread_requests(check, limit),
+            self.named.unread_templates(check, limit),
+            self.context.unread(check.group_kind, limit) or self._just_back(limit),
+            self._unreachable(check, limit),
+        )
+
+    def age(self) -> timedelta | None:
+        """The age of the oldest source that verdicts rest on; None if one was never complete."""
+        return _oldest(self.watched.all)
+
+    def _just_back(self, limit: timedelta) -> str:
+        """That clocks are about to restart, as our own cluster was away; "" if it was not, or need not."""
+        return self.own_nodes.problem(limit) if self.policy().outage_guard else ""
+
+    def _unreachable(self, check: CheckReference, limit: timedelta) -> Hold | None:
+        """Why the Nodes that a check rests on cannot be seen, where they are in another cluster."""
+        cluster = self._node_cluster_of(check)
+        if cluster == MANAGEMENT_CLUSTER:
+            return None
+        problem = NOT_CONNECTED if self.workloads is None else self.workloads.problem(cluster, limit)
+        return workload_cluster_hold(cluster, problem) if problem else None
+
+    def _of(self, check: CheckReference) -> list[Source]:
+        kind = CHECK_KINDS[check.group_kind]
+        own = (
+            self.watched.checks.get(check.group_kind),
+            self.watched.targets.get(kind.targets.group_kind),
+            self.context.of_verdicts(check.group_kind),
+        )
+        return [*self.watched.common, *(source for source in own if source is not None)]
+
+    def _node_cluster_of(self, check: CheckReference) -> str:
+        known = self.cluster_state.checks.get(check)
+        return known.node_cluster_in(self.cluster_state.cluster_context) if known else MANAGEMENT_CLUSTER
+
+
+def _oldest(sources: Iterable[Source]) -> timedelta | None:
+    ages = [source.age() if source.synced else None for source in sources]
+    known = [age for age in ages if age is not None]
+    return max(known) if len(known) == len(ages) else None
