@@ -3,29 +3,28 @@
 Which targets have something else to say is found out as the cluster state changes, as deadlines pass, and,
 where a check could not be judged by, every ten seconds; nothing is asked of the API server for that. What is
 written is judged once more then, at each read that a write rests on: what was to be said before somebody else
-wrote may not be so any more. Of two checks that select one target the one that calls it unhealthy is heard.
-Targets that are unhealthy come first, and all of this is off the path of remediations: what fails is tried
-again, after pauses that grow, and holds nobody up.
+wrote may not be so any more. Targets that are unhealthy come first, and all of this is off the path of
+remediations: what fails is tried again, after pauses that grow, and holds nobody up.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from detector.state.check_state import CheckState
+from detector.reporting.wanted_report import TargetJudge, WantedReport
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context
 from detector.state.target_store import place_of
 from health.gate.check_context import CheckContext
+from health.gate.cluster_context import CheckProblem
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.gate.target_report import TargetFindings, TargetReport, TargetReports
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
-from health.model.target import Target, TargetName
+from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object
@@ -54,21 +53,6 @@ class _Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A report, stored or not."""
-
-    reports: TargetReports
-    report: TargetReport
-    target: Target
-    kind: ServedKind
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the target, as it was seen, says so."""
-        return self.reports.is_stored(self.report, self.target)
-
-
-@dataclass(frozen=True)
 class _Pause:
     """How long a target is left alone after the last writes, which all failed."""
 
@@ -88,8 +72,8 @@ class TargetReporter:
     ) -> None:
         self._connection = connection
         self._cluster_state = cluster_state
-        self._sees = sees
         self._now = now
+        self._judge = TargetJudge(cluster_state, sees, self._problem, now)
         self._is_leading = False
         self._told: dict[CheckReference, _Told] = {}
         self._deadlines: dict[TargetName, datetime] = {}
@@ -176,50 +160,22 @@ class TargetReporter:
         self._note_deadline(name, pause.ends)
         return True
 
-    def _due(self, name: TargetName) -> _Wanted | None:
+    def _due(self, name: TargetName) -> WantedReport | None:
         """What is to be written of a target now; None: nothing."""
         wanted = self._wanted(name)
         return None if wanted is None or wanted.is_stored else wanted
 
-    def _wanted(self, name: TargetName) -> _Wanted | None:
+    def _wanted(self, name: TargetName) -> WantedReport | None:
         """What is to be said of a target now; None: nobody can say."""
+        judgement = self._judge.judge(name)
         self._deadlines.pop(name, None)
-        target = self._cluster_state.targets.at(name.place).get(name.name)
-        found: _Wanted | None = None
-        for reference, check_state in self._judging(name):
-            reports = check_state.kind.target_reports
-            if target is None or reports is None or isinstance(check_state.check, InvalidCheckError):
-                continue
-            if check_state.is_shadow_in(self._cluster_state.cluster_context):
-                continue
-            if not self._sees(reference):
-                self._unseen.add(reference)
-                return None
-            findings = self._findings(reference, name)
-            self._note_deadline(name, reports.next_change(check_state.check, target, findings))
-            said = reports.wanted(check_state.check, target, findings)
-            report = said if found is None else found.report.beside(said)
-            found = _Wanted(reports, report, target, check_state.kind.targets)
-        return found
+        self._note_deadline(name, judgement.changes)
+        if judgement.unseen is not None:
+            self._unseen.add(judgement.unseen)
+        return judgement.wanted
 
-    def _judging(self, name: TargetName) -> Iterator[tuple[CheckReference, CheckState]]:
-        for reference, check_state in self._cluster_state.checks.items():
-            if name.name in check_state.selected and place_of(reference) == name.place:
-                yield reference, check_state
-
-    def _findings(self, check: CheckReference, name: TargetName) -> TargetFindings:
-        cluster_state = self._cluster_state
-        target = cluster_state.targets.at(name.place)[name.name]
-        uid = target.metadata.uid
-        found = cluster_state.act_findings.of(check, name.name, uid)
-        is_heard = cluster_state.act_findings.is_heard(check, name.name, uid)
-        return TargetFindings(
-            self._now(),
-            cluster_state.cluster_context,
-            self._told[check].context.problem if check in self._told else None,
-            found.request_error if found is not None else "",
-            is_request_untold=not is_heard and not cluster_state.requests.of(check, name.name),
-        )
+    def _problem(self, check: CheckReference) -> CheckProblem | None:
+        return self._told[check].context.problem if check in self._told else None
 
     def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
         known = self._deadlines.get(name)
