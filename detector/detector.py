@@ -241,7 +241,7 @@ class Detector:
         return ReporterDependencies(
             client=self._connections.management.client,
             cluster_state=self._cluster_state,
-            sources=self._sources,
+            sources=self._sources.of_checks,
             storms=self._storms,
             snapshot_builder=SnapshotBuilder(self._cluster_state, self._attempts.before),
             rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),

@@ -20,7 +20,7 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from detector.watching.sources import Sources
+from detector.watching.sources_of_checks import SourcesOfChecks
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
@@ -51,7 +51,7 @@ class ReporterDependencies:
 
     client: Client
     cluster_state: ClusterState
-    sources: Sources
+    sources: SourcesOfChecks
     storms: Storms
     snapshot_builder: SnapshotBuilder
     rate_limiter: RateLimiter
@@ -92,8 +92,8 @@ class StatusReporter:
     async def _report_until_gone(self) -> None:
         while True:
             await asyncio.sleep(GATHER.total_seconds())
-            await self._dependencies.sources.of_checks.wait_read(self._reference)
-            await self._dependencies.sources.of_checks.wait_kinds(self._reference)
+            await self._dependencies.sources.wait_read(self._reference)
+            await self._dependencies.sources.wait_kinds(self._reference)
             self.changed.clear()
             began = time.monotonic()
             snapshot = self._snapshot()

@@ -65,7 +65,7 @@ async def reporter(server: ApiServer, transport: Transport, client: Client) -> A
     dependencies = ReporterDependencies(
         client,
         cluster_state,
-        sources,
+        sources.of_checks,
         Storms(cluster_state, lambda _: True, now),
         SnapshotBuilder(cluster_state, Attempts(Policy, cluster_state, now).before),
         RateLimiter(100, 10.0, time.monotonic),

@@ -16,7 +16,7 @@ from detector.reporting.event_recorder import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.check_state import CheckRecord
-from detector.watching.sources import Sources
+from detector.watching.sources_of_checks import SourcesOfChecks
 from health.gate.policy import Policy
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
@@ -68,7 +68,7 @@ class Reported:
             ReporterDependencies(
                 Client(transport),
                 self.small.cluster_state,
-                cast("Sources", EverythingIsRead()),
+                cast("SourcesOfChecks", EverythingIsRead()),
                 Storms(self.small.cluster_state, lambda _: True, lambda: NOW),
                 SnapshotBuilder(self.small.cluster_state, attempts.before),
                 RateLimiter(50, 20.0, time.monotonic),
