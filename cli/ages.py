@@ -1,6 +1,7 @@
 """Durations for people: in two units at most ("3d4h", "1h5m", "9s"), and as `--for` takes them."""
 
-from datetime import timedelta
+import re
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from objects.durations import parse_duration
 from workflows.kit.standing_orders import LONGEST_ORDER
 
+_DAYS = re.compile(r"([0-9]{1,5})d")
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
@@ -21,11 +23,27 @@ def short(duration: timedelta) -> str:
     return "0s"
 
 
+def ago(when: datetime, now: datetime) -> str:
+    """A moment, and how long it is past at `now`."""
+    return f"{when:%Y-%m-%d %H:%M:%SZ} ({short(now - when)} ago)"
+
+
 def _second(place: int, rest: int) -> str:
     if place == len(_UNITS):
         return ""
     unit, seconds = _UNITS[place]
     return f"{rest // seconds}{unit}" if rest >= seconds else ""
+
+
+def parse_days(text: str) -> timedelta:
+    """A number of days such as "30d", or a Go duration, which has none.
+
+    Raises:
+        ValueError: it is neither.
+
+    """
+    days = _DAYS.fullmatch(text)
+    return timedelta(days=int(days[1])) if days else parse_duration(text)
 
 
 def parse_time(text: str) -> timedelta:

@@ -7,6 +7,7 @@ its variable does.
 import importlib.metadata
 import os
 import pwd
+import shlex
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -39,12 +40,13 @@ _AWAY = {
 """What a call answers where Temporal is not there or lets us not in; NOT_FOUND is the namespace's."""
 
 
+_OPTIONS = ("profile", "address", "namespace")
 _ADVICE = "if it is the right one, `paramedic setup` prepares it"
 _SEARCHED = {
     key.name for key in (search_attributes.CLUSTER, search_attributes.CHECK, search_attributes.TARGET)
 }
 """Without these nothing is found; others may be missing until `paramedic setup` has run after an upgrade."""
-_NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
+NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
 """What a question answers that our role, or a proxy, does not let through."""
 
 
@@ -75,6 +77,13 @@ def choose_temporal(
             raise typer.BadParameter("must not be empty", param_hint=f"--{option}")
     written = {f"TEMPORAL_{option.upper()}": value for option, value in given.items() if value is not None}
     context.obj = os.environ | written
+
+
+def command_line(context: typer.Context) -> str:
+    """How the command is called so that it means the same Temporal, for lines that people copy."""
+    given = context.find_root().params
+    options = (f"--{name} {shlex.quote(given[name])}" for name in _OPTIONS if given.get(name) is not None)
+    return " ".join(["paramedic", *options])
 
 
 @asynccontextmanager
@@ -131,7 +140,7 @@ async def require_incidents(client: Client) -> None:
     except SearchAttributeConflict as error:
         raise CommandError(f"Temporal at {address_of(client)} is not fit: {error}") from error
     except RPCError as error:
-        if error.status not in _NOT_FOR_US:
+        if error.status not in NOT_FOR_US:
             raise
         return
     if _SEARCHED.intersection(missing):

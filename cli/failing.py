@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The command line or a setting is wrong."""
     NOT_FOUND = 3
-    """No incident of that name, or more than one."""
+    """Nothing of that name, or more than one: an incident, a check, a cluster."""
     UNREACHABLE = 4
     """Temporal is not there, or lets us not in."""
     UNHEARD = 128 + signal.SIGPIPE
@@ -42,7 +42,7 @@ class UsageError(CommandError):
 
 
 class NotFoundError(CommandError):
-    """No incident of that name, or more than one."""
+    """Nothing of that name, or more than one."""
 
     code = ExitCode.NOT_FOUND
 
@@ -51,6 +51,18 @@ class UnreachableError(CommandError):
     """Temporal is not there, or lets us not in."""
 
     code = ExitCode.UNREACHABLE
+
+
+def end_if_interrupted() -> None:
+    """Obey a signal that came during a call to Temporal, which fails then as if Temporal were away.
+
+    Raises:
+        CancelledError: there was one.
+
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def say(error: BaseException | str) -> None:

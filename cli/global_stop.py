@@ -33,7 +33,7 @@ async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str
         before = f"; before, it was stopped{_order(found)}" if found.stop else ""
         return f"is stopped{_order(written)}{before}"
 
-    return f"{await _carried_out(kubeconfig_context, attempt)}; requests that exist go on"
+    return f"{await _carried_out(kubeconfig_context, namespace, attempt)}; requests that exist go on"
 
 
 async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
@@ -51,16 +51,18 @@ async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
         await _annotate(client, found, None)
         return f"goes on; it was stopped{_order(found)}"
 
-    return await _carried_out(kubeconfig_context, attempt)
+    return await _carried_out(kubeconfig_context, namespace, attempt)
 
 
-async def _carried_out(kubeconfig_context: str | None, attempt: Callable[[Client], Awaitable[str]]) -> str:
-    """The cluster, and what `attempt` says became of it."""
+async def _carried_out(
+    kubeconfig_context: str | None, namespace: str, attempt: Callable[[Client], Awaitable[str]]
+) -> str:
+    """The cluster, the namespace that says it is stopped, and what `attempt` says became of it."""
     try:
         async with await Transport.connect(context=kubeconfig_context) as transport:
             client = Client(transport)
             became = await retry_on_conflict(lambda: attempt(client))
-            return f"{transport.server} {plain(became)}"
+            return f"{transport.server} (namespace {namespace}) {plain(became)}"
     except KubernetesError as error:
         raise CommandError(error.message) from error
 

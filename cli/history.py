@@ -143,7 +143,8 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     if name not in _ORDERS:
         return None
     sent = decoded(_ORDERS[name], [*signal.input.payloads, *update.input.args.payloads], decode)
-    words = f"ordered by {signal.identity or update.meta.identity}{_arguments(sent)}"
+    # An identity is no payload, which alone are made plain where they are read.
+    words = f"ordered by {plain(signal.identity or update.meta.identity)}{_arguments(sent)}"
     return Episode(when, name, words, by_signal=bool(signal.signal_name))
 
 

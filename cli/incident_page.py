@@ -8,7 +8,7 @@ from typing import Self
 from rich.table import Table
 from rich.text import Text
 
-from cli.ages import short
+from cli.ages import ago, short
 from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
@@ -88,8 +88,14 @@ class Page:
     now: datetime
     name: str
     """What the person who asks calls it."""
-    cluster: str = ""
-    """The cluster that was named with it."""
+    command: str = "paramedic"
+    """With the options that say which Temporal is meant, as they were given."""
+
+    @property
+    def orders(self) -> PossibleOrders | None:
+        """What the person may order; None: nobody knows what the incident does."""
+        state, cluster = self.summary.state, self.summary.incident.cluster
+        return PossibleOrders(state, self.name, cluster, self.command) if state else None
 
 
 def incident_page(page: Page) -> Table:
@@ -110,22 +116,23 @@ def _lines(page: Page) -> Iterator[Line]:
     yield "Cluster", incident.cluster
     yield "Phase", phase_text(summary.phase, is_held=summary.is_held)
     yield "Details", summary.details
-    yield "Started", _ago(summary.started, now)
+    yield "Started", ago(summary.started, now)
     if summary.closed is not None:
-        yield "Ended", _ago(summary.closed, now)
+        yield "Ended", ago(summary.closed, now)
     if state is not None:
         yield from _timers(summary, state, now)
         yield "Goes on", _goes_on(summary, now)
         yield from _retries(state, now)
         yield from _requests(state, now)
-        if orders := PossibleOrders(state, page.name, page.cluster).line:
-            yield "You can", orders
+        if page.orders is not None and page.orders.line:
+            yield "You can", page.orders.line
         yield "Detector", _answer(state.observation, now)
     yield from _story(page)
     yield "Workflow", incident.workflow_id
     if page.ui_link:
         yield "Temporal UI", page.ui_link
-    yield from zip(("Kubernetes", "", "", "", ""), kubectl_lines(summary), strict=False)
+    for number, line in enumerate(kubectl_lines(summary)):
+        yield "" if number else "Kubernetes", line
 
 
 def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
@@ -143,7 +150,7 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
 def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
     if phase not in (Phase.EXHAUSTED, Phase.CLEANING_UP):
         return f"is renewed {_in(renew_at, now)}"
-    return f"runs out {_in(end, now)}" if end > now else f"ran out {_ago(end, now)}"
+    return f"runs out {_in(end, now)}" if end > now else f"ran out {ago(end, now)}"
 
 
 def _given_back(summary: IncidentSummary, now: datetime) -> str:
@@ -161,7 +168,7 @@ def _goes_on(summary: IncidentSummary, now: datetime) -> str:
 def _retries(state: State, now: datetime) -> Iterator[Line]:
     for one in retries(state):
         row = f"failed {one.failures} times since" if one.failures > 1 else "failed"
-        when = f"{row} {_ago(one.since, now)}, tried again {_in(one.next_try, now)}"
+        when = f"{row} {ago(one.since, now)}, tried again {_in(one.next_try, now)}"
         yield "Retrying", f"{one.what}: {one.why}; {when}"
 
 
@@ -176,14 +183,14 @@ def _requests(state: State, now: datetime) -> Iterator[Line]:
 def _course(course: RequestCourse, now: datetime) -> str:
     request = course.request
     template = f"template {request.reference.template}" if request.reference.template else ""
-    created = f"created {_ago(request.created, now)}"
+    created = f"created {ago(request.created, now)}"
     return ", ".join(part for part in (course.place, template, created, _until(course, now)) if part)
 
 
 def _until(course: RequestCourse, now: datetime) -> str:
     """Until when it has time; "" where it is over for another reason."""
     if course.request.timed_out_at is not None:
-        return f"timed out {_ago(course.request.timed_out_at, now)}"
+        return f"timed out {ago(course.request.timed_out_at, now)}"
     if course.request.succeeded is not None or course.request.is_being_deleted:
         return ""
     if course.times_out_at is None:
@@ -194,7 +201,7 @@ def _until(course: RequestCourse, now: datetime) -> str:
 def _answer(seen: Observation | None, now: datetime) -> str:
     if seen is None:
         return "is being asked, and has not answered yet"
-    when = f", {_ago(seen.answered_at, now)}" if seen.answered_at else ""
+    when = f", {ago(seen.answered_at, now)}" if seen.answered_at else ""
     verdict = f"held: {seen.hold}" if seen.hold else "admitted" if seen.is_admitted else "no hold"
     return f"{seen.state}: {seen.named_reason}; {verdict}{when}"
 
@@ -212,10 +219,6 @@ def _story(page: Page) -> Iterator[Line]:
 
 def _order(order: OrderRecord, now: datetime) -> str:
     return f"{order.reason}; {'until resume' if order.until is None else f'ends {_in(order.until, now)}'}"
-
-
-def _ago(when: datetime, now: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M:%SZ} ({short(now - when)} ago)"
 
 
 def _in(when: datetime, now: datetime) -> str:

@@ -108,7 +108,10 @@ def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
 def _order(summary: IncidentSummary) -> tuple[object, ...]:
     """By cluster, check and name, node-2 before node-10; the newest of a target first."""
     incident = summary.incident
-    parts = [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", incident.target.name)
-    ]
+    parts = [_natural(part) for part in re.split(r"(\d+)", incident.target.name)]
     return incident.cluster, str(incident.check), parts, -summary.started.timestamp()
+
+
+def _natural(part: str) -> tuple[int, str]:
+    """Numbers by their value, before words; a digit such as "²" is no number."""
+    return (int(part), "") if part.isdecimal() else (-1, part)

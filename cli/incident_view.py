@@ -5,7 +5,7 @@ from typing import Self
 
 from cli.incident_page import Page, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
-from cli.next_steps import PossibleOrders, kubectl_lines
+from cli.next_steps import kubectl_lines
 from health.model.incident_result import OrderRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
@@ -188,5 +188,5 @@ class PageView(IncidentView):
             ),
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.summary)),
-            orders=tuple(PossibleOrders(state, page.name, page.cluster).commands) if state else (),
+            orders=tuple(page.orders.commands) if page.orders else (),
         )

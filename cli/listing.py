@@ -76,6 +76,12 @@ class Wanted:
     is_shadow: bool = False
     """Whether those alone that are, or were, in shadow."""
 
+    def shows(self, summary: IncidentSummary) -> bool:
+        """Whether it is one of them, or nobody can tell: "no incidents" would be a false all-clear."""
+        if self.phases and summary.phase not in {*self.phases, None}:
+            return False
+        return not self.is_shadow or summary.shadow is not None or bool(summary.problem)
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -141,10 +147,7 @@ async def look(client: Client, wanted: Wanted) -> Listed:
     found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
     asked = await Asking(client).all([*found, *closed[: wanted.closed]])
-    summaries = [summary for summary in asked if not wanted.phases or summary.phase in {*wanted.phases, None}]
-    if wanted.is_shadow:
-        summaries = [summary for summary in summaries if summary.shadow is not None]
-    return Listed(summaries, len(closed) > wanted.closed > 0, datetime.now(UTC))
+    return Listed(list(filter(wanted.shows, asked)), len(closed) > wanted.closed > 0, datetime.now(UTC))
 
 
 async def _watch(context: typer.Context, wanted: Wanted) -> None:

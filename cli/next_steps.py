@@ -27,11 +27,13 @@ _RESUME_AT_A_STEP = {Phase.HELD, Phase.REMEDIATING, Phase.EXHAUSTED}
 
 @dataclass(frozen=True)
 class PossibleOrders:
-    """The orders for an incident that a person calls `name`, in `cluster` if one was named."""
+    """The orders for an incident of `cluster` that a person calls `name`."""
 
     state: State
     name: str
-    cluster: str = ""
+    cluster: str
+    command: str = "paramedic"
+    """With the options that say which Temporal is meant, as they were given."""
 
     @property
     def commands(self) -> list[str]:
@@ -47,8 +49,7 @@ class PossibleOrders:
         return ", ".join([*map(self._command, self._without_step), *steps])
 
     def _command(self, order: str) -> str:
-        cluster = f" --cluster {shlex.quote(self.cluster)}" if self.cluster else ""
-        return f"paramedic {order} {shlex.quote(self.name)}{cluster}"
+        return f"{self.command} {order} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
 
     @property
     def _without_step(self) -> Iterator[str]:

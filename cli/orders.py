@@ -15,9 +15,9 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOr
 from temporalio.service import RPCError
 
 from cli.ages import OrderTime
-from cli.asking import NO_WORKER
+from cli.asking import AT_ONCE, NO_WORKER
 from cli.choosing import filled
-from cli.connection import temporal
+from cli.connection import because, temporal
 from cli.failing import CommandError, ExitCode, UsageError, carry_out, fail, say
 from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_summary import IncidentSummary
@@ -121,8 +121,9 @@ def _message(kind: type[Message], reason: str | None, duration: timedelta | None
     return kind.model_validate({name: value for name, value in given.items() if value is not None})
 
 
-def _give(context: typer.Context, names: Sequence[str], order: GivenOrder) -> None:
-    errors = carry_out(_give_all(context, list(dict.fromkeys(names)), order))
+def _give(context: typer.Context, given: Sequence[str], order: GivenOrder) -> None:
+    names = list(dict.fromkeys(given))
+    errors = carry_out(_give_all(context, names, order))
     if not errors:
         return
     if len(names) == 1:
@@ -135,18 +136,27 @@ def _give(context: typer.Context, names: Sequence[str], order: GivenOrder) -> No
 
 async def _give_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
     """Give the order to all that can be found; what went wrong with the others."""
+    places = asyncio.Semaphore(AT_ONCE)
     async with temporal(context) as client:
-        answers = await asyncio.gather(*(_give_one(client, name, order) for name in names))
+        answers = await asyncio.gather(*(_give_one(client, places, name, order) for name in names))
     return [answer for answer in answers if answer is not None]
 
 
-async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
+async def _give_one(
+    client: Client, places: asyncio.Semaphore, name: str, order: GivenOrder
+) -> CommandError | None:
+    """What goes wrong with one keeps no other from it."""
     try:
-        summary = await find_open(client, name, order.cluster)
-        answer = await send(client, summary, order)
+        async with places:
+            summary = await find_open(client, name, order.cluster)
+            answer = await send(client, summary, order)
     except CommandError as error:
         return error
-    typer.echo(f"{summary.incident.check.name}/{summary.incident.target.name}: {answer}")
+    except RPCError as error:
+        refusal = because(error, client)
+        return type(refusal)(f"{name}: {refusal}")
+    incident = summary.incident
+    typer.echo(f"{incident.cluster}: {incident.check.name}/{incident.target.name}: {answer}")
     return None
 
 

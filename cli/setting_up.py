@@ -5,7 +5,6 @@ Where namespaces are made elsewhere, as in Temporal Cloud, what is refused is to
 """
 
 import asyncio
-import re
 from datetime import timedelta
 from typing import Annotated
 
@@ -20,10 +19,9 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.ages import short
-from cli.connection import any_namespace
+from cli.ages import parse_days, short
+from cli.connection import NOT_FOR_US, any_namespace
 from cli.failing import CommandError, UnreachableError, carry_out
-from objects.durations import parse_duration
 from runtime import search_attributes
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
@@ -34,15 +32,11 @@ RETENTION = timedelta(days=30)
 KNOWN_WITHIN_SECONDS, AGAIN_SECONDS = 60.0, 0.5
 """How long the servers of a cluster take, at most, to learn of a namespace; they look every few seconds."""
 RPC_TIMEOUT = timedelta(seconds=10)
-_NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
-_DAYS = re.compile(r"[0-9]{1,5}d")
 
 
 def _retention(text: str) -> timedelta:
-    if _DAYS.fullmatch(text):
-        return timedelta(days=int(text[:-1]))
     try:
-        return parse_duration(text)
+        return parse_days(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} must be a duration such as 30d or 720h") from error
 
@@ -82,8 +76,9 @@ async def _prepare(client: Client, retention: timedelta | None, *, is_created: b
     if before is None:
         if not is_created:
             raise _missing(client)
-        await _create(client, retention or RETENTION)
-        return f", new, and keeps what has ended for {short(retention or RETENTION)}"
+        chosen = RETENTION if retention is None else retention
+        await _create(client, chosen)
+        return f", new, and keeps what has ended for {short(chosen)}"
     if retention is None or retention == before:
         return ""
     await _set_retention(client, retention)
@@ -98,7 +93,7 @@ async def _retention_of(client: Client) -> timedelta | None:
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
-        if error.status in _NOT_FOR_US:
+        if error.status in NOT_FOR_US:
             raise refusal("look at", client, error, create_in_cloud(client.namespace)) from error
         raise
     return answer.config.workflow_execution_retention_ttl.ToTimedelta()
@@ -111,7 +106,7 @@ async def _create(client: Client, retention: timedelta) -> None:
     try:
         await client.workflow_service.register_namespace(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
-        if error.status in _NOT_FOR_US:
+        if error.status in NOT_FOR_US:
             raise refusal("create", client, error, create_in_cloud(client.namespace, retention)) from error
         if error.status is not RPCStatusCode.ALREADY_EXISTS:  # somebody was faster
             raise
@@ -123,7 +118,7 @@ async def _set_retention(client: Client, retention: timedelta) -> None:
     try:
         await client.workflow_service.update_namespace(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
-        if error.status in _NOT_FOR_US:
+        if error.status in NOT_FOR_US:
             in_cloud = f"tcld namespace retention set --namespace {client.namespace} {_in_days(retention)}"
             raise refusal("change", client, error, in_cloud) from error
         raise
@@ -150,7 +145,7 @@ async def _register(client: Client) -> tuple[str, ...]:
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             raise _missing(client) from error
-        if error.status in _NOT_FOR_US:
+        if error.status in NOT_FOR_US:
             in_cloud = f"tcld namespace search-attributes add --namespace {client.namespace} {_attributes()}"
             raise refusal("add search attributes to", client, error, in_cloud) from error
         raise

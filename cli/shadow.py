@@ -1,12 +1,12 @@
 """`paramedic shadow`: what would have been done in shadow, beside what the present controller did."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from cli.ages import parse_days
 from cli.asking import Asking
 from cli.choosing import one_of, words
 from cli.connection import temporal
@@ -15,7 +15,6 @@ from cli.incident_list import Filter, ended_since, open_incidents
 from cli.listing import OfCheck, OfCluster
 from cli.shadow_report import ShadowReport
 from cli.terminal import console, print_trimmed
-from objects.durations import parse_duration
 
 LONGEST = timedelta(days=366)
 WEEK = timedelta(days=7)
@@ -31,9 +30,8 @@ class ReportOutput(StrEnum):
 def _time(given: str | timedelta) -> timedelta:
     if isinstance(given, timedelta):
         return given
-    days = re.fullmatch(r"([0-9]{1,3})d", given)
     try:
-        time = timedelta(days=int(days[1])) if days else parse_duration(given)
+        time = parse_days(given)
     except ValueError as error:
         raise typer.BadParameter(f"'{given}' is no time such as 7d, 12h or 90m") from error
     if timedelta() < time <= LONGEST:

@@ -8,7 +8,7 @@ import typer
 
 from cli.asking import Asking
 from cli.choosing import filled, one_of, words
-from cli.connection import temporal
+from cli.connection import command_line, temporal
 from cli.failing import carry_out
 from cli.history import read_story
 from cli.incident_page import Page, incident_page
@@ -62,4 +62,4 @@ async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Pag
         summary = await Asking(client).one(await find_any(client, name, cluster))
         story = await read_story(client, summary.incident.workflow_id, summary.run_id)
         link = ui_link(ui, client.namespace, summary) if ui else ""
-        return Page(summary, tuple(story), link, datetime.now(UTC), name, cluster)
+        return Page(summary, tuple(story), link, datetime.now(UTC), name, command_line(context))

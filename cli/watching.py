@@ -15,6 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 from temporalio.service import RPCError
 
+from cli.failing import end_if_interrupted
 from cli.output import end_unheard
 from cli.terminal import console
 from runtime.retrying import one_sentence
@@ -56,7 +57,7 @@ async def watch(look: Callable[[], Awaitable[Page]]) -> None:
     seen, problem = datetime.now(UTC), ""
     with Live(console=console(), auto_refresh=False) as live:
         while True:
-            _end_if_told_to()
+            end_if_interrupted()
             live.update(Group(head(headline, seen, problem), Fitting(body)), refresh=True)
             await asyncio.sleep(EVERY_SECONDS)
             try:
@@ -72,15 +73,3 @@ def head(headline: str, seen: datetime, problem: str) -> Text:
     if problem:
         return Text(f"{problem}; this is of {moment}", style="bold red")
     return Text(f"{moment}  {headline}", style="dim")
-
-
-def _end_if_told_to() -> None:
-    """Obey a signal that came during a call to Temporal, which fails then as if Temporal were away.
-
-    Raises:
-        CancelledError: there was one.
-
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError

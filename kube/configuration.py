@@ -64,7 +64,10 @@ def use_token(configuration: Configuration, token: str) -> None:
 
 def _default_file() -> str:
     file = Path.home() / ".kube" / "config"
-    return str(file) if file.exists() else ""
+    try:
+        return str(file) if file.exists() else ""
+    except OSError:  # a directory that we may not enter, which is told where it is read
+        return str(file)
 
 
 def _from_kubeconfig(files: str, context: str | None) -> Load:

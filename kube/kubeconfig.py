@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -35,8 +36,8 @@ def usable(files: str, context: str | None) -> Usable:
             server of `context` (None: the current one) is, or who we are to it.
 
     """
-    paths = [Path(path).expanduser() for path in files.split(os.pathsep) if path]
-    found = [path for path in paths if path.exists()]
+    paths = [_expanded(path) for path in files.split(os.pathsep) if path]
+    found = [path for path in paths if _exists(path)]
     if not found:
         raise _unusable(files, "there is no such file")
     listed = os.pathsep.join(map(str, found))
@@ -46,6 +47,20 @@ def usable(files: str, context: str | None) -> Usable:
     if why:
         raise _unusable(listed, why)
     return Usable(listed, name)
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # ~somebody who is not there
+        raise _unusable(path, str(error)) from error
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a directory that we may not enter
+        raise _unusable(path, error.strerror or type(error).__name__) from error
 
 
 def _unusable(files: str | Path, why: str) -> NotConfigured:
@@ -92,13 +107,21 @@ def _lacks_of_context(contents: list[Content], name: str, entry: Content) -> str
     settings = _named(contents, "cluster", cluster)
     if settings is None:
         return f"its context {name!r} names the cluster {cluster!r}, which it does not have"
-    if not str(settings.get("server", "")).startswith(("https://", "http://")):
-        return f"its cluster {cluster!r} has no server that begins with https://"
+    if not _is_address(str(settings.get("server", ""))):
+        return f"its cluster {cluster!r} has no server that is an address with https://"
     if not user:
         return f"its context {name!r} names no user"
     if _named(contents, "user", user) is None:
         return f"its context {name!r} names the user {user!r}, whom it does not have"
     return ""
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+    except ValueError:  # "[" without "]"
+        return False
+    return parts.scheme in {"https", "http"} and bool(parts.hostname)
 
 
 def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:

@@ -4,18 +4,22 @@ Each first makes its process see our packages, before all others: another distri
 or a `cli` as well. In a checkout they are where the editable installation has them, and need no such thing.
 """
 
+import signal
 import sys
 from pathlib import Path
 from typing import NoReturn
 
+INTERRUPTED = 128 + signal.SIGINT
 PACKAGES = Path(__file__).parent / "packages"
 
 
 def command() -> NoReturn:
     """`paramedic`."""
     see_packages()
-    from cli.main import run  # noqa: PLC0415  not to be found before
-
+    try:
+        from cli.main import run  # noqa: PLC0415  not to be found before
+    except KeyboardInterrupt:  # while that is loaded nobody else is there to obey it
+        raise SystemExit(INTERRUPTED) from None
     run()
 
 

@@ -47,6 +47,8 @@ async def listed_incident(execution: WorkflowExecution) -> ListedIncident:
 
 
 def _named(workflow_id: str) -> IncidentReference | None:
+    if not workflow_id.isprintable():  # a terminal would obey it, and no object is called so
+        return None
     check = check_of(workflow_id)
     kind = CHECK_KINDS.get(check.group_kind) if check else None
     if check is None or kind is None:

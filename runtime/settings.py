@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from health.gate.policy import Policy
+from health.gate.policy_document import LONGEST_STALENESS
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
@@ -118,11 +119,11 @@ class Settings(Frozen):
     """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: where its tls.crt and tls.key are."""
     payload_keys_file: str | None = None
     """PARAMEDIC_PAYLOAD_KEYS_FILE: the keys by which what Temporal keeps is encrypted; None: it is not."""
-    identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
-    """PARAMEDIC_IDENTITY: this process among its like."""
+    identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}", min_length=1)
+    """PARAMEDIC_IDENTITY: this process among its like; two detectors of one identity would both lead."""
     log_level: Literal["info", "debug"] = "info"
     """PARAMEDIC_LOG_LEVEL: with debug, each attempt that failed is logged with its whole cause."""
-    sight_limit_seconds: float = Field(default=30, gt=0)
+    sight_limit_seconds: float = Field(default=30, gt=0, le=LONGEST_STALENESS.total_seconds())
     """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a cluster state that was proven true so long ago."""
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""

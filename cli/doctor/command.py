@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.choosing import at_least, one_of, words
 from cli.doctor.finding import Examined, Severity
-from cli.failing import ExitCode, carry_out, fail, wrong_setting
+from cli.failing import ExitCode, UsageError, carry_out, fail, wrong_setting
 from cli.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
@@ -57,7 +57,7 @@ def doctor(
     ] = FindingsOutput.TEXT,
 ) -> None:
     """Say what is wrong with the cluster and with Temporal, and what to do; exit code 1 if anything is."""
-    # Here, because no other command needs Kubernetes, nor the time to load it.
+    # Here, because few commands need Kubernetes, and the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}
@@ -65,13 +65,18 @@ def doctor(
         name: value for name, value in given.items() if value is not None
     }
     watch_for = timedelta(seconds=watched)
-    examined = carry_out(examine(_settings(environment, context), environment, watch_for))
+    try:
+        examined = carry_out(examine(_settings(environment, context), environment, watch_for))
+    except SettingsError as error:
+        raise fail(wrong_setting(error, "TEMPORAL_", context.find_root().params)) from error
     _print(examined, output)
     if examined.is_wrong:
         raise typer.Exit(ExitCode.FAILED)
 
 
 def _settings(environment: dict[str, str], context: typer.Context) -> Settings:
+    if CLUSTER_VARIABLE not in environment:
+        raise fail(UsageError(f"{CLUSTER_VARIABLE}: must be set, or give --cluster"))
     try:
         return Settings.from_environment(environment)
     except SettingsError as error:

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
 from cli.doctor.temporal_examination import temporal_findings
-from cli.failing import UsageError
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
@@ -19,7 +18,7 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.address import Address
 from runtime.cluster import read_cluster_identity
-from runtime.settings import Settings, SettingsError
+from runtime.settings import Settings
 from runtime.temporal_settings import temporal_settings
 
 
@@ -27,13 +26,10 @@ async def examine(settings: Settings, environment: Mapping[str, str], watched: t
     """All that is wrong; who writes the status of checks is watched for `watched`.
 
     Raises:
-        UsageError: what the environment says of Temporal cannot be used.
+        SettingsError: what the environment says of Temporal cannot be used.
 
     """
-    try:
-        cluster, found = await _examine_both(settings, environment, watched)
-    except SettingsError as error:
-        raise UsageError(str(error)) from error
+    cluster, found = await _examine_both(settings, environment, watched)
     ordered = sorted(found, key=lambda finding: list(Severity).index(finding.severity))
     return Examined(cluster=cluster, findings=tuple(ordered))
 

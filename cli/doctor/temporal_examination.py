@@ -116,7 +116,7 @@ async def _retention(client: Client) -> timedelta | None:
     """How long the namespace keeps what has ended; None: there is no such namespace."""
     asked = DescribeNamespaceRequest(namespace=client.namespace)
     try:
-        answer = await client.workflow_service.describe_namespace(asked)
+        answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None

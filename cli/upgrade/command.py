@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.choosing import filled, one_of, words
-from cli.connection import temporal
+from cli.connection import command_line, temporal
 from cli.failing import carry_out
 from cli.show import PageOutput
 from cli.terminal import console, print_trimmed
@@ -48,7 +48,7 @@ def show_upgrades(
     if output is PageOutput.JSON:
         typer.echo(_json(summaries))
     else:
-        _print(summaries, cluster or "")
+        _print(summaries, cluster or "", command_line(context))
 
 
 def _refuse_before(order: str, given: dict[str, str | None]) -> None:
@@ -66,12 +66,12 @@ async def _read(context: typer.Context, cluster: str) -> Sequence[UpgradeSummary
         return await asyncio.gather(*(asked(client, one) for one in found))
 
 
-def _print(summaries: Sequence[UpgradeSummary], cluster: str) -> None:
+def _print(summaries: Sequence[UpgradeSummary], cluster: str, command: str) -> None:
     now, out = datetime.now(UTC), console()
     for number, summary in enumerate(summaries):
         if number:
             typer.echo()
-        print_trimmed(upgrade_page(summary, now), out)
+        print_trimmed(upgrade_page(summary, now, command), out)
     if not any(summary.is_open for summary in summaries):
         of_cluster = f" of cluster {cluster!r}" if cluster else ""
         last = "; so ended the last" if summaries else ""

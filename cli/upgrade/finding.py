@@ -123,7 +123,8 @@ async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) 
 
 async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-        yield _summary(execution)
+        if execution.id.isprintable():  # a terminal would obey another one, which is none of ours
+            yield _summary(execution)
 
 
 def _summary(execution: WorkflowExecution) -> UpgradeSummary:

@@ -107,6 +107,8 @@ def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None
 async def _given(context: typer.Context, name: str, order: Order, cluster: str) -> str:
     order = order.model_copy(update={"identity": identity_of(context.obj)})
     async with temporal(context) as client:
+        # Of several clusters none is meant for being the one that is upgraded just now.
+        cluster = cluster or await cluster_meant(client, "")
         found = await find_one(client, cluster)
         if found is None:
             named, answer = await _begun(client, name, order, cluster)

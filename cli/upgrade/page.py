@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from cli.ages import short
+from cli.ages import ago, short
 from cli.upgrade.summary import CheckStanding, UpgradeSummary
 from health.upgrade.orders import PauseOrderRecord
 from workflows.upgrade_contracts import UpgradePauseState
@@ -15,40 +15,40 @@ from workflows.upgrade_contracts import UpgradePauseState
 Line = tuple[str, str]
 
 
-def upgrade_page(summary: UpgradeSummary, now: datetime) -> RenderableType:
-    """A label and a value a line, and a table of its checks."""
+def upgrade_page(summary: UpgradeSummary, now: datetime, command: str = "paramedic") -> RenderableType:
+    """A label and a value a line, and a table of its checks; orders are given by `command`."""
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="bold", no_wrap=True)
     lines.add_column(overflow="fold")
-    for line in _lines(summary, now):
+    for line in _lines(summary, now, command):
         lines.add_row(*line)
     standings = summary.standings
     return Group(lines, "", _checks(standings, now)) if standings else lines
 
 
-def _lines(summary: UpgradeSummary, now: datetime) -> Iterator[Line]:
+def _lines(summary: UpgradeSummary, now: datetime, command: str) -> Iterator[Line]:
     yield "Cluster", summary.cluster
     if summary.closed is None:
-        yield "Began", _ago(summary.started, now)
+        yield "Began", ago(summary.started, now)
     else:
-        yield "Ended", f"{_ago(summary.closed, now)}: {summary.status}"
+        yield "Ended", f"{ago(summary.closed, now)}: {summary.status}"
     if summary.problem:
         yield "Unknown", summary.problem
     if summary.state is not None:
         yield from _of_state(summary.state, now)
     if summary.is_open:
-        yield "You can", _orders(summary.cluster)
+        yield "You can", _orders(command, summary.cluster)
     yield "Workflow", summary.workflow_id
 
 
 def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
     yield "State", state.details
     if state.upgrading_since is not None:
-        yield "Upgrade", f"since {_ago(state.upgrading_since, now)}"
+        yield "Upgrade", f"since {ago(state.upgrading_since, now)}"
     if state.warned_at is not None:
-        yield "Takes long", f"told {_ago(state.warned_at, now)}"
+        yield "Takes long", f"told {ago(state.warned_at, now)}"
     for one in state.failed:
-        yield "Retrying", f"{one}; failed {one.failures} times since {_ago(one.since, now)}"
+        yield "Retrying", f"{one}; failed {one.failures} times since {ago(one.since, now)}"
     for order in state.orders:
         yield "Order", _order(order, now)
 
@@ -56,13 +56,13 @@ def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
 def _order(order: PauseOrderRecord, now: datetime) -> str:
     who = f" by {order.identity}" if order.identity else ""
     until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
-    given = _ago(order.given, now)
+    given = ago(order.given, now)
     return f"{order.order} {order.check or 'every check'}{until}{who}, {given}: {order.reason}"
 
 
-def _orders(cluster: str) -> str:
+def _orders(command: str, cluster: str) -> str:
     where = f"--cluster {shlex.quote(cluster)}"
-    return f"paramedic upgrade pause|unpause|forget CHECK {where} --reason WORDS"
+    return f"{command} upgrade pause|unpause|forget CHECK {where} --reason WORDS"
 
 
 def _checks(standings: list[CheckStanding], now: datetime) -> Table:
@@ -74,7 +74,3 @@ def _checks(standings: list[CheckStanding], now: datetime) -> Table:
         since = short(now - one.since) if one.since else "-"
         table.add_row(str(one.check), state, since, one.identity or "-", one.why)
     return table
-
-
-def _ago(when: datetime, now: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M:%SZ} ({short(now - when)} ago)"

@@ -22,7 +22,9 @@ async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
         "abort", "node-1", "--cluster", fleet.cluster, "--reason", "power work", "--for", "1h"
     )
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("workers/node-1: cleans up and leaves Node/node-1 alone: power work; until 20")
+    assert ran.out.startswith(
+        f"{fleet.cluster}: workers/node-1: cleans up and leaves Node/node-1 alone: power work; until 20"
+    )
     assert ran.out.endswith("Z (in 1h)\n")
     await fleet.reaches("node-1", Phase.LEFT_ALONE)
     assert not fleet.requests
@@ -31,7 +33,9 @@ async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
     assert 3000 < listed[0]["left_alone"]["remaining_seconds"] <= 3600
 
     ran = await paramedic("resume", "node-1", "--cluster", fleet.cluster)
-    assert ran.out == "workers/node-1: takes care of Node/node-1 again: resume was ordered\n"
+    assert (
+        ran.out == f"{fleet.cluster}: workers/node-1: takes care of Node/node-1 again: resume was ordered\n"
+    )
     await fleet.reaches("node-1", Phase.REMEDIATING)
 
 
@@ -41,8 +45,8 @@ async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command
     await fleet.listed("Running", 1)
     ran = await paramedic("hold", "workers/node-1", "--cluster", fleet.cluster)
     assert ran.out == (
-        "workers/node-1: does nothing new for Node/node-1 and keeps what exists: hold was ordered; "
-        "until resume\n"
+        f"{fleet.cluster}: workers/node-1: does nothing new for Node/node-1 and keeps what exists: "
+        "hold was ordered; until resume\n"
     )
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     assert one["phase"] == "Remediating"

@@ -163,15 +163,18 @@ LEFT_ALONE = Memory(left_alone=order("abort"))
     ],
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
-    found = PossibleOrders(of, "node-1").line
-    assert found.replace("paramedic ", "").replace(" node-1", "") == expected
+    found = PossibleOrders(of, "node-1", "prod").line
+    assert found.replace("paramedic ", "").replace(" node-1 --cluster prod", "") == expected
 
 
 def test_orders_can_be_typed_as_they_are_told() -> None:
     assert PossibleOrders(state(Phase.LEFT_ALONE, NOTHING), "it's", "prod").commands == [
         """paramedic resume 'it'"'"'s' --cluster prod"""
     ]
-    assert PossibleOrders(remediating(), "node-1").commands[-1] == "paramedic resume node-1 --step replace"
+    staging = "paramedic --namespace staging"
+    assert PossibleOrders(remediating(), "node-1", "prod", staging).commands[-1] == (
+        "paramedic --namespace staging resume node-1 --cluster prod --step replace"
+    )
 
 
 def test_json_has_what_the_page_has() -> None:
@@ -180,7 +183,7 @@ def test_json_has_what_the_page_has() -> None:
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
-    assert view.orders[0] == "paramedic hold node-1"
+    assert view.orders[0] == "paramedic hold node-1 --cluster main-0a1b"
     held = PageView.of_page(page(remediating(**HELD)))
     assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
 

@@ -59,8 +59,12 @@ async def test_retention_that_is_no_duration_is_wrong_usage(paramedic: Command, 
     assert f"'{time}' must be a duration such as 30d or 720h" in ran.err
 
 
-async def test_retention_that_temporal_refuses_is_told_in_its_words(paramedic: Command) -> None:
-    ran = await paramedic("setup", "--retention", "1m")
+@pytest.mark.parametrize(
+    "command",
+    ["setup --retention 1m", "--namespace of-no-time setup --create-namespace --retention 0d"],
+)
+async def test_retention_that_temporal_refuses_is_told_in_its_words(paramedic: Command, command: str) -> None:
+    ran = await paramedic(*command.split())
     assert (ran.code, ran.out) == (1, "")
     assert "etention" in ran.err
 

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 42")]
 
 NAMESPACE = "stopped-leases"
 SINCE = r"since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-ON = r"https://127\.0\.0\.1:\d+"
+ON = rf"https://127\.0\.0\.1:\d+ \(namespace {NAMESPACE}\)"
 
 
 @pytest.fixture

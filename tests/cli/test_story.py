@@ -23,18 +23,18 @@ def event(**fields: Any) -> HistoryEvent:
     return found
 
 
-def by_update(name: str, *sent: Payload) -> HistoryEvent:
+def by_update(name: str, *sent: Payload, identity: str = "ada@desk") -> HistoryEvent:
     found = event(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED)
     request = found.workflow_execution_update_accepted_event_attributes.accepted_request
-    request.meta.identity, request.input.name = "ada@desk", name
+    request.meta.identity, request.input.name = identity, name
     request.input.args.payloads.extend(sent)
     return found
 
 
-def by_signal(name: str, *sent: Payload) -> HistoryEvent:
+def by_signal(name: str, *sent: Payload, identity: str = "ada@desk") -> HistoryEvent:
     found = event(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
     signal = found.workflow_execution_signaled_event_attributes
-    signal.identity, signal.signal_name = "ada@desk", name
+    signal.identity, signal.signal_name = identity, name
     signal.input.payloads.extend(sent)
     return found
 
@@ -77,6 +77,12 @@ def test_order_is_told_with_what_was_sent(ordered: Any, name: str, sent: object,
 def test_order_without_arguments_or_with_some_that_cannot_be_read_is_told(ordered: Any) -> None:
     assert told(ordered("resume")) == "resume: ordered by ada@desk"
     assert told(ordered("hold", ENCRYPTED)) == "hold: ordered by ada@desk"
+
+
+@pytest.mark.parametrize("ordered", [by_update, by_signal])
+def test_identity_cannot_draw_on_the_terminal(ordered: Any) -> None:
+    given = ordered("resume", identity="eve\x1b[2J\nPhase  Ended")
+    assert told(given) == "resume: ordered by eve [2J Phase  Ended"
 
 
 def test_other_signals_are_no_orders() -> None:

@@ -124,6 +124,11 @@ def test_details_begin_with_what_tells_incidents_apart() -> None:
     ]
 
 
+def test_targets_stand_in_the_order_of_their_numbers_whatever_digits_they_have() -> None:
+    found = drawn(200, *(incident(node, Phase.WAITING) for node in ("node-10", "node-²", "node-2")))
+    assert [line.split()[0] for line in found[1:]] == ["node-2", "node-10", "node-²"]
+
+
 def test_what_has_nothing_but_its_condition_says_that() -> None:
     assert incident("node-1", Phase.WAITING).brief == CONDITION
     exhausted = Details(requests=REQUEST, more=("no template left to try",))

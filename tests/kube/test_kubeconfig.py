@@ -46,8 +46,13 @@ CHANGES: list[Any] = [
     ),
     pytest.param(
         lambda it: it["clusters"][0]["cluster"].pop("server"),
-        "its cluster 'test' has no server that begins with https://",
+        "its cluster 'test' has no server that is an address with https://",
         id="no server",
+    ),
+    pytest.param(
+        lambda it: it["clusters"][0]["cluster"].update(server="https://[::1"),
+        "its cluster 'test' has no server that is an address with https://",
+        id="an address that is none",
     ),
     pytest.param(
         lambda it: it["contexts"][0]["context"].pop("user"),
@@ -81,6 +86,15 @@ async def test_path_that_is_no_text_file_is_refused(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x9e")
     assert await refusal(binary) == f"The kubeconfig {binary} cannot be used: it is no text."
     assert await refusal(tmp_path) == f"The kubeconfig {tmp_path} cannot be used: it is a directory."
+
+
+async def test_path_that_cannot_be_looked_for_is_refused(tmp_path: Path) -> None:
+    endless = tmp_path / ("a" * 300)
+    assert await refusal(endless) == f"The kubeconfig {endless} cannot be used: File name too long."
+    why = "Could not determine home directory."
+    assert await refusal("~nobody-of-that-name/config") == (
+        f"The kubeconfig ~nobody-of-that-name/config cannot be used: {why}."
+    )
 
 
 @pytest.mark.parametrize(("change", "why"), CHANGES)

@@ -82,3 +82,12 @@ def test_upgrade_pause_is_on_unless_a_setting_turns_it_off() -> None:
     assert (Settings(cluster="c").upgrade_pause, Settings(cluster="c").long_upgrade_seconds) == ("on", 21600)
     with pytest.raises(SettingsError, match=r"PARAMEDIC_UPGRADE_PAUSE: .*'on' or 'off'.* \(found 'no'\)"):
         Settings.from_environment({"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_UPGRADE_PAUSE": "no"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("IDENTITY", ""), ("SIGHT_LIMIT_SECONDS", "601"), ("SIGHT_LIMIT_SECONDS", "inf")],
+)
+def test_setting_that_would_let_two_lead_or_old_facts_be_acted_on_is_refused(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^PARAMEDIC_{name}: .*\(found '{value}'\)$"):
+        Settings.from_environment({"PARAMEDIC_CLUSTER": "c", f"PARAMEDIC_{name}": value})

@@ -1,0 +1,36 @@
+"""How an order that is sent as an update ends where no answer comes."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
+
+from cli.updating import answered
+
+
+async def _unanswered() -> str:
+    """As the SDK waits: what ends the wait is told as if no worker had answered."""
+    try:
+        return await asyncio.Future[str]()
+    except asyncio.CancelledError as error:
+        raise WorkflowUpdateRPCTimeoutOrCancelledError from error
+
+
+async def test_order_whose_person_gave_up_is_not_taken_for_one_that_no_worker_answers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    order = asyncio.create_task(answered("remediation/1", "abort", _unanswered()))
+    await asyncio.sleep(0)
+    order.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await order
+    assert capsys.readouterr().err == "paramedic: interrupted: remediation/1 may have got abort already\n"
+
+
+@pytest.mark.parametrize("waits", [_unanswered, asyncio.Future[str]])
+async def test_order_that_is_accepted_and_never_carried_out_is_not_waited_for_without_limit(
+    waits: type[asyncio.Future[str]],
+) -> None:
+    with pytest.raises(WorkflowUpdateRPCTimeoutOrCancelledError):
+        await answered("remediation/1", "abort", waits(), within=timedelta(milliseconds=1))
