@@ -286,7 +286,11 @@ class Detector:
         registry.register(latency.seconds)
         registry.register(
             LiveMetrics(
-                cluster_state, sources.ages, lambda: dispatch.open_incidents, lambda: self._election.is_leader
+                cluster_state,
+                sources.ages,
+                lambda: dispatch.open_incidents,
+                lambda: self._election.is_leader,
+                self._now,
             )
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))

@@ -6,7 +6,7 @@ sum over all detectors is the truth. A standby says that it is one, and how old 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf
 
 from prometheus_client.core import GaugeMetricFamily
@@ -28,11 +28,13 @@ class LiveMetrics(Collector):
         ages: Callable[[], Ages],
         open_incidents: Callable[[], Iterable[OpenIncident]],
         is_leader: Callable[[], bool],
+        now: Callable[[], datetime],
     ) -> None:
         self._cluster_state = cluster_state
         self._ages = ages
         self._open_incidents = open_incidents
         self._is_leader = is_leader
+        self._now = now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """All of them, as it is now."""
@@ -40,10 +42,10 @@ class LiveMetrics(Collector):
         yield GaugeMetricFamily("paramedic_leader", "1 where this detector leads.", value=is_leader)
         yield _source_ages(self._ages())
         if is_leader:
-            incidents = tuple(self._open_incidents())
+            incidents, now = tuple(self._open_incidents()), self._now()
             yield _checks(self._cluster_state)
-            yield _incidents(self._cluster_state, incidents)
-            yield _holds(incidents)
+            yield _incidents(self._cluster_state, incidents, now)
+            yield _holds(incidents, now)
             yield _policy(self._cluster_state)
             yield _in_shadow(self._cluster_state)
             yield _outages(self._cluster_state)
@@ -95,13 +97,15 @@ def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
     return family
 
 
-def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
+def _incidents(
+    cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
+) -> GaugeMetricFamily:
     text = "Open incidents by check and phase, as each was told last."
     family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
     # A check that is there has all of its series: an alert can tell none from no answer.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
     for entry in incidents:
-        phase = observed_phase(entry.told)
+        phase = observed_phase(entry.told, now)
         if phase is not None:
             found[str(entry.key.check), phase] += 1
     for labels, number in sorted(found.items()):
@@ -109,10 +113,10 @@ def _incidents(cluster_state: ClusterState, incidents: Iterable[OpenIncident]) -
     return family
 
 
-def _holds(incidents: Iterable[OpenIncident]) -> GaugeMetricFamily:
+def _holds(incidents: Iterable[OpenIncident], now: datetime) -> GaugeMetricFamily:
     text = "Targets that are held now, by check and reason, as each incident was told last."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
-    reasons = ((str(entry.key.check), observed_hold(entry.told)) for entry in incidents)
+    reasons = ((str(entry.key.check), observed_hold(entry.told, now)) for entry in incidents)
     found = Counter((check, reason) for check, reason in reasons if reason is not None)
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)

@@ -13,6 +13,7 @@ from health.gate.policy import Policy
 from health.gate.policy_in_force import PolicyInForce
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from tests.detector.small_cluster import SmallCluster
+from tests.objects import ESCALATION, NOW, seen, with_steps_tried
 from tests.samples_of_metrics import Series, named, scrape, series
 
 ONGOING = "nodehealthcheck_ongoing_remediation"
@@ -40,7 +41,11 @@ class Detector:
         self._registry.register(OngoingRemediations(self.cluster.cluster_state, lambda: self.is_leader))
         self._registry.register(
             LiveMetrics(
-                self.cluster.cluster_state, lambda: self.ages, self.cluster.open.all, lambda: self.is_leader
+                self.cluster.cluster_state,
+                lambda: self.ages,
+                self.cluster.open.all,
+                lambda: self.is_leader,
+                lambda: NOW,
             )
         )
 
@@ -84,11 +89,15 @@ def test_incidents_are_counted_by_check_and_phase(detector: Detector) -> None:
     detector.cluster.answered("node-2", HELD)
     detector.cluster.answered("node-3", HELD)
     detector.cluster.answered("node-4", Observation(state=TargetState.HEALTHY, reason="it recovered"))
+    detector.cluster.answered("node-5", seen(*with_steps_tried(*ESCALATION)))
+    detector.cluster.answered("node-6", EXPIRED.model_copy(update={"under_way": "it is being deleted"}))
     assert named(detector.scrape(), "paramedic_open_incidents") == {
         incidents("Waiting"): 0,
         incidents("Held"): 2,
         incidents("Admitted"): 1,
         incidents("Requested"): 0,
+        incidents("UnderWay"): 1,
+        incidents("Exhausted"): 1,
         incidents("CleaningUp"): 0,
         incidents("Unknown"): 0,
     }

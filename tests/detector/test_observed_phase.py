@@ -3,10 +3,34 @@
 import pytest
 
 from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
+from health.model.moves import Phase, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from tests.objects import request_snapshot
+from tests.health.steps import ACTED, move
+from tests.objects import (
+    ESCALATION,
+    FIRST,
+    MINUTE,
+    NOW,
+    SECOND,
+    THIRD,
+    classic,
+    request_of,
+    request_snapshot,
+    seen,
+    with_steps_tried,
+)
 
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="too many")
+AT_WORK = request_of(SECOND)
+TRIED = with_steps_tried(*ESCALATION)
+TIMED_OUT = request_of(THIRD, 11 * MINUTE)
+"""Its step has ten minutes."""
+AS_THE_RUNBOOK_SAYS = {
+    Phase.WAITING: ObservedPhase.WAITING,
+    Phase.HELD: ObservedPhase.HELD,
+    Phase.ACTING: ObservedPhase.ADMITTED,
+    Phase.EXHAUSTED: ObservedPhase.EXHAUSTED,
+}
 
 
 def told(state: TargetState, *, held: bool = False, requested: bool = False) -> Observation:
@@ -28,22 +52,58 @@ def told(state: TargetState, *, held: bool = False, requested: bool = False) -> 
         (told(TargetState.GONE, requested=True), ObservedPhase.CLEANING_UP),
         (told(TargetState.HEALTHY), None),
         (told(TargetState.RELEASED), None),
+        (seen(under_way="worker-1 is being deleted"), ObservedPhase.UNDER_WAY),
+        (seen(under_way="worker-1 is marked for its owner", hold=HOLD), ObservedPhase.UNDER_WAY),
+        (seen(*with_steps_tried(FIRST), AT_WORK), ObservedPhase.REQUESTED),
+        (seen(*TRIED, state=TargetState.HEALTHY), ObservedPhase.CLEANING_UP),
+        (seen(*TRIED, state=TargetState.UNKNOWN), ObservedPhase.REQUESTED),
+        (classic(request_of(FIRST, succeeded=False)), ObservedPhase.REQUESTED),
     ],
 )
 def test_phase_follows_from_what_was_told(
     observation: Observation | None, phase: ObservedPhase | None
 ) -> None:
-    assert observed_phase(observation) is phase
+    assert observed_phase(observation, NOW) is phase
+
+
+@pytest.mark.parametrize(
+    ("observation", "phase"),
+    [
+        pytest.param(seen(*TRIED), ObservedPhase.EXHAUSTED, id="every step failed"),
+        pytest.param(seen(*TRIED, hold=HOLD), ObservedPhase.EXHAUSTED, id="and it is held, too"),
+        pytest.param(seen(*TRIED[:2], TIMED_OUT), ObservedPhase.EXHAUSTED, id="the last one by its timeout"),
+        pytest.param(
+            classic(request_of(FIRST, timed_out_at=NOW)),
+            ObservedPhase.EXHAUSTED,
+            id="the only one is overdue",
+        ),
+        pytest.param(seen(*TRIED[:2]), ObservedPhase.ADMITTED, id="the next step is due"),
+        pytest.param(seen(*TRIED[:2], hold=HOLD), ObservedPhase.HELD, id="the next step is held"),
+        pytest.param(seen(*TRIED[:2], state=TargetState.WAITING), ObservedPhase.WAITING, id="a timer runs"),
+    ],
+)
+def test_steps_that_were_tried_in_vain_leave_what_the_runbook_says_is_left(
+    observation: Observation, phase: ObservedPhase
+) -> None:
+    assert observed_phase(observation, NOW) is phase
+    assert AS_THE_RUNBOOK_SAYS[phase_of(move(observation, ACTED))] is phase
+
+
+def test_step_that_has_time_left_is_not_over_before_that() -> None:
+    last = seen(*TRIED[:2], TIMED_OUT)
+    assert observed_phase(last, NOW - 2 * MINUTE) is ObservedPhase.REQUESTED
+    assert observed_phase(last, NOW) is ObservedPhase.EXHAUSTED
 
 
 def test_threshold_that_is_broken_while_a_timer_runs_holds_nobody_yet() -> None:
     waiting = told(TargetState.WAITING, held=True)
-    assert observed_phase(waiting) is ObservedPhase.WAITING
-    assert observed_hold(waiting) is None
+    assert observed_phase(waiting, NOW) is ObservedPhase.WAITING
+    assert observed_hold(waiting, NOW) is None
 
 
 def test_only_what_is_held_has_a_reason() -> None:
-    assert observed_hold(told(TargetState.EXPIRED, held=True)) is HoldReason.THRESHOLD
-    assert observed_hold(told(TargetState.EXPIRED, held=True, requested=True)) is None
-    assert observed_hold(told(TargetState.EXPIRED)) is None
-    assert observed_hold(None) is None
+    assert observed_hold(told(TargetState.EXPIRED, held=True), NOW) is HoldReason.THRESHOLD
+    assert observed_hold(seen(*TRIED[:2], hold=HOLD), NOW) is HoldReason.THRESHOLD
+    assert observed_hold(told(TargetState.EXPIRED, held=True, requested=True), NOW) is None
+    assert observed_hold(told(TargetState.EXPIRED), NOW) is None
+    assert observed_hold(None, NOW) is None

@@ -133,12 +133,14 @@ def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
     becomes_overdue_at(seen, memory)
 
 
-@given(OBSERVATIONS, OBSERVATIONS)
-def test_any_two_answers_can_be_compared_queued_and_counted(one: Observation, other: Observation) -> None:
+@given(OBSERVATIONS, OBSERVATIONS, NOWS)
+def test_any_two_answers_can_be_compared_queued_and_counted(
+    one: Observation, other: Observation, now: datetime
+) -> None:
     needs_wake_up(one, other)
     assert sorted([urgency(one), urgency(other)])
-    observed_phase(one)
-    observed_hold(one)
+    observed_phase(one, now)
+    observed_hold(one, now)
 
 
 @given(OBSERVATIONS, MEMORIES)
