@@ -11,8 +11,13 @@ from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
+from health.model.node import EXCLUDE_LABEL
 from health.model.references import IncidentReference, check_of
 
+KEPT_OUT = (
+    f"a healthy Node is kept out by the label {EXCLUDE_LABEL}=true, more in docs/cli.md#before-it-fails"
+)
+"""Whoever orders something for what has not failed wants it to be left alone when it does."""
 NEWEST = 100
 """Closed incidents of one target that are looked through."""
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
@@ -90,7 +95,10 @@ async def find_open(client: Client, name: str, cluster: str) -> IncidentSummary:
         RPCError: Temporal cannot be asked.
 
     """
-    return only_one(name, await _open(client, name, cluster), "open incident")
+    found = await _open(client, name, cluster)
+    if not found:
+        raise NotFoundError(f"no open incident of {name!r}; {KEPT_OUT}")
+    return only_one(name, found, "open incident")
 
 
 async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cli.naming import KEPT_OUT
 from cli.orders import standing
 from health.model.moves import Phase
 from tests.cli.command import Command
@@ -65,7 +66,7 @@ async def test_order_to_several_incidents_is_carried_out_where_it_can_be(
 
     ran = await paramedic("resume", "node-1", "nobody", "node-2", "--cluster", fleet.cluster)
     assert ran.code == 1
-    assert ran.err == "paramedic: no open incident of 'nobody'\nresume: 2 of 3 done\n"
+    assert ran.err == f"paramedic: no open incident of 'nobody'; {KEPT_OUT}\nresume: 2 of 3 done\n"
     assert not (await fleet.state("node-2")).memory.held
 
 
@@ -75,7 +76,11 @@ async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) ->
     await fleet.handle("node-1").terminate()
     await fleet.listed("Running", 0)
     ran = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
-    assert (ran.code, ran.out, ran.err) == (3, "", "paramedic: no open incident of 'node-1'\n")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == (
+        "paramedic: no open incident of 'node-1'; a healthy Node is kept out by the label "
+        "remediation.medik8s.io/exclude-from-remediation=true, more in docs/cli.md#before-it-fails\n"
+    )
 
 
 @pytest.mark.parametrize(
