@@ -1,0 +1,117 @@
+"""docs/metrics.md: each series of the code, with its labels, and alerts on series that there are."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from detector.metrics.observed_phase import ObservedPhase
+from health.model.observation import HoldReason
+from tests.pages.page import modules, named, part, rows, strings
+
+PAGE = "metrics.md"
+NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")
+FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
+OF_TEMPORAL = {"paramedic_incident_ended"}
+"""Names that are none of metrics: a signal."""
+WORDS = {
+    ("paramedic_open_incidents", "phase"): {*ObservedPhase},
+    ("paramedic_holds", "reason"): {*HoldReason},
+    ("paramedic_checks", "phase"): {"Disabled", "Enabled", "Paused", "Remediating"},
+}
+"""What labels can say that alerts ask for."""
+
+
+def documented() -> dict[str, set[str]]:
+    """The labels of each series of the page."""
+    tables = [*rows(part(PAGE, "## Detector")), *rows(part(PAGE, "## Worker")), *rows(part(PAGE, "## Both"))]
+    found: dict[str, set[str]] = {}
+    for first, *others in tables:
+        for name in named(first):
+            if NAME.fullmatch(name):
+                found[name] = found[[*found][-1]] if others[1] == "the same" else _labels_in(others[1])
+    return found
+
+
+def _labels_in(cell: str) -> set[str]:
+    """But not the values that stand in brackets, nor what else the cell explains them by."""
+    return {label for label in named(re.sub(r"\(.*?\)", "", cell)) if label.isidentifier()}
+
+
+def declared() -> Iterator[tuple[str, set[str]]]:
+    """Name and labels of each series that the code declares in one call, with the words themselves."""
+    for file in modules("detector", "runtime", "worker"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in FAMILIES and node.args:
+                name = node.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield name.value, _labels(node)
+
+
+def _labels(call: ast.Call) -> set[str]:
+    stated = [one.value for one in call.keywords if one.arg == "labels"]
+    return {
+        label.value
+        for tuple_ in (*call.args[2:], *stated)
+        for label in getattr(tuple_, "elts", ())
+        if isinstance(label, ast.Constant) and isinstance(label.value, str)
+    }
+
+
+def alerts() -> list[str]:
+    """Every expression that the page proposes."""
+    text = part(PAGE, "## What to alert on")
+    in_tables = [named(row[1])[0] for row in rows(text)]
+    return [*in_tables, *re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def asked(expression: str) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Series, label, operator and words of each matcher."""
+    for series, matchers in re.findall(rf"({NAME.pattern})\{{(.*?)\}}", expression, re.DOTALL):
+        for label, operator, words in re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers):
+            yield series, label, operator, words.split("|")
+
+
+def test_page_has_every_series_of_the_code_and_no_other() -> None:
+    found = {name for file in modules() for name in strings(ast.parse(file.read_text()))}
+    in_code = {name for name in found if NAME.fullmatch(name)} - OF_TEMPORAL
+    assert {name.removesuffix("_total") for name in documented()} == in_code, (
+        "add what is new to a table of docs/metrics.md, with its labels"
+    )
+
+
+def test_page_has_the_labels_of_the_code() -> None:
+    on_page = {name.removesuffix("_total"): labels for name, labels in documented().items()}
+    assert {name: on_page[name] for name, _ in declared()} == dict(declared())
+
+
+@pytest.mark.parametrize("expression", alerts())
+def test_alert_asks_for_series_labels_and_words_that_there_are(expression: str) -> None:
+    series, known = NAME.findall(expression), documented()
+    assert series
+    assert [name for name in series if name not in known] == []
+    labels = {label for name in series for label in known[name]}
+    grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", expression)
+    assert {label for group in grouped for label in group.split(", ")} <= labels
+    for name, label, _, words in asked(expression):
+        assert label in known[name]
+        assert set(words) <= WORDS[name, label]
+
+
+def test_each_reason_to_hold_has_its_alert() -> None:
+    found = {op: set(words) for one in alerts() for name, _, op, words in asked(one) if "_holds" in name}
+    assert found.keys() == {"=~", "!~"}
+    assert found["=~"] == found["!~"], "what the first alert leaves out the second asks for"
+
+
+@pytest.mark.parametrize("phase", [ObservedPhase.ADMITTED, ObservedPhase.EXHAUSTED, ObservedPhase.UNDER_WAY])
+def test_phase_in_which_a_node_stays_broken_has_its_alert(phase: ObservedPhase) -> None:
+    assert [
+        one for one in alerts() for _, label, _, words in asked(one) if (label, words) == ("phase", [phase])
+    ]
+
+
+def test_page_says_what_each_phase_is() -> None:
+    said = {name for row in rows(part(PAGE, "## Detector")) for name in named(row[0])}
+    assert set(ObservedPhase) <= said
