@@ -8,7 +8,7 @@ LARGEST_PORT = 65535
 
 @dataclass(frozen=True)
 class Address:
-    """A host and a port. An empty host is every address of this machine."""
+    """A host and a port. An empty host is every address of this machine, of IPv4 and of IPv6."""
 
     host: str
     port: int

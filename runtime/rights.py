@@ -47,7 +47,7 @@ def needs(settings: Settings) -> Iterator[Right]:
 def everything() -> Settings:
     """Settings with which our processes need every right that they may ever need."""
     kinds = tuple(CHECK_KINDS.values())
-    return Settings(cluster="any", check_kinds=kinds, webhook_address="0.0.0.0:9443")
+    return Settings(cluster="any", check_kinds=kinds, webhook_address=":9443")
 
 
 def _of_detector(settings: Settings) -> Iterator[Right]:

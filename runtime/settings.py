@@ -109,8 +109,8 @@ class Settings(Frozen):
     """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
     lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = LEASE_NAMESPACE
     """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
-    ready_address: Annotated[str, AfterValidator(_an_address)] = "0.0.0.0:8081"
-    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics."""
+    ready_address: Annotated[str, AfterValidator(_an_address)] = ":8081"
+    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; no host is every address."""
     temporal_metrics_address: Annotated[str, AfterValidator(_an_ip_address_or_none)] = ""
     """PARAMEDIC_TEMPORAL_METRICS_ADDRESS: IP:port of GET /metrics of the Temporal SDK itself; "" is none."""
     webhook_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""

@@ -6,6 +6,7 @@ told once by whoever is kept from his work (`runtime.problems`).
 """
 
 import logging
+import socket
 
 from temporalio.runtime import (
     LogForwardingConfig,
@@ -47,7 +48,14 @@ def temporal_core(metrics_address: str) -> Runtime:
 
 def _metrics(address: str) -> PrometheusConfig:
     where = Address.parse(address)
-    host = f"[{where.host}]" if ":" in where.host else where.host or "0.0.0.0"  # noqa: S104  as it was asked
+    host = where.host or _every_address()
     return PrometheusConfig(
-        bind_address=f"{host}:{where.port}", counters_total_suffix=True, durations_as_seconds=True
+        bind_address=f"[{host}]:{where.port}" if ":" in host else f"{host}:{where.port}",
+        counters_total_suffix=True,
+        durations_as_seconds=True,
     )
+
+
+def _every_address() -> str:
+    """The core listens on one address: that of IPv6 takes IPv4 along, where the kernel has IPv6."""
+    return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104  as it was asked

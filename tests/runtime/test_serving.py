@@ -1,5 +1,8 @@
 """The HTTP server of both processes: readiness and metrics on one address."""
 
+import socket
+from http import HTTPStatus
+
 import aiohttp
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -25,6 +28,14 @@ async def test_readiness_and_metrics_are_served_side_by_side() -> None:
         async with session.get("/metrics", headers=accept) as metrics:
             assert metrics.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             assert await metrics.text() == "# HELP depth How deep.\n# TYPE depth gauge\ndepth 7.0\n"
+
+
+async def test_address_without_a_host_is_every_address_of_both_families() -> None:
+    port = free_port()
+    async with serve(f":{port}", readiness_routes(Problems())), aiohttp.ClientSession() as session:
+        for host in ["127.0.0.1", *(["[::1]"] if socket.has_dualstack_ipv6() else [])]:
+            async with session.get(f"http://{host}:{port}/healthz") as answer:
+                assert answer.status == HTTPStatus.OK
 
 
 def test_counter_has_no_twin_that_says_when_it_began() -> None:

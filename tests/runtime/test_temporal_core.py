@@ -1,6 +1,7 @@
 """The core of the SDK: its metrics, where somebody asked for them, and what it logs."""
 
 import socket
+from http import HTTPStatus
 from pathlib import Path
 
 import aiohttp
@@ -20,6 +21,21 @@ async def test_temporal_has_an_address_of_its_own_where_one_is_set() -> None:
     runtime = temporal_core(address)
     async with aiohttp.ClientSession() as session, session.get(f"http://{address}/metrics") as answer:
         assert answer.status == 200
+    del runtime  # it served for as long as somebody held it
+
+
+@pytest.mark.parametrize("has_ipv6", [True, False])
+async def test_address_without_a_host_is_every_address_with_and_without_ipv6_in_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, *, has_ipv6: bool
+) -> None:
+    has_ipv6 = has_ipv6 and socket.has_dualstack_ipv6()
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: has_ipv6)
+    port = free_port()
+    runtime = temporal_core(f":{port}")
+    async with aiohttp.ClientSession() as session:
+        for host in ["127.0.0.1", *(["[::1]"] if has_ipv6 else [])]:
+            async with session.get(f"http://{host}:{port}/metrics") as answer:
+                assert answer.status == HTTPStatus.OK
     del runtime  # it served for as long as somebody held it
 
 

@@ -124,7 +124,7 @@ spec:
             - {name: PARAMEDIC_PAYLOAD_KEYS_FILE, value: /etc/paramedic/payload-keys/keys.yaml}
             {{- end }}
             {{- if $hasWebhook }}
-            - {name: PARAMEDIC_WEBHOOK_ADDRESS, value: "0.0.0.0:9443"}
+            - {name: PARAMEDIC_WEBHOOK_ADDRESS, value: ":9443"}
             {{- end }}
             - name: PARAMEDIC_IDENTITY
               valueFrom: {fieldRef: {fieldPath: metadata.name}}
