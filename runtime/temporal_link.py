@@ -3,18 +3,24 @@
 Until there is one, whoever calls is answered as in an outage. Workers and calls then recover by themselves; a
 worker that ends all the same (Temporal went away between its connection and its first question, or let it in
 no more) begins anew.
+
+A connection knows what the files of its settings held when it was made. Where they hold something else, as
+after the renewal of a certificate, calls and worker get a new one, long before the old one is refused.
 """
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
+from temporalio.envconfig import ClientConnectConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
@@ -24,18 +30,28 @@ from runtime.problems import Problems
 from runtime.retrying import FIRST_SECONDS, one_sentence, retry_forever
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect
+from runtime.temporal_settings import temporal_settings
 from runtime.temporal_trouble import SILENCE, TemporalUnreachable, is_silence, silent
+
+_log = logging.getLogger(__name__)
 
 CHECK_EVERY_SECONDS = 5.0
 ANSWER_WITHIN = timedelta(seconds=10)
 REACHED_WITHIN = timedelta(seconds=CHECK_EVERY_SECONDS) + ANSWER_WITHIN
 """Who has not heard of Temporal for so long does not reach it: one look, and its answer, would have come."""
 _NO_CONNECTION = (TemporalUnreachable, SettingsError)
-"""A setting may become unusable while a process runs: a certificate is being replaced, say."""
+"""A setting may become unusable while a process runs: one half of a pair is replaced, say."""
 
 
 class NotSetUp(Exception):
     """The Temporal namespace lacks our search attributes, or has them otherwise."""
+
+
+@dataclass(frozen=True)
+class _Connection:
+    client: Client
+    settings: ClientConnectConfig
+    """What the environment and its files said when it was made."""
 
 
 class TemporalLink:
@@ -51,7 +67,8 @@ class TemporalLink:
     ) -> None:
         self._problems = problems
         self._connect = partial(connect, identity, runtime=runtime, converter=converter)
-        self._client: Client | None = None
+        self._connection: _Connection | None = None
+        self._worker: tuple[Worker, _Connection] | None = None
         self._is_there = asyncio.Event()
         self._clock = clock
         self._well_at = clock()
@@ -63,9 +80,9 @@ class TemporalLink:
             RPCError: there is none yet, or its namespace is not set up.
 
         """
-        if self._client is None:
+        if self._connection is None or not self._is_there.is_set():
             raise RPCError("there is no connection to Temporal yet", RPCStatusCode.UNAVAILABLE, b"")
-        return self._client
+        return self._connection.client
 
     def silence(self) -> timedelta:
         """How long ago Temporal answered, and was set up; if it never was, how long we have tried."""
@@ -86,9 +103,9 @@ class TemporalLink:
 
         """
         try:
-            client = await self._connect()
-            await _check(client)
-            self._take(client)
+            self._connection = await self._open()
+            await _check(self._connection.client)
+            self._note_that_all_is_well()
         except NotSetUp as error:
             self._problems.report("search attributes", one_sentence(error))
         except (TemporalUnreachable, RPCError) as error:
@@ -99,13 +116,12 @@ class TemporalLink:
 
         Without a search attribute no incident starts or ends, and Temporal tells nobody but the log.
         """
-        client = self._client
-        if client is None:
-            client = await retry_forever("temporal", self._connect, _NO_CONNECTION, self._problems)
-        while True:
-            await self._until_well(client)
-            self._take(client)
-            await asyncio.sleep(CHECK_EVERY_SECONDS)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow_settings())
+            while True:
+                await self._until_well()
+                self._note_that_all_is_well()
+                await asyncio.sleep(CHECK_EVERY_SECONDS)
 
     async def work(self, make: Callable[[Client], Worker]) -> None:
         """Run a worker until cancelled."""
@@ -116,22 +132,74 @@ class TemporalLink:
     async def _work(self, make: Callable[[Client], Worker]) -> None:
         # On a connection of its own: of one worker that did not get as far as its first question the SDK
         # would refuse a second on the same connection (seen with 1.35).
-        client = await self._connect()
+        connection = await self._open()
         self._problems.report("worker", "")
-        await make(client).run()
+        worker = make(connection.client)
+        self._worker = worker, connection
+        try:
+            await worker.run()
+        finally:
+            self._worker = None
 
-    def _take(self, client: Client) -> None:
-        self._client, self._well_at = client, self._clock()
+    async def _open(self) -> _Connection:
+        settings = temporal_settings(None)  # before: what changes meanwhile is seen at the next look
+        return _Connection(await self._connect(), settings)
+
+    def _note_that_all_is_well(self) -> None:
+        self._well_at = self._clock()
         self._is_there.set()
 
-    async def _until_well(self, client: Client) -> None:
+    async def _until_well(self) -> None:
         """Return when Temporal answers and its namespace is set up, which an outage is no problem of."""
-        problems, answer, check = self._problems, partial(_answer, client), partial(_check, client)
+        problems, outage = self._problems, (*_NO_CONNECTION, RPCError)
         while True:
-            await retry_forever("temporal", answer, (TemporalUnreachable, RPCError), problems)
+            await retry_forever("temporal", self._answer, outage, problems)
             with contextlib.suppress(TemporalUnreachable):
-                return await retry_forever("search attributes", check, (NotSetUp, RPCError), problems)
+                return await retry_forever("search attributes", self._check, (NotSetUp, RPCError), problems)
             await asyncio.sleep(FIRST_SECONDS)
+
+    async def _answer(self) -> None:
+        if self._connection is None:
+            self._connection = await self._open()
+        await _answer(self._connection.client)
+
+    async def _check(self) -> None:
+        if self._connection is not None:  # it has answered
+            await _check(self._connection.client)
+
+    async def _follow_settings(self) -> None:
+        """Beside the looks, which a new connection that hangs must not keep."""
+        while True:
+            await asyncio.sleep(CHECK_EVERY_SECONDS)
+            if self._connection is not None:
+                self._connection = await self._renewed(self._connection)
+
+    async def _renewed(self, connection: _Connection) -> _Connection:
+        """The connection by what the settings say now; while that cannot be used, the one that there is."""
+        try:
+            settings = temporal_settings(None)
+            if connection.settings != settings:
+                connection = await self._open()
+            await self._renew_worker(settings)
+        except SettingsError as error:
+            self._problems.report("temporal settings", one_sentence(error))
+        except TemporalUnreachable as error:  # whose words vary while the cause is one
+            _log.debug("no new connection", exc_info=error)
+            sentence = f"{address_of(connection.client)} takes no connection by what their files hold now"
+            self._problems.report("temporal settings", sentence)
+        else:
+            self._problems.report("temporal settings", "")
+        return connection
+
+    async def _renew_worker(self, settings: ClientConnectConfig) -> None:
+        if self._worker is None or self._worker[1].settings == settings:
+            return
+        connection = await self._open()
+        if self._worker is None or not self._worker[0].is_running:
+            return  # it ends, or begins: the next look finds it
+        worker, _ = self._worker
+        worker.client = connection.client
+        self._worker = worker, connection
 
 
 async def _answer(client: Client) -> None:

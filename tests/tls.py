@@ -10,8 +10,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def write_pair(directory: Path, name: str = "paramedic") -> str:
-    """Put a new self-signed pair tls.crt and tls.key for 127.0.0.1 there; return the certificate."""
+def write_pair(directory: Path, name: str = "paramedic", *, is_authority: bool = True) -> str:
+    """Put a new self-signed pair tls.crt and tls.key for 127.0.0.1 there; return the certificate.
+
+    Of an authority the core of the Temporal SDK takes none for a server's.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -26,7 +29,7 @@ def write_pair(directory: Path, name: str = "paramedic") -> str:
         .add_extension(
             x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
         )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), critical=True)
         .sign(key, hashes.SHA256())
     )
     text = certificate.public_bytes(serialization.Encoding.PEM).decode()

@@ -1,7 +1,7 @@
 """TcpProxy: the way to a server, which a test can break: reset, refused, slow, silent, or cut in the middle.
 
 It passes bytes on and understands none; with `upstream_tls` it takes the TLS off, so that the cut is certain
-to go through a line and not only through a record of TLS.
+to go through a line and not only through a record of TLS. With `tls` clients have to speak TLS to it.
 """
 
 import asyncio
@@ -30,10 +30,13 @@ class TcpProxy:
         server: str,
         upstream_tls: ssl.SSLContext | None = None,
         latency: timedelta = timedelta(),
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         parts = urlsplit(server)
         self._upstream = (parts.hostname, parts.port)
         self._upstream_tls = upstream_tls
+        self.tls = tls
+        """What clients have to speak from the next `start` on."""
         self._address = ("127.0.0.1", 0)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -63,7 +66,7 @@ class TcpProxy:
         """Accept connections, on the port of before."""
         listening = listening or socket.create_server(self._address)
         self._address = listening.getsockname()[:2]
-        self._server = await asyncio.start_server(self._accept, sock=listening)
+        self._server = await asyncio.start_server(self._accept, sock=listening, ssl=self.tls)
 
     async def stop(self) -> None:
         """Refuse connections, and break off those that there are."""
