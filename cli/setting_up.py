@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.ages import parse_days, short
 from cli.connection import NOT_FOR_US, any_namespace
-from cli.failing import CommandError, UnreachableError, carry_out
+from cli.failing import CommandError, ExitCode, UnreachableError, carry_out
 from runtime import search_attributes
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
@@ -55,9 +55,20 @@ def setup(
             help=f"How long it keeps what has ended, e.g. 30d; {RETENTION.days}d for one that is made.",
         ),
     ] = None,
+    is_best_effort: Annotated[
+        bool,
+        typer.Option(
+            "--best-effort",
+            help="Succeed also where Temporal refuses, or does not answer: for what starts a worker.",
+        ),
+    ] = False,
 ) -> None:
     """Prepare a Temporal namespace: register the search attributes of incidents. Safe to repeat."""
-    typer.echo(carry_out(_set_up(context, retention, is_created=is_created)))
+    try:
+        typer.echo(carry_out(_set_up(context, retention, is_created=is_created)))
+    except typer.Exit as ended:
+        if not is_best_effort or ended.exit_code == ExitCode.USAGE:
+            raise
 
 
 async def _set_up(context: typer.Context, retention: timedelta | None, *, is_created: bool) -> str:

@@ -103,16 +103,20 @@ spec:
       securityContext:
         runAsNonRoot: true
         seccompProfile: {type: RuntimeDefault}
-      {{- if and $values.temporal.dev.enabled (eq $process "worker") }}
+      {{- if eq $process "worker" }}
       initContainers:
         - name: setup
           image: {{ include "paramedic.image" $root }}
-          command: [paramedic, setup, --retention, 30d]
+          command: [paramedic, setup, {{ if $values.temporal.dev.enabled }}--retention, 30d{{ else }}--best-effort{{ end }}]
           envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
           resources:
             requests: {cpu: 100m, memory: 128Mi}
             limits: {memory: 256Mi}
           securityContext: {{- include "paramedic.securityContext" $root | nindent 12 }}
+          {{- if $values.temporal.clientCertificateSecret }}
+          volumeMounts:
+            - {name: temporal-tls, mountPath: /etc/paramedic/temporal, readOnly: true}
+          {{- end }}
       {{- end }}
       containers:
         - name: {{ $process }}
