@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.registry import readers
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, note, problem, warning
 from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, check_findings, read, shadow_findings
 from cli.doctor.of_clocks import (
     detector_clock_findings,
@@ -107,13 +107,16 @@ class ClusterExamination:
         self._watches: list[StatusWatch] = []
         self._workload_clusters: list[WorkloadCluster] = []
         self._policy = NO_OBJECT
+        self._rights = Rights(self._connection.client, settings.namespace)
+        self._is_one_of_us = False
 
     async def findings(self) -> list[Finding]:
         """All that is wrong; who writes the status of checks is watched for `watched`."""
-        found = await _findings("the policy", self._examine_policy())
+        found = await self._findings("who asks", self._examine_ourselves())
+        found += await self._findings("the policy", self._examine_policy())
         for kind in self._settings.check_kinds:
-            found += await _findings(f"{kind.kind}s", self._examine_kind(kind))
-            found += await _findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
+            found += await self._findings(f"{kind.kind}s", self._examine_kind(kind))
+            found += await self._findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
         beside = await asyncio.gather(
             self._examine_rest(),
             workload_findings(self._connections, self._workload_clusters),
@@ -122,16 +125,33 @@ class ClusterExamination:
         own_clock = own_clock_findings(self._connection.server_clock.skew())
         return [*found, *chain.from_iterable(beside), *own_clock]
 
+    async def _findings(self, what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
+        """What is found in one part; that it cannot be examined is a finding, too."""
+        try:
+            return await examination
+        except KubernetesError as error:
+            return [self._not_examined(what, error)]
+
+    def _not_examined(self, what: str, error: KubernetesError) -> Finding:
+        sentence = f"cannot look at {what}: {error.message}"
+        if self._is_one_of_us and isinstance(error, Forbidden):
+            return note("CannotLook", sentence, "an administrator sees it; no process of ours needs to")
+        return warning("CannotLook", sentence, "make it possible, or run this as somebody who may")
+
+    async def _examine_ourselves(self) -> list[Finding]:
+        self._is_one_of_us = await self._rights.are_of_one_of_us()
+        return []
+
     async def _examine_rest(self) -> list[Finding]:
         found: list[Finding] = []
         for kind in self._settings.check_kinds:
-            found += await _findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
-        found += await _findings("the global stop", self._examine_stop())
-        found += await _findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
-        found += await _findings("what the detector says", self._examine_own_status())
-        found += await _findings("other detectors", self._examine_other_leaders())
-        found += await _findings("rights", self._examine_rights())
-        found += await _findings("where Temporal runs", self._examine_temporal_place())
+            found += await self._findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
+        found += await self._findings("the global stop", self._examine_stop())
+        found += await self._findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
+        found += await self._findings("what the detector says", self._examine_own_status())
+        found += await self._findings("other detectors", self._examine_other_leaders())
+        found += await self._findings("rights", self._examine_rights())
+        found += await self._findings("where Temporal runs", self._examine_temporal_place())
         return found
 
     async def _examine_kind(self, kind: CheckKind) -> list[Finding]:
@@ -166,7 +186,7 @@ class ClusterExamination:
         try:
             await watch.follow(self._connection.transport, self._watched)
         except KubernetesError as error:
-            missed.append(_not_examined(f"who writes the status of {watch.kind.kind}s", error))
+            missed.append(self._not_examined(f"who writes the status of {watch.kind.kind}s", error))
         return [*missed, *watch.findings()]
 
     async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
@@ -246,7 +266,7 @@ class ClusterExamination:
             *await self._needs_for_etcd(),
         ]
         wanted = [*needs(self._settings), *of_platform, *await self._needs_of_checks()]
-        return await Rights(self._connection.client, self._settings.namespace).findings(wanted)
+        return await self._rights.findings(wanted)
 
     async def _needs_of_signals(self) -> list[Right]:
         wanted: list[Right] = []
@@ -304,21 +324,8 @@ class ClusterExamination:
         return [LeaseRecord.read(item) for item in json.loads(answer).get("items") or ()]
 
 
-async def _findings(what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
-    """What is found in one part; that it cannot be examined is a finding, too."""
-    try:
-        return await examination
-    except KubernetesError as error:
-        return [_not_examined(what, error)]
-
-
 async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
     try:
         return await live.context(check)
     except ValidationError:
         return ClusterContext()  # its own status says that it is held, and by what
-
-
-def _not_examined(what: str, error: KubernetesError) -> Finding:
-    advice = "make it possible, or run this as somebody who may"
-    return warning("CannotLook", f"cannot look at {what}: {error.message}", advice)

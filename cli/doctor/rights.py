@@ -6,9 +6,9 @@ and says so.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, note, problem, warning
 from health.kinds.right import Process, Right
 from kube.client import Client
 from kube.errors import Forbidden
@@ -31,6 +31,16 @@ class Rights:
         self._client = client
         self._namespace = namespace
 
+    async def are_of_one_of_us(self) -> bool:
+        """Whether who asks is a process of ours, which sees what it needs, and no more.
+
+        Raises:
+            KubernetesError: the API server cannot be asked.
+
+        """
+        user = await self._who_am_i()
+        return user in map(self._account, Process)
+
     async def findings(self, needs: Iterable[Right]) -> list[Finding]:
         """What is not allowed, or cannot be reviewed.
 
@@ -50,7 +60,8 @@ class Rights:
         user = await self._who_am_i()
         unknown = [process for process in Process if self._account(process) != user]
         own = [need for need in needs if need.process not in unknown]
-        return [*await self._missing(own, _SELF_REVIEWS), *(_unreviewed(one, user) for one in unknown)]
+        says = note if own else warning
+        return [*await self._missing(own, _SELF_REVIEWS), *(_unreviewed(one, user, says) for one in unknown)]
 
     async def _missing(self, needs: Sequence[Right], reviews: Resource) -> list[Finding]:
         refused = await asyncio.gather(*(self._refused(need, reviews) for need in needs))
@@ -88,8 +99,8 @@ def _may_not(need: Right, verbs: Sequence[str]) -> Finding:
     return problem("RightMissing", what, f"apply {need.granted_by}")
 
 
-def _unreviewed(process: Process, user: str) -> Finding:
-    return warning(
+def _unreviewed(process: Process, user: str, says: Callable[[str, str, str], Finding]) -> Finding:
+    return says(
         "RightsUnknown",
         f"{user!r} cannot review the rights of the {process}",
         f"run it as an administrator, or as the ServiceAccount {SERVICE_ACCOUNTS[process]}",
