@@ -16,11 +16,14 @@ from devcluster.control_plane import ControlPlane
 from devcluster.go_programs import HELM
 from devcluster.manifests import ROOT
 from tests.deploy.conftest import Refusal
+from tests.deploy.containers import containers
+from tests.deploy.overlays import built
 from tests.tls import write_pair
 
 PAGE = (ROOT / "docs" / "install.md").read_text()
 NOT_TRIED = "# not tried: "
 BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = ("kind ", "oc ", "temporal ", "paramedic ", "make ", "docker ")
 DRY = """#!/bin/sh
 case " $* " in
   *" apply "* | *" create "* | *" delete "* | *" install "*) set -- "$@" --dry-run={dry_run} ;;
@@ -46,7 +49,7 @@ def test_what_is_not_tried_is_what_cannot_be() -> None:
     reasons = {line.partition(NOT_TRIED)[2] for line in PAGE.splitlines() if NOT_TRIED in line}
     assert all(reason.startswith("needs ") for reason in reasons), reasons
     for line in "".join(blocks()).splitlines():
-        assert NOT_TRIED in line or not line.startswith(("kind ", "oc ", "temporal ", "paramedic ")), line
+        assert NOT_TRIED in line or not line.startswith(ELSEWHERE), line
 
 
 @pytest.mark.cluster
@@ -74,10 +77,19 @@ async def test_commands_of_the_page_do_what_they_say(
 
     assert status == 0, said
     assert said.count("serverside-applied") > 100
+    for of_a_component in (
+        "role.rbac.authorization.k8s.io/paramedic-worker-etcd",
+        "clusterrole.rbac.authorization.k8s.io/paramedic-worker-cluster-api",
+        "validatingwebhookconfiguration.admissionregistration.k8s.io/vnodehealthcheck.kb.io",
+    ):
+        assert of_a_component in said
     assert "configmap/paramedic-settings" in said
     assert "STATUS: pending-install" in said
     deleted = [line for line in said.splitlines() if " deleted" in line]
     assert 'namespace "paramedic-system" deleted (server dry run)' in deleted
+    started = list(containers(built(tmp_path / "my-cluster")))
+    assert {one.spec["image"] for one in started} == {"registry.example.com/paramedic:0.1.0"}
+    assert {one.environment["PARAMEDIC_CLUSTER"] for one in started} == {"prod"}
     assert not [line for line in deleted if "nodehealthchecks" in line or "medik8s-leases" in line]
     definitions = [line.split('"')[1] for line in deleted if line.startswith("customresourcedefinition")]
     assert definitions == ["paramedicstatuses.paramedic.dev"]
