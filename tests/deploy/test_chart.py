@@ -163,6 +163,20 @@ async def test_everything_follows_the_namespace_of_the_release_and_that_of_the_l
     assert worker.environment["PARAMEDIC_LEASE_NAMESPACE"] == "our-leases"
 
 
+async def test_policies_let_the_port_of_temporal_through(chart: Path) -> None:
+    objects = await release(chart, {"temporal.address": "[fd00::7]:443"})
+    policy = named(objects, "NetworkPolicy", "paramedic-temporal")["spec"]
+    assert policy["egress"] == [{"ports": [{"protocol": "TCP", "port": 443}]}]
+
+
+async def test_no_setting_is_beaten_by_what_its_pod_is_told_beside_it(chart: Path) -> None:
+    everything = OUTSIDE | {"webhook.enabled": True, "temporal.payloadKeysSecret": "keys"}
+    detector = container(await release(chart, everything), "detector")
+    for told in detector.spec["env"]:
+        why = await refused(chart, OUTSIDE | {"settings": {told["name"]: "another"}})
+        assert f"settings.{told['name']}: cannot be set here" in why
+
+
 async def test_a_setting_that_changes_rolls_the_pods(chart: Path) -> None:
     before, after = [
         container(await release(chart, OUTSIDE | {"cluster": name}), "worker").workload["spec"]["template"]
@@ -179,6 +193,7 @@ async def test_a_setting_that_changes_rolls_the_pods(chart: Path) -> None:
         ({"temporal.address": "without-a-port"}, "does not match pattern"),
         (OUTSIDE | {"settings": {"BACK_OFF": 1}}, "'BACK_OFF' does not match pattern"),
         (OUTSIDE | {"webhook": {"enabled": True, "certManager": False}}, "webhook.caBundle: must be set"),
+        (OUTSIDE | {"settings": {"TEMPORAL_ADDRESS": "a:1"}}, "settings.TEMPORAL_ADDRESS: cannot be set"),
     ],
 )
 async def test_values_that_cannot_be_used_are_refused_by_name(
