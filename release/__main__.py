@@ -1,6 +1,7 @@
 """`python -m release VERSION --image NAME --into FOLDER`: the files of a release, from what is committed.
 
-What is not committed is not released, and what Git ignores neither.
+What is not committed is not released, and what Git ignores neither. The image is built beside it, from the
+checkout itself; so what is built there has to be committed.
 """
 
 import argparse
@@ -16,6 +17,8 @@ from release.errors import ReleaseError
 from release.release import Release, write
 
 ROOT = Path(__file__).parent.parent
+OF_THE_IMAGE = ("deploy/image", ".dockerignore")
+"""What the engine reads of a checkout, beside the wheel of the release."""
 
 
 def main() -> None:
@@ -39,16 +42,25 @@ def _options() -> argparse.Namespace:
 
 
 def _release(version: str, image: str, into: Path) -> None:
-    time = datetime.fromtimestamp(int(_git("log", "-1", "--format=%ct")), UTC)
+    refuse_changes_of_the_image(ROOT)
+    time = datetime.fromtimestamp(int(_git(ROOT, "log", "-1", "--format=%ct")), UTC)
     with tempfile.TemporaryDirectory() as source:
-        with tarfile.open(fileobj=BytesIO(_git("archive", "HEAD"))) as archive:
+        with tarfile.open(fileobj=BytesIO(_git(ROOT, "archive", "HEAD"))) as archive:
             archive.extractall(source, filter="data")
         write(Release(version, image, time), Path(source), into)
 
 
-def _git(*arguments: str) -> bytes:
+def refuse_changes_of_the_image(checkout: Path) -> None:
+    """Raise ReleaseError where the image would be built from what is not released."""
+    changed = _git(checkout, "status", "--porcelain", "--", *OF_THE_IMAGE).decode().splitlines()
+    if changed:
+        names = ", ".join(line[3:] for line in changed)
+        raise ReleaseError(f"not committed, and the image would be built with it: {names}")
+
+
+def _git(checkout: Path, *arguments: str) -> bytes:
     command = ["git", *arguments]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)  # noqa: S603  ours
+    ran = subprocess.run(command, cwd=checkout, capture_output=True, check=False)  # noqa: S603  ours
     if ran.returncode != 0:
         raise ReleaseError(f"git {arguments[0]} failed: {ran.stderr.decode().strip()}")
     return ran.stdout

@@ -1,10 +1,12 @@
 """Manifests that name the image of a release: each overlay of `deploy/`, and the sources for other overlays.
 
-One component of `deploy/` says which image runs (`deploy/components/image`), and so do the values of a chart:
-a release writes its own there.
+One component of `deploy/` says which image runs (`deploy/components/image`), and so do the values of a chart,
+whose version is the tag: a release writes its own there.
 """
 
 import gzip
+import re
+import stat
 import subprocess
 import sys
 import tarfile
@@ -18,6 +20,9 @@ from release.errors import ReleaseError
 
 IMAGE = "paramedic"
 """How manifests name our image, whose place a release says."""
+_PROGRAM, _FILE = 0o755, 0o644
+"""Whatever else the machine gives its files."""
+_OF_A_CHART = re.compile(r"^(?P<field>version|appVersion): .*$", re.MULTILINE)
 
 
 def choose_image(source: Path, image: str, version: str) -> None:
@@ -32,7 +37,9 @@ def choose_image(source: Path, image: str, version: str) -> None:
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(component))
     for values in source.glob("deploy/chart/*/values.yaml"):
         default, ours = f"  repository: {IMAGE}\n", f"  repository: {image}\n"
-        values.write_text(values.read_text().replace(default, ours))  # its tag is the version of the chart
+        values.write_text(values.read_text().replace(default, ours))
+    for chart in source.glob("deploy/chart/*/Chart.yaml"):
+        chart.write_text(_OF_A_CHART.sub(rf"\g<field>: {version}", chart.read_text()))
 
 
 def overlays(source: Path) -> tuple[Path, ...]:
@@ -67,5 +74,6 @@ def pack(source: Path, into: Path, time: datetime) -> None:
             elif path.is_file():
                 content = path.read_bytes()
                 entry.size = len(content)
+                entry.mode = _PROGRAM if path.stat().st_mode & stat.S_IXUSR else _FILE
                 archive.addfile(entry, BytesIO(content))
     into.write_bytes(gzip.compress(packed.getvalue(), mtime=0))

@@ -1,6 +1,7 @@
 """What every overlay of deploy/ must be: taken by the API server, confined, and complete in itself."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,6 +190,15 @@ def test_every_component_is_in_an_overlay_or_says_that_it_is_optional() -> None:
     for component in (DEPLOY / "components").iterdir():
         about = (component / "kustomization.yaml").read_text()
         assert component.name in used or "optional" in about.lower(), component
+
+
+def test_kustomize_refuses_another_namespace_for_all_rather_than_break_what_names_it(tmp_path: Path) -> None:
+    header = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    base = os.path.relpath(DEPLOY / "base", tmp_path)
+    content = header | {"namespace": "elsewhere", "resources": [base]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(AssertionError, match="ID conflict"):
+        built(tmp_path)
 
 
 def test_base_says_nothing_of_temporal() -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 import yaml
 
 from release import lock, wheel
+from release.__main__ import refuse_changes_of_the_image
 from release.errors import ReleaseError
 from release.release import LOCK, Release, write
 
 ROOT = Path(__file__).parents[2]
 VERSION = wheel.version_of(ROOT)
 RELEASE = Release(VERSION, "registry.example.com/paramedic", datetime(2026, 11, 1, 12, tzinfo=UTC))
+SCRIPT = "deploy/image/build.sh"
 IN_THE_WHEEL = ["pyproject.toml", "README.md", "LICENSE"]
 MANIFESTS = {
     "base/kustomization.yaml": {"resources": ["worker.yaml"]},
@@ -27,6 +30,7 @@ MANIFESTS = {
         "metadata": {"name": "worker"},
         "spec": {"containers": [{"name": "worker", "image": "paramedic"}]},
     },
+    "chart/paramedic/Chart.yaml": {"apiVersion": "v2", "version": "0.0.1", "appVersion": "0.0.2"},
     "chart/paramedic/values.yaml": {"image": {"repository": "paramedic", "tag": ""}},
     "overlays/plain/kustomization.yaml": {
         "resources": ["../../base"],
@@ -44,6 +48,7 @@ def copy(into: Path) -> Path:
     for name in (*IN_THE_WHEEL, str(LOCK)):
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, into / name)
+    shutil.copy(ROOT / SCRIPT, into / SCRIPT)
     for name, content in MANIFESTS.items():
         file = into / "deploy" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +70,7 @@ def test_same_sources_give_the_same_bytes_elsewhere(released: Path, tmp_path: Pa
     source = copy(tmp_path / "elsewhere")
     for file in source.rglob("*.*"):
         os.utime(file, (0, 1_000_000_000))
-        file.chmod(0o600 if file.is_file() else 0o700)
+        file.chmod(0o600 if file.is_file() and file.name != "build.sh" else 0o700)
 
     write(RELEASE, source, again)
 
@@ -98,7 +103,13 @@ def test_sources_of_the_manifests_name_it_for_overlays_of_others(released: Path)
     with tarfile.open(released / f"paramedic-{VERSION}-deploy.tar.gz") as packed:
         (image,) = yaml.safe_load(content(packed, "deploy/components/image/kustomization.yaml"))["images"]
         values = yaml.safe_load(content(packed, "deploy/chart/paramedic/values.yaml"))
+        chart = yaml.safe_load(content(packed, "deploy/chart/paramedic/Chart.yaml"))
+        base = content(packed, "deploy/base/worker.yaml").decode()
+        modes = {name: packed.getmember(name).mode for name in (SCRIPT, "deploy/base/worker.yaml")}
         assert packed.getmember("deploy/same").linkname == "base"
+    assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
+    assert modes == {SCRIPT: 0o755, "deploy/base/worker.yaml": 0o644}
+    assert "image: paramedic\n" in base, "overlays that leave the component out name their own"
     assert values["image"]["repository"] == RELEASE.image
     assert image == {"name": "paramedic", "newName": RELEASE.image, "newTag": VERSION}
 
@@ -131,6 +142,27 @@ def reached(name: str, needs: dict[str, list[str]]) -> set[str]:
 def test_version_other_than_that_of_the_project_is_not_released(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match=r"pyproject.toml says version .*, and the release is to be 99\.0"):
         write(Release("99.0", RELEASE.image, RELEASE.time), ROOT, tmp_path)
+
+
+def test_image_that_would_be_built_from_what_is_not_committed_is_not_released(tmp_path: Path) -> None:
+    (tmp_path / "deploy" / "image").mkdir(parents=True)
+    (tmp_path / SCRIPT).write_text("true\n")
+    git, who = shutil.which("git"), ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    assert git is not None
+    for arguments in (("init", "--quiet"), ("add", "."), (*who, "commit", "--quiet", "--message", "all")):
+        subprocess.run((git, *arguments), cwd=tmp_path, check=True)  # noqa: S603  ours
+    refuse_changes_of_the_image(tmp_path)
+
+    (tmp_path / "README.md").write_text("a change beside it")
+    refuse_changes_of_the_image(tmp_path)
+    (tmp_path / SCRIPT).write_text("false\n")
+    with pytest.raises(ReleaseError, match=rf"^not committed, .*: {SCRIPT}$"):
+        refuse_changes_of_the_image(tmp_path)
+
+
+def test_chart_is_of_the_version_of_the_project() -> None:
+    chart = yaml.safe_load((ROOT / "deploy" / "chart" / "paramedic" / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
 
 
 def test_overlay_that_cannot_be_rendered_ends_it_with_its_name(tmp_path: Path) -> None:
