@@ -5,10 +5,7 @@ resourceVersion are preconditions. At most `AT_ONCE` requests are under way. One
 from being done, and each is answered for itself; nothing is repeated here.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
-from typing import TypeVar
 
 from temporalio import activity
 
@@ -20,6 +17,7 @@ from health.model.event import Event, Severity, Subject
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
 from health.upgrade.pausable_check import PauseAction, PausePatch
+from kube.bounded import bounded
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KindUnknown, NotFound
 from kube.resource import Object
@@ -40,9 +38,6 @@ TAKES_LONG = "UpgradeTakesLong"
 TOLD_WITHIN = timedelta(seconds=5)
 """Nobody waits for the Event, and each is written once."""
 
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
-
 
 class WritePauses:
     """The activity `write_pauses`."""
@@ -58,7 +53,7 @@ class WritePauses:
         async def answered(patch: PausePatch) -> PauseAnswer:
             return _answer(patch, await attempt.tried(str(patch), self._write(patch)))
 
-        return WritePausesResult(answers=await _bounded(answered, asked.patches))
+        return WritePausesResult(answers=await bounded(AT_ONCE, answered, asked.patches))
 
     async def _write(self, patch: PausePatch) -> None:
         kind, reference = CHECK_KINDS[patch.reference.group_kind], patch.reference
@@ -83,19 +78,8 @@ class WarnOfLongUpgrade:
             about = Subject(kind.api_version, named.kind, named.namespace, named.name, check.uid)
             await self._event_recorder.write(kind, event, about)
 
-        await _bounded(tell, asked.checks)
+        await bounded(AT_ONCE, tell, asked.checks)
         return WarnOfLongUpgradeResult()
-
-
-async def _bounded(do: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]) -> tuple[Answer, ...]:
-    """What `do` answers for each, with a bounded number of them under way."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def in_turn(item: Item) -> Answer:
-        async with room:
-            return await do(item)
-
-    return tuple(await asyncio.gather(*map(in_turn, items)))
 
 
 def _body(kind: CheckKind, patch: PausePatch) -> Object:

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from kube.errors import Expired, Malformed
+from kube.listing import selectors
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
 
@@ -65,15 +66,18 @@ class Client:
         """
         return await self._patch(resource.path(namespace, name, subresource), body, _MERGE_PATCH)
 
-    async def list(self, resource: Resource, namespace: str = "", label_selector: str = "") -> _Objects:
-        """Return all objects of one consistent moment.
+    async def list(
+        self, resource: Resource, namespace: str = "", label_selector: str = "", name: str = ""
+    ) -> _Objects:
+        """Return all objects of one consistent moment; with `name` those that are called so.
 
         Items of built-in kinds carry no apiVersion and kind.
         """
+        path, selected = resource.path(namespace), selectors(label_selector, name)
         try:
-            return await self._list_once(resource.path(namespace), label_selector)
+            return await self._list_once(path, selected)
         except Expired:  # the list was compacted away between two of its pages
-            return await self._list_once(resource.path(namespace), label_selector)
+            return await self._list_once(path, selected)
 
     async def _patch(self, path: str, body: object, content_type: str) -> Object:
         answer = await self._transport.request(
@@ -81,22 +85,16 @@ class Client:
         )
         return _object(answer, path)
 
-    async def _list_once(self, path: str, label_selector: str) -> _Objects:
+    async def _list_once(self, path: str, selected: Query) -> _Objects:
         items: _Objects = []
         token = ""
         while True:
-            page = _object(
-                await self._transport.request("GET", path, query=_page(label_selector, token)), path
-            )
+            query = [("limit", _PAGE_LIMIT), *selected, *([("continue", token)] if token else ())]
+            page = _object(await self._transport.request("GET", path, query=query), path)
             items.extend(page.get("items") or [])
             token = page.get("metadata", {}).get("continue", "")
             if not token:
                 return items
-
-
-def _page(label_selector: str, token: str) -> Query:
-    query = [("limit", _PAGE_LIMIT), ("labelSelector", label_selector), ("continue", token)]
-    return [(key, value) for key, value in query if value]
 
 
 def _object(answer: bytes, path: str) -> Object:

@@ -28,8 +28,15 @@ class Paging:
     """For each page."""
 
 
+def selectors(label_selector: str = "", name: str = "") -> Query:
+    """Of a list or a watch: the objects with these labels, and the one of that name; "" is any."""
+    by_name = f"metadata.name={name}" if name else ""
+    given = (("labelSelector", label_selector), ("fieldSelector", by_name))
+    return [(key, value) for key, value in given if value]
+
+
 async def list_all(
-    transport: Transport, path: str, decoder: Decoder[RecordT], selectors: Query, paging: Paging
+    transport: Transport, path: str, decoder: Decoder[RecordT], selected: Query, paging: Paging
 ) -> Listed[RecordT]:
     """Read all pages.
 
@@ -40,7 +47,7 @@ async def list_all(
     undecodable: list[Undecodable] = []
     token = ""
     while True:
-        query = [("limit", str(paging.limit)), *selectors, *([("continue", token)] if token else ())]
+        query = [("limit", str(paging.limit)), *selected, *([("continue", token)] if token else ())]
         page = decoder.page(await transport.request("GET", path, query=query, timeout=paging.timeout))
         records.extend(page.records)
         undecodable.extend(page.undecodable)

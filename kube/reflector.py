@@ -41,7 +41,7 @@ from kube.errors import (
     Unreachable,
 )
 from kube.freshness import Freshness
-from kube.listing import Listed, list_all
+from kube.listing import Listed, list_all, selectors
 from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
@@ -49,7 +49,7 @@ from kube.reflector_status import ReflectorStatus, State
 from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock
 from kube.status import from_status
-from kube.transport import Query, Transport
+from kube.transport import Transport
 from kube.watching import in_words, watch
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
@@ -93,7 +93,7 @@ class Reflector(Generic[RecordT]):
         self._namespace = namespace
         self._path = ""  # until it is known
         self._decoder = Decoder(decode)
-        self._selectors = _selectors(label_selector, name)
+        self._selectors = selectors(label_selector, name)
         self._notify = notify
         self._clock = clock
         self._settings = settings
@@ -102,7 +102,7 @@ class Reflector(Generic[RecordT]):
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(
-            transport, self._freshness, lambda: settings().watching.proof_every, clock, _selectors(name=name)
+            transport, self._freshness, lambda: settings().watching.proof_every, clock, selectors(name=name)
         )
         self._backoff = Backoff(lambda: settings().waits)
         self._must_list = True
@@ -298,12 +298,6 @@ class Reflector(Generic[RecordT]):
         self._status.complete()
         self._status.absent(error)
         self._tell(changes)
-
-
-def _selectors(label_selector: str = "", name: str = "") -> Query:
-    by_name = f"metadata.name={name}" if name else ""
-    selectors = (("labelSelector", label_selector), ("fieldSelector", by_name))
-    return [(key, value) for key, value in selectors if value]
 
 
 def _full_name(kind: Resource | KindName | ServedKind) -> str:

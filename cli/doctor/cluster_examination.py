@@ -5,7 +5,6 @@ other questions go on. A cluster is meant by its configured name (`prod`) or its
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -316,12 +315,10 @@ class ClusterExamination:
 
     async def _leases_named(self, name: str) -> Sequence[LeaseRecord]:
         """Those of all namespaces; none where we may not list them all, as our processes may not."""
-        query = [("fieldSelector", f"metadata.name={name}")]
         try:
-            answer = await self._connection.transport.request("GET", LEASES.path(), query=query)
+            return [LeaseRecord.read(one) for one in await self._connection.client.list(LEASES, name=name)]
         except Forbidden:
             return ()
-        return [LeaseRecord.read(item) for item in json.loads(answer).get("items") or ()]
 
 
 async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:

@@ -4,7 +4,6 @@ Each write carries the uid and the resourceVersion that were read, so what someb
 anew. One object that cannot be removed keeps no other.
 """
 
-import json
 from contextlib import suppress
 from datetime import datetime
 
@@ -96,12 +95,9 @@ class RetiredCluster:
             KubernetesError: it cannot be told which of them run.
 
         """
-        found: list[LeaseRecord] = []
-        for name in sorted({kind.reference_lease for kind in CHECK_KINDS.values()}):
-            query = [("fieldSelector", f"metadata.name={name}")]
-            answer = await self._connection.transport.request("GET", LEASES.path(), query=query)
-            found += [LeaseRecord.read(item) for item in json.loads(answer).get("items") or ()]
-        return found
+        client = self._connection.client
+        names = sorted({kind.reference_lease for kind in CHECK_KINDS.values()})
+        return [LeaseRecord.read(one) for name in names for one in await client.list(LEASES, name=name)]
 
     async def dispose(self, of: Belonging) -> str:
         """Do to an object what is to become of it; why it could not be done, "" if it was."""

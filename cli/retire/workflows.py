@@ -3,10 +3,8 @@
 Whom it ends it remembers: by these incidents it is told afterwards which Leases are ours.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TypeVar
 
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -20,6 +18,7 @@ from cli.incident_summary import IncidentSummary
 from cli.orders import GivenOrder, send
 from cli.retire.incident_step import Action, IncidentStep, next_step
 from health.model.references import IncidentReference
+from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import is_polled
 from runtime.retrying import one_sentence
@@ -30,9 +29,6 @@ from workflows.upgrade_contracts import upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=10)
 _AT_WORK = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
 
 
 class Workflows:
@@ -98,7 +94,7 @@ class Workflows:
         for one in asked:
             known = one.state.memory.requests if one.state else ()
             self.adopted |= {request.uid: one.incident for request in known}
-        waits = await _bounded(lambda one: self._advance(one, has_worker=has_worker), asked)
+        waits = await bounded(AT_ONCE, lambda one: self._advance(one, has_worker=has_worker), asked)
         still_open = tuple(wait for wait in waits if wait)
         self._open = len(still_open)
         return still_open
@@ -169,14 +165,3 @@ class Workflows:
             raise
         self._tell(f"{name} has ended: {step.why}")
         return ""
-
-
-async def _bounded(do: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]) -> list[Answer]:
-    """What `do` answers for each, with a bounded number of them under way."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def in_turn(item: Item) -> Answer:
-        async with room:
-            return await do(item)
-
-    return await asyncio.gather(*map(in_turn, items))
