@@ -11,8 +11,8 @@ The first row that fits wins:
 | it is left alone, or tried to clean up        | ended: what hangs after that is waited for here            |
 | else                                          | waited for                                                 |
 
-Ended is terminated, and only while none of its activities is at work: so nothing of it comes afterwards. Of a
-worker that was killed in the middle of one, Temporal gives that up after a while.
+Ended is terminated, and only while none of its activities is at work, or about to be: so nothing of it comes
+afterwards. Of a worker that was killed in the middle of one, Temporal gives that up after a while.
 """
 
 from dataclasses import dataclass

@@ -3,10 +3,10 @@
 Whom it ends it remembers: by these incidents it is told afterwards which Leases are ours.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
-from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -23,12 +23,22 @@ from runtime.listed_incidents import listed_incident
 from runtime.polling import is_polled
 from runtime.retrying import one_sentence
 from runtime.temporal_trouble import is_silence
-from workflows.contracts import worker_queue
+from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW, AbortOrder
-from workflows.upgrade_contracts import upgrade_pause_id
+from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=10)
-_AT_WORK = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+_READS = {OBSERVE.name, OBSERVE_UPGRADE.name}
+"""They change nothing, and wait for a detector for as long as there is none."""
+
+
+def at_work(pending: Iterable[PendingActivityInfo]) -> list[str]:
+    """The activities that change something now, or may the next moment.
+
+    One that is scheduled, or scheduled again, a worker may have begun when the workflow is ended. All of them
+    are given up within a minute (`workflows/contracts.py`).
+    """
+    return sorted({one.activity_type.name for one in pending} - _READS)
 
 
 class Workflows:
@@ -154,10 +164,8 @@ class Workflows:
             found = await handle.describe(rpc_timeout=RPC_TIMEOUT)
             if found.status is not WorkflowExecutionStatus.RUNNING:
                 return ""
-            pending = found.raw_description.pending_activities
-            at_work = sorted({one.activity_type.name for one in pending if one.state == _AT_WORK})
-            if at_work:
-                return f"{name}: {', '.join(at_work)} is at work"
+            if acts := at_work(found.raw_description.pending_activities):
+                return f"{name}: {', '.join(acts)} is at work"
             await handle.terminate(reason=f"{self._reason}: {step.why}", rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
