@@ -59,7 +59,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Snapshot:
     """All of a cluster that may be ours, at one moment."""
 
     now: datetime
@@ -110,18 +110,18 @@ class Belonging:
         return f"{self.disposal} {self.name}: {self.why}"
 
 
-def belongings(picture: Picture, whose: Whose) -> tuple[Belonging, ...]:
+def belongings(snapshot: Snapshot, whose: Whose) -> tuple[Belonging, ...]:
     """All that is ours, and the marks that are left to others."""
-    owned = [(one, incident) for one in picture.requests if (incident := _incident_of(one, whose))]
+    owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, whose))]
     ours = [(one, incident) for one, incident in owned if incident.cluster == whose.cluster]
     incidents = frozenset(incident for _, incident in ours)
     return (
         *(_request(one, whose) for one, _ in ours),
         *(_of_another(one, incident) for one, incident in owned if incident.cluster != whose.cluster),
-        *_leases(picture, whose, incidents),
-        *_pauses(picture, whose),
-        *_own_leases(picture),
-        *_marks(picture.markable),
+        *_leases(snapshot, whose, incidents),
+        *_pauses(snapshot, whose),
+        *_own_leases(snapshot),
+        *_marks(snapshot.markable),
     )
 
 
@@ -172,12 +172,12 @@ def _of_another(stored: Stored, incident: IncidentReference) -> Belonging:
     return Belonging(stored, Disposal.LEAVE, why)
 
 
-def _leases(picture: Picture, whose: Whose, in_use: frozenset[IncidentReference]) -> Iterator[Belonging]:
+def _leases(snapshot: Snapshot, whose: Whose, in_use: frozenset[IncidentReference]) -> Iterator[Belonging]:
     signed = {_sign(one) for one in (*whose.incidents, *whose.earlier, *in_use)}
     locks = {one.check.lock_holder(one.target.name) for one in (*whose.incidents, *whose.earlier, *in_use)}
     busy = {name for name, _ in map(_sign, in_use)}
     busy_locks = {one.check.lock_holder(one.target.name) for one in in_use}
-    for body in picture.target_leases:
+    for body in snapshot.target_leases:
         stored, lease = Stored(LEASES, body), LeaseRecord.read(body)
         name, holder = lease.metadata.name, lease.spec.holder_identity or ""
         is_lock = name == CONTROL_PLANE_LOCK
@@ -207,8 +207,8 @@ def _sign(incident: IncidentReference) -> tuple[str, str]:
     return name_for(target.kind_name, target.namespace, target.name), incident.check.lease_holder
 
 
-def _pauses(picture: Picture, whose: Whose) -> Iterator[Belonging]:
-    for kind, stored in picture.pausable:
+def _pauses(snapshot: Snapshot, whose: Whose) -> Iterator[Belonging]:
+    for kind, stored in snapshot.pausable:
         annotations = kind.upgrade_pause
         if annotations is None:
             continue
@@ -219,9 +219,9 @@ def _pauses(picture: Picture, whose: Whose) -> Iterator[Belonging]:
         check = PausableCheck.of(reference, named, annotations)
         if not check.is_marked or check.is_going:
             continue
-        if whose.is_handed_over or picture.upgrading:
+        if whose.is_handed_over or snapshot.upgrading:
             is_left = whose.is_handed_over or not check.is_paused
-            why = picture.upgrading or "it was paused for an upgrade"
+            why = snapshot.upgrading or "it was paused for an upgrade"
             advice = f"take {annotations.paused} and {annotations.mark} off when no upgrade goes on"
             yield Belonging(stored, Disposal.LEAVE if is_left else Disposal.AWAIT, f"{why}; {advice}")
             continue
@@ -229,8 +229,8 @@ def _pauses(picture: Picture, whose: Whose) -> Iterator[Belonging]:
         yield Belonging(stored, Disposal.UNPAUSE, "it was paused for an upgrade", annotations.patch(action))
 
 
-def _own_leases(picture: Picture) -> Iterator[Belonging]:
-    for body in filter(_is_of_detector, picture.own_leases):
+def _own_leases(snapshot: Snapshot) -> Iterator[Belonging]:
+    for body in filter(_is_of_detector, snapshot.own_leases):
         yield Belonging(Stored(LEASES, body), Disposal.DELETE, "no detector leads by it any more")
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from cli.retire.belongings import (
     Belonging,
     Disposal,
-    Picture,
+    Snapshot,
     Stored,
     is_scaled_up,
     running_detectors,
@@ -49,7 +49,7 @@ class RetiredCluster:
         """The time by the API server's clock."""
         return self._connection.server_clock.now()
 
-    async def read(self) -> Picture:
+    async def read(self) -> Snapshot:
         """What there is now.
 
         Raises:
@@ -59,7 +59,7 @@ class RetiredCluster:
         checks = [(kind, one) for kind in CHECK_KINDS.values() for one in await self._served(kind)]
         if self._request_kinds is None:
             self._request_kinds = await self._find_request_kinds(checks)
-        return Picture(
+        return Snapshot(
             now=self.now(),
             requests=tuple([one for kind in self._request_kinds for one in await self._listed(kind)]),
             target_leases=tuple(await self._leases(self._settings.lease_namespace)),

@@ -20,7 +20,7 @@ from cli.failing import CommandError
 from cli.retire.belongings import (
     Belonging,
     Disposal,
-    Picture,
+    Snapshot,
     Whose,
     belongings,
     running_operators,
@@ -85,7 +85,7 @@ class Retirement:
             RPCError: Temporal cannot be asked.
 
         """
-        picture = await self._examined()
+        snapshot = await self._examined()
         listed = await self._workflows.open()
         names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
         how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
@@ -95,7 +95,7 @@ class Retirement:
                 for one in await self._cluster.detectors()
             ),
             *(f"{name}: {how}" for name in sorted(names)),
-            *map(str, belongings(picture, await self._whose())),
+            *map(str, belongings(snapshot, await self._whose())),
         ]
 
     async def examine(self) -> None:
@@ -133,15 +133,15 @@ class Retirement:
             raise CommandError(message) from error
         return latest.left
 
-    async def _examined(self) -> Picture:
+    async def _examined(self) -> Snapshot:
         """The cluster, where no operator runs that what is to be removed may be of."""
-        picture = await self._cluster.read()
+        snapshot = await self._cluster.read()
         leases = await self._cluster.operator_leases()
-        running = running_operators(CHECK_KINDS.values(), leases, picture.now)
+        running = running_operators(CHECK_KINDS.values(), leases, snapshot.now)
         if running and not self._is_handed_over:
             message = "what it made cannot be told from what is to be removed: --hand-over leaves both to it"
             raise CommandError(f"{running[0]}; {message}")
-        return picture
+        return snapshot
 
     async def _round(self) -> Round:
         try:
@@ -153,8 +153,8 @@ class Retirement:
         except KubernetesError as error:
             return Round(waits=(error.message,))
 
-    async def _sweep(self, picture: Picture) -> Round:
-        found = belongings(picture, await self._whose())
+    async def _sweep(self, snapshot: Snapshot) -> Round:
+        found = belongings(snapshot, await self._whose())
         due = [one for one in found if one.disposal in _DONE]
         waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposal.AWAIT]
         for one in due:

@@ -7,7 +7,7 @@ import pytest
 
 from cli.retire.belongings import (
     Disposal,
-    Picture,
+    Snapshot,
     Stored,
     Whose,
     belongings,
@@ -75,8 +75,8 @@ def check(*annotations: str, **metadata: Any) -> Stored:
     )
 
 
-def found(whose: Whose, **picture: Any) -> list[tuple[str, Disposal]]:
-    return [(one.name, one.disposal) for one in belongings(Picture(NOW, **picture), whose)]
+def found(whose: Whose, **snapshot: Any) -> list[tuple[str, Disposal]]:
+    return [(one.name, one.disposal) for one in belongings(Snapshot(NOW, **snapshot), whose)]
 
 
 def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
@@ -87,7 +87,7 @@ def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
 
 
 def test_request_of_another_installation_in_the_cluster_is_left_and_says_whose_it_is() -> None:
-    (one,) = belongings(Picture(NOW, (request(incident(cluster="test-1a2b3c4d")),)), Whose(CLUSTER))
+    (one,) = belongings(Snapshot(NOW, (request(incident(cluster="test-1a2b3c4d")),)), Whose(CLUSTER))
 
     assert one.disposal is Disposal.LEAVE
     assert "`paramedic retire --cluster test`" in one.why
@@ -97,7 +97,7 @@ def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_leas
     going = request(incident(), deletionTimestamp=NOW.isoformat(), finalizers=["power.example.com/off"])
     leases = (lease("node-node-1", "NodeHealthCheck-workers"),)
 
-    of_request, of_lease = belongings(Picture(NOW, (going,), leases), Whose(CLUSTER))
+    of_request, of_lease = belongings(Snapshot(NOW, (going,), leases), Whose(CLUSTER))
 
     assert of_request.disposal is of_lease.disposal is Disposal.AWAIT
     assert "power.example.com/off" in of_request.why
@@ -126,7 +126,7 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Whose) 
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
     )
 
-    of = belongings(Picture(NOW, target_leases=leases), whose)
+    of = belongings(Snapshot(NOW, target_leases=leases), whose)
 
     assert [one.stored.body for one in of] == [leases[0], leases[3]]
     assert {one.disposal for one in of} == {Disposal.DELETE}
@@ -155,7 +155,7 @@ def test_lease_that_is_handed_over_stays() -> None:
 def test_only_a_pause_with_our_mark_is_taken_off(
     annotations: tuple[str, ...], taken_off: dict[str, None] | None
 ) -> None:
-    of = belongings(Picture(NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Whose(CLUSTER))
+    of = belongings(Snapshot(NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Whose(CLUSTER))
 
     assert [one.annotations for one in of] == ([] if taken_off is None else [taken_off])
     assert all(one.disposal is Disposal.UNPAUSE for one in of)
