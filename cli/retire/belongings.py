@@ -6,7 +6,9 @@
 |                          | this cluster; or an open one says that  |                                   |
 |                          | it adopted it                           |                                   |
 | the Lease of a target,   | held as an incident signs it, and our   | deleted, once its request is gone |
-| the control-plane lock   | worker wrote it last                    |                                   |
+| the control-plane lock   | worker wrote it last; without Temporal, |                                   |
+|                          | which knows the incidents, by the       |                                   |
+|                          | latter alone                            |                                   |
 | the pause of a check for | the mark is beside it                   | both are taken off, once the      |
 | an upgrade               |                                         | upgrade is over                   |
 | the Leases of detectors  | their names and label                   | deleted, in either case           |
@@ -88,6 +90,8 @@ class Whose:
     adopted: Mapping[str, IncidentReference] = field(default_factory=dict)
     """By uid, requests of operators that an open incident went on with; in shadow it adopts none."""
     is_handed_over: bool = False
+    is_without_temporal: bool = False
+    """No incident is known; so it is by its writer alone that a Lease is ours."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +118,12 @@ def belongings(snapshot: Snapshot, whose: Whose) -> tuple[Belonging, ...]:
     """All that is ours, and the marks that are left to others."""
     owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, whose))]
     ours = [(one, incident) for one, incident in owned if incident.cluster == whose.cluster]
+    of_others = [incident for _, incident in owned if incident.cluster != whose.cluster]
     incidents = frozenset(incident for _, incident in ours)
     return (
         *(_request(one, whose) for one, _ in ours),
         *(_of_another(one, incident) for one, incident in owned if incident.cluster != whose.cluster),
-        *_leases(snapshot, whose, incidents),
+        *_leases(snapshot, whose, incidents, frozenset(map(_sign, of_others))),
         *_pauses(snapshot, whose),
         *_own_leases(snapshot),
         *_marks(snapshot.markable),
@@ -172,7 +177,12 @@ def _of_another(stored: Stored, incident: IncidentReference) -> Belonging:
     return Belonging(stored, Disposal.LEAVE, why)
 
 
-def _leases(snapshot: Snapshot, whose: Whose, in_use: frozenset[IncidentReference]) -> Iterator[Belonging]:
+def _leases(
+    snapshot: Snapshot,
+    whose: Whose,
+    in_use: frozenset[IncidentReference],
+    of_others: frozenset[tuple[str, str]],
+) -> Iterator[Belonging]:
     signed = {_sign(one) for one in (*whose.incidents, *whose.earlier, *in_use)}
     locks = {one.check.lock_holder(one.target.name) for one in (*whose.incidents, *whose.earlier, *in_use)}
     busy = {name for name, _ in map(_sign, in_use)}
@@ -181,7 +191,9 @@ def _leases(snapshot: Snapshot, whose: Whose, in_use: frozenset[IncidentReferenc
         stored, lease = Stored(LEASES, body), LeaseRecord.read(body)
         name, holder = lease.metadata.name, lease.spec.holder_identity or ""
         is_lock = name == CONTROL_PLANE_LOCK
-        if (name, holder) not in signed and not (is_lock and holder in locks):
+        is_signed = (name, holder) in signed or (is_lock and holder in locks)
+        is_known = is_signed or (whose.is_without_temporal and (name, holder) not in of_others)
+        if not is_known:
             continue
         if not _is_of_worker(body):  # the operator signs alike, and may hold it by now
             continue

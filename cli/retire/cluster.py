@@ -26,7 +26,7 @@ from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
 from kube.resource import LEASES, Object, Resource
 from objects.group_kind import ServedKind
-from runtime.process_names import DETECTOR
+from runtime.process_names import DETECTOR, WORKER
 from runtime.rights import signals_upgrades_here
 from runtime.settings import Settings
 
@@ -77,16 +77,25 @@ class RetiredCluster:
 
         """
         found = running_detectors(await self._leases(self._settings.namespace), self.now())
-        return found or await self._deployed_detector()
+        return found or await self._deployed(DETECTOR)
 
-    async def _deployed_detector(self) -> tuple[str, ...]:
-        """Its Deployment as our manifests name it; one of another name is known by its Leases alone."""
+    async def workers(self) -> tuple[str, ...]:
+        """Those that run, or will, as far as that can be told without Temporal.
+
+        Raises:
+            KubernetesError: nobody can say.
+
+        """
+        return await self._deployed(WORKER)
+
+    async def _deployed(self, process: str) -> tuple[str, ...]:
+        """Its Deployment as our manifests name it; a detector of another is known by its Leases alone."""
         namespace = self._settings.namespace
         try:
-            found = await self._connection.client.get(DEPLOYMENTS, DETECTOR, namespace)
+            found = await self._connection.client.get(DEPLOYMENTS, process, namespace)
         except NotFound:
             return ()
-        return (f"of Deployment/{namespace}/{DETECTOR}",) if is_scaled_up(found) else ()
+        return (f"of Deployment/{namespace}/{process}",) if is_scaled_up(found) else ()
 
     async def operator_leases(self) -> list[LeaseRecord]:
         """The leader Leases of operators, wherever they are.

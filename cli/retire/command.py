@@ -26,6 +26,13 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
     is_dry: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done now, and change nothing.")
     ] = False,
+    is_without_temporal: Annotated[
+        bool,
+        typer.Option(
+            "--without-temporal",
+            help="Where Temporal is gone for good: clean up what can be told to be ours in Kubernetes.",
+        ),
+    ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -55,7 +62,14 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         settings = Settings.from_environment(environment)
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
-    asked = Asked(settings, kubeconfig_context, timeout, is_handed_over=is_handed_over, is_dry=is_dry)
+    asked = Asked(
+        settings,
+        kubeconfig_context,
+        timeout,
+        is_handed_over=is_handed_over,
+        is_dry=is_dry,
+        is_without_temporal=is_without_temporal,
+    )
     carry_out(perform(context, asked, typer.echo, _tell_progress))
 
 

@@ -1,6 +1,7 @@
 """Performing: `paramedic retire` from its connections to its last words."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from cli.failing import CommandError
 from cli.global_stop import order_stop
 from cli.retire.belongings import Belonging
 from cli.retire.cluster import RetiredCluster
+from cli.retire.no_workflows import NoWorkflows
 from cli.retire.retirement import Retirement
 from cli.retire.workflows import Workflows
 from cli.terminal import plain
@@ -20,11 +22,15 @@ from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
-from runtime.process_names import DETECTOR
 from runtime.settings import Settings
 
 UNINSTALL = "docs/install.md#uninstall has the commands that delete the manifests"
 STOP = "Paramedic is being retired"
+UNKNOWN = (
+    "not known without Temporal: which requests of operators were adopted, so these are left; and which "
+    "workflows are open: if that Temporal comes back, terminate those with ParamedicCluster = '{}' before "
+    "a worker starts"
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class Asked:
     within: timedelta
     is_handed_over: bool
     is_dry: bool
+    is_without_temporal: bool
 
 
 async def perform(
@@ -54,15 +61,15 @@ async def perform(
             identity, *_ = identities(
                 settings.cluster, await read_cluster_identity(connection.client, settings.cluster)
             )
-            async with temporal(context) as client:
-                verb = "handed over" if asked.is_handed_over else "retired"
-                reason = f"{verb} by {client.identity}"
+            async with _workflows(context, asked, identity, _plainly(tell)) as workflows:
                 retirement = Retirement(
                     RetiredCluster(connection, settings),
-                    Workflows(client, identity, reason, _plainly(tell), is_handed_over=asked.is_handed_over),
+                    workflows,
                     identity,
                     is_handed_over=asked.is_handed_over,
-                    advice=f"`kubectl -n {settings.namespace} scale deployment {DETECTOR} --replicas=0`",
+                    scale_down=lambda name: (
+                        f"`kubectl -n {settings.namespace} scale deployment {name} --replicas=0`"
+                    ),
                     tell=_plainly(tell),
                     tell_progress=_plainly(tell_progress),
                 )
@@ -79,6 +86,19 @@ async def perform(
         problem = error.errors(include_url=False, include_context=False)[0]
         field = ".".join(map(str, problem["loc"]))
         raise CommandError(f"an object of the cluster cannot be read: {field}: {problem['msg']}") from error
+
+
+@asynccontextmanager
+async def _workflows(
+    context: typer.Context, asked: Asked, identity: str, tell: Callable[[str], None]
+) -> AsyncIterator[Workflows | NoWorkflows]:
+    if asked.is_without_temporal:
+        yield NoWorkflows()
+        return
+    async with temporal(context) as client:
+        verb = "handed over" if asked.is_handed_over else "retired"
+        reason = f"{verb} by {client.identity}"
+        yield Workflows(client, identity, reason, tell, is_handed_over=asked.is_handed_over)
 
 
 def _plainly(tell: Callable[[str], None]) -> Callable[[str], None]:
@@ -99,5 +119,7 @@ def _say_end(left: tuple[Belonging, ...], asked: Asked, identity: str, tell: Cal
         tell(f"left {one.name}: {one.why}")
     stop = f"the stop on the namespace {asked.settings.lease_namespace}"
     tell(f"left {stop}: nobody else reads it, and `paramedic start` lifts it if Paramedic comes back")
+    if asked.is_without_temporal:
+        tell(UNKNOWN.format(identity))
     done = "handed over" if asked.is_handed_over else "retired"
     tell(f"{identity} is {done}: nothing of Paramedic is under way there; {UNINSTALL}")

@@ -7,6 +7,8 @@
    (`cli/retire/incident_step.py`). When it is handed over it is ended as it is.
 4. What is left in the cluster is removed with the rights of the person (`cli/retire/belongings.py`).
 
+Without Temporal nobody is told anything, and nobody knows what a worker does: it has to go as the detector.
+
 Each round looks afresh and does what can be done now; so it may be broken off at any moment, and goes on when
 it is begun again. It is over when two looks in a row found nothing to do: a list of Temporal may be late.
 """
@@ -26,9 +28,11 @@ from cli.retire.belongings import (
     running_operators,
 )
 from cli.retire.cluster import RetiredCluster
+from cli.retire.no_workflows import NoWorkflows
 from cli.retire.workflows import Workflows
 from health.kinds.registry import CHECK_KINDS
 from kube.errors import KubernetesError
+from runtime.process_names import DETECTOR, WORKER
 
 BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
@@ -58,20 +62,20 @@ class Retirement:
     def __init__(  # noqa: PLR0913  each is a part of what is retired, or of how it is told
         self,
         cluster: RetiredCluster,
-        workflows: Workflows,
+        workflows: Workflows | NoWorkflows,
         identity: str,
         *,
         is_handed_over: bool,
-        advice: str,
+        scale_down: Callable[[str], str],
         tell: Callable[[str], None],
         tell_progress: Callable[[str], None],
     ) -> None:
-        """`advice` is how the detector is ended."""
+        """`scale_down` is the command that ends a process."""
         self._cluster = cluster
         self._workflows = workflows
         self._identity = identity
         self._is_handed_over = is_handed_over
-        self._advice = advice
+        self._scale_down = scale_down
         self._tell = tell
         self._tell_progress = tell_progress
         self._progress = ""
@@ -90,10 +94,7 @@ class Retirement:
         names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
         how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
         return [
-            *(
-                f"wait for the detector {one} to end: {self._advice}"
-                for one in await self._cluster.detectors()
-            ),
+            *(f"wait for {process} {one} to end: {advice}" for process, one, advice in await self._running()),
             *(f"{name}: {how}" for name in sorted(names)),
             *map(str, belongings(snapshot, await self._whose())),
         ]
@@ -143,10 +144,23 @@ class Retirement:
             raise CommandError(f"{running[0]}; {message}")
         return snapshot
 
+    async def _running(self) -> list[tuple[str, str, str]]:
+        """What must not run any more: each process, which one, and how it is ended."""
+        running = [
+            ("the detector", one, self._scale_down(DETECTOR)) for one in await self._cluster.detectors()
+        ]
+        if isinstance(self._workflows, NoWorkflows):  # else it is told what to do, and waited for
+            running += [
+                ("the worker", one, self._scale_down(WORKER)) for one in await self._cluster.workers()
+            ]
+        return running
+
     async def _round(self) -> Round:
         try:
-            if detectors := await self._cluster.detectors():
-                return Round(waits=tuple(f"the detector {one} runs: {self._advice}" for one in detectors))
+            if running := await self._running():
+                return Round(
+                    waits=tuple(f"{process} {one} runs: {advice}" for process, one, advice in running)
+                )
             if waits := await self._workflows.advance():
                 return Round(waits=waits)
             return await self._sweep(await self._examined())
@@ -172,6 +186,7 @@ class Retirement:
             await self._workflows.terminated(),
             self._workflows.adopted,
             is_handed_over=self._is_handed_over,
+            is_without_temporal=isinstance(self._workflows, NoWorkflows),
         )
 
     def _show(self, waits: tuple[str, ...]) -> None:

@@ -231,3 +231,19 @@ def test_operator_runs_while_its_leader_lease_is_held_and_a_shared_one_says_noth
 
     assert len(running) == 2
     assert "'pod' holds the Lease leases/e1f13584.medik8s.io" in running[0]
+
+
+def test_without_temporal_a_lease_is_ours_by_its_writer_unless_its_request_is_anothers() -> None:
+    of_another = (request(incident("node-2", cluster="test-1a2b3c4d")),)
+    leases = (
+        lease("node-node-1", "NodeHealthCheck-workers"),
+        lease("node-node-2", "NodeHealthCheck-workers"),
+        lease("node-node-3", "node-maintenance", managedFields=[{"manager": "a", "time": NOW.isoformat()}]),
+    )
+    gone = Whose(CLUSTER, is_without_temporal=True)
+
+    assert found(gone, requests=of_another, target_leases=leases) == [
+        ("Reboot/ns/node-2", Disposal.LEAVE),
+        ("Lease/leases/node-node-1", Disposal.DELETE),
+    ]
+    assert found(Whose(CLUSTER), target_leases=leases) == []

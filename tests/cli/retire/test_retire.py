@@ -91,11 +91,11 @@ def lease(name: str, holder: str) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def detector_with(*, replicas: int) -> Object:
-    labels = {"app": DETECTOR}
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "detector", "image": "any"}]}}
+def deployment(name: str, *, replicas: int) -> Object:
+    labels = {"app": name}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "ours", "image": "any"}]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
-    return {"metadata": {"name": DETECTOR}, "spec": spec}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_person(
@@ -117,7 +117,7 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
         metadata = {"name": name, "annotations": annotations}
         await client.create(CHECKS, check | {"metadata": metadata}, namespace)
 
-    await client.create(DEPLOYMENTS, detector_with(replicas=1), namespace)
+    await client.create(DEPLOYMENTS, deployment(DETECTOR, replicas=1), namespace)
     waited = await command("retire", "--timeout", "3s")
     assert (waited.code, len(waited.out.splitlines())) == (1, 1)
     assert f"the detector of Deployment/{namespace}/paramedic-detector runs: `kubectl -n" in waited.err
@@ -143,6 +143,33 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
     assert terminated.status is not None
     assert terminated.status.name == "TERMINATED"
     assert STOP in (await client.get(NAMESPACES, namespace))["metadata"]["annotations"]
+
+
+async def test_where_temporal_is_gone_what_can_be_told_is_removed_and_the_rest_is_said(
+    left_behind: Fleet, client: Client, command: Command, namespace: str, control_plane: ControlPlane
+) -> None:
+    gone = {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}
+    incident = left_behind.incident("node-3")
+    signed = {"name": "node-3", "annotations": {INCIDENT: incident.workflow_id}}
+    typed = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind}
+    await client.create(REQUESTS, typed | {"metadata": signed}, namespace)
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        for node in ("node-3", "node-4"):
+            of_worker = lease(f"node-{node}", incident.check.lease_holder)
+            await Client(transport, WORKER).create(LEASES, of_worker, namespace)
+    await client.create(LEASES, lease("node-node-2", "node-maintenance"), namespace)
+    await client.create(DEPLOYMENTS, deployment(WORKER, replicas=1), namespace)
+
+    planned = await command("retire", "--without-temporal", "--dry-run", **gone)
+    assert (planned.code, planned.err) == (0, "")
+    assert f"wait for the worker of Deployment/{namespace}/paramedic-worker to end: `kubectl" in planned.out
+
+    await client.merge_patch(DEPLOYMENTS, WORKER, {"spec": {"replicas": 0}}, namespace)
+    ran = await command("retire", "--without-temporal", "--timeout", "1m", **gone)
+    assert ran.code == 0, ran.err
+    assert f"terminate those with ParamedicCluster = '{incident.cluster}' before a worker starts" in ran.out
+    assert await client.list(REQUESTS, namespace) == []
+    assert [one["metadata"]["name"] for one in await client.list(LEASES, namespace)] == ["node-node-2"]
 
 
 class SlowFleet(Fleet):

@@ -1,0 +1,26 @@
+"""NoWorkflows: in place of the workflows of a cluster whose Temporal is gone. Nothing is known of any."""
+
+from cli.incident_summary import IncidentSummary
+from health.model.references import IncidentReference
+
+
+class NoWorkflows:
+    """As `Workflows`, where there is nobody to ask."""
+
+    progress = "Temporal is not asked"
+
+    def __init__(self) -> None:
+        self.incidents: frozenset[IncidentReference] = frozenset()
+        self.adopted: dict[str, IncidentReference] = {}
+
+    async def open(self) -> list[IncidentSummary]:
+        """None that is known of."""
+        return []
+
+    async def terminated(self) -> frozenset[IncidentReference]:
+        """None that is known of."""
+        return frozenset()
+
+    async def advance(self) -> tuple[str, ...]:
+        """Nothing can be ended, or waited for."""
+        return ()
