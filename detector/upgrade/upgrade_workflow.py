@@ -69,7 +69,11 @@ class UpgradeWorkflow:
         return needs_wake_up(told, seen)
 
     def must_be_open(self, seen: UpgradeObservation) -> bool:
-        """Whether an upgrade goes on: then one that somebody terminated is started again."""
+        """Whether an upgrade goes on: then one that somebody terminated is started by the next change.
+
+        Without any, it is missed by the next reconciliation only: nothing is to be done meanwhile, and to ask
+        Temporal more often would be a call a minute for each cluster.
+        """
         return seen.is_under_way
 
     def has_appeared(self, told: UpgradeObservation, seen: UpgradeObservation) -> bool:

@@ -31,8 +31,16 @@ def has_appeared(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
 
 def _news(
     seen: UpgradeObservation,
-) -> tuple[str, datetime | None, tuple[datetime, ...], bool, frozenset[tuple[str, bool, bool, bool]]]:
-    return seen.phase, seen.since, seen.transitions, bool(seen.unread), frozenset(map(_stands, seen.checks))
+) -> tuple[str, str, datetime | None, tuple[datetime, ...], bool, frozenset[tuple[str, bool, bool, bool]]]:
+    """Why nobody knows is news, as a ClusterVersion that is gone; why checks are unread tells of seconds."""
+    return (
+        seen.phase,
+        seen.why_unknown,
+        seen.since,
+        seen.transitions,
+        bool(seen.unread),
+        frozenset(map(_stands, seen.checks)),
+    )
 
 
 def _stands(check: PausableCheck) -> tuple[str, bool, bool, bool]:

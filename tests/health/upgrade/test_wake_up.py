@@ -69,6 +69,13 @@ def test_it_is_woken_when_the_upgrade_or_a_pause_is_another(news: UpgradeObserva
     assert needs_wake_up(UNDER_WAY, news)
 
 
+def test_it_is_woken_when_nobody_knows_for_another_reason_so_that_people_read_the_one_of_now() -> None:
+    silent = seen(UpgradePhase.UNKNOWN, OURS, why_unknown="ClusterVersion/version does not say")
+    deleted = seen(UpgradePhase.UNKNOWN, OURS, why_unknown="there is no ClusterVersion")
+    assert needs_wake_up(silent, deleted)
+    assert not needs_wake_up(deleted, deleted)
+
+
 @pytest.mark.rule("rule 6")
 def test_it_is_not_woken_by_other_edits_of_checks_nor_as_time_goes_by() -> None:
     edited = check(is_marked=True, is_paused=True, resource_version="2")
