@@ -262,6 +262,7 @@ class Detector:
             self._storms.changed,
             self._deletions.changed,
             self._marked_targets.changed,
+            self._limits.changed,
             self._dispatch.changed,
             self._reporters.changed,
             self._target_reporter.changed,

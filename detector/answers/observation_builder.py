@@ -5,7 +5,8 @@ paused, target or its Node unreadable, target gone, target not selected; else th
 the admission. A clock that is off makes every verdict unknown that rests on time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -242,15 +243,30 @@ class Observer:
         check, target = incident.check, incident.target
         freshness = self.freshness(check)
         self.storms.advance(check)
-        self.limits.leave_line(incident)
         seen = self.cluster_state.targets.get(check, target.name)
-        return ObservationBuilder(
-            self.cluster_state,
-            incident,
-            freshness,
-            self.now(),
-            self.storms.hold(check),
-            self.back_off(TargetName.of(target), seen),
-            self.clock_hold(),
-            self.limits.hold,
-        ).observation()
+        with self._in_line(incident) as limits:
+            return ObservationBuilder(
+                self.cluster_state,
+                incident,
+                freshness,
+                self.now(),
+                self.storms.hold(check),
+                self.back_off(TargetName.of(target), seen),
+                self.clock_hold(),
+                limits,
+            ).observation()
+
+    @contextmanager
+    def _in_line(self, incident: IncidentReference) -> Iterator[Limiting]:
+        """The limits to be asked of; who is not asked about leaves the line."""
+        wishes = []
+
+        def hold(wish: Wish) -> Hold | None:
+            wishes.append(wish)
+            return self.limits.hold(wish)
+
+        try:
+            yield hold
+        finally:
+            if not wishes:
+                self.limits.leave_line(incident)

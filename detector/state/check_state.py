@@ -128,6 +128,10 @@ class CheckState:
         """Whether nothing may be written for it, whether it can be read or not."""
         return is_in_shadow(self.record.metadata.annotations, context.policy)
 
+    def concerns(self, name: str) -> bool:
+        """Whether there should be an incident for a target, its requests aside."""
+        return name in self.unhealthy or name in self.confirmed
+
     @property
     def concerned(self) -> set[str]:
         """The targets that there should be incidents for, those with requests aside."""
@@ -136,5 +140,7 @@ class CheckState:
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
         """What the threshold of `check`, which is this one parsed, says of the numbers."""
         total = len(self.selected)
+        # Asked for each of a thousand incidents: a walk over those with requests, which are few.
         requested = with_requests & self.selected if check.counts_requests else frozenset()
-        return check.allowance(total=total, healthy=total - len(self.not_healthy | requested))
+        not_healthy = len(self.not_healthy) + len(requested - self.not_healthy)
+        return check.allowance(total=total, healthy=total - not_healthy)

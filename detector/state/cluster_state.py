@@ -233,7 +233,7 @@ class ClusterState:
         """
         seen, check_state = self.targets.get(check, target), self.checks.get(check)
         uids = set()
-        if seen is not None and check_state is not None and target in check_state.concerned:
+        if seen is not None and check_state is not None and check_state.concerns(target):
             uids.add(seen.metadata.uid)
         for entry in self.requests.of(check, target):
             uids.add(entry.request.target_uid or (seen.metadata.uid if seen else UNKNOWN_UID))

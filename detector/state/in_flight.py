@@ -1,16 +1,22 @@
-"""What is under way: targets that have a request of a check, are deleted, or are marked, read off the state.
+"""InFlight: targets that have a request of a check, are deleted, or are marked, kept up to date by changes.
 
 That is all that is left of a remediation which began, whoever began it, and in whichever process. A request
-counts until it is gone; a Machine that is deleted or marked while it does not count as healthy.
+counts until it is gone; a Machine that is deleted or marked while it does not count as healthy. What its
+check said of it last holds on where the check says nothing any more: one that cannot be read, is deleted, or
+selects it no longer undoes nothing. Of those nobody tells when they end, so they are looked at again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from health.gate.health_check import InvalidCheckError
+from detector.state.request_index import SeenRequest
+from detector.state.target_store import place_of
+from health.gate.cluster_context import ClusterContext
+from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.model.references import CheckReference
 
 
@@ -21,26 +27,120 @@ class Remediated(NamedTuple):
     target: str
 
 
-def in_flight(cluster_state: ClusterState) -> dict[Remediated, datetime | None]:
-    """The remediations that are under way, with what tells since when; None where nothing does."""
-    found: dict[Remediated, datetime | None] = {}
-    for check, check_state in cluster_state.checks.items():
-        for name, since in _disrupted(cluster_state, check, check_state):
-            found[Remediated(check, name)] = since
-    for check in cluster_state.requests.owners():
-        for name in cluster_state.requests.targets_of(check):
-            oldest = cluster_state.requests.of(check, name)[0]
-            found[Remediated(check, name)] = oldest.request.metadata.creation_timestamp
-    return found
+Began = Callable[[Remediated, datetime | None], None]
+"""Is told of a remediation that is under way now, and since when as far as anything tells."""
+Ended = Callable[[Remediated], None]
 
 
-def _disrupted(
-    cluster_state: ClusterState, reference: CheckReference, check_state: CheckState
-) -> Iterator[tuple[str, datetime | None]]:
-    check = check_state.check
-    if isinstance(check, InvalidCheckError):
-        return
-    for name in check_state.unhealthy | check_state.not_healthy:
-        target = cluster_state.targets.get(reference, name)
-        if target is not None and (target.is_marked or check.under_way(target)):
-            yield name, target.metadata.deletion_timestamp
+@dataclass(frozen=True)
+class _Disruption:
+    """That a target was deleted or marked."""
+
+    uid: str
+    said_by: HealthCheck
+    """The check, as it was when it could say so last."""
+
+
+@dataclass
+class _OfCheck:
+    """What is under way of one check, by the name of the target; by its requests where it says no more."""
+
+    state: CheckState | None
+    context: ClusterContext
+    under_way: dict[str, _Disruption | None] = field(default_factory=dict)
+
+    def judge_of(self, name: str) -> tuple[CheckState, HealthCheck] | None:
+        """The check, if it says anything of the target."""
+        if self.state is None or isinstance(self.state.check, InvalidCheckError):
+            return None
+        return (self.state, self.state.check) if name in self.state.selected else None
+
+
+class InFlight:
+    """The remediations under way in one cluster."""
+
+    def __init__(self, cluster_state: ClusterState, began: Began, ended: Ended) -> None:
+        self._cluster_state = cluster_state
+        self._began = began
+        self._ended = ended
+        self._checks: dict[CheckReference, _OfCheck] = {}
+
+    def __iter__(self) -> Iterator[Remediated]:
+        """Each of them."""
+        for check, of_check in self._checks.items():
+            yield from (Remediated(check, name) for name in of_check.under_way)
+
+    def __contains__(self, remediated: Remediated) -> bool:
+        """Whether it is one of them."""
+        of_check = self._checks.get(remediated.check)
+        return of_check is not None and remediated.target in of_check.under_way
+
+    def changed(self, check: CheckReference, target: str | None) -> None:
+        """See what became of a target; of all, where the check or its context is another."""
+        known, state = self._checks.get(check), self._cluster_state.checks.get(check)
+        context = self._cluster_state.cluster_context
+        if known is None or known.state is not state or known.context is not context:
+            self._look_at_all(check, state, context)
+        elif target is not None:
+            self._look(check, known, target)
+
+    def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
+        """See what came, or went, whatever comes and goes next."""
+        for seen in (before, after):
+            if seen is not None and seen.owner is not None:
+                self.changed(seen.owner, seen.request.target_name)
+
+    def look_again(self) -> None:
+        """See what became of those that no check says anything of, and so nobody tells of."""
+        for check, known in list(self._checks.items()):
+            for name in [name for name in known.under_way if known.judge_of(name) is None]:
+                self._look_guarded(check, known, name)
+            self._forget_if_gone(check, known)
+
+    def _look_at_all(self, check: CheckReference, state: CheckState | None, context: ClusterContext) -> None:
+        known = self._checks.setdefault(check, _OfCheck(state, context))
+        known.state, known.context = state, context
+        names = known.under_way.keys() | self._cluster_state.requests.targets_of(check)
+        for name in names | (state.unhealthy | state.not_healthy if state else set()):
+            self._look_guarded(check, known, name)
+        self._forget_if_gone(check, known)
+
+    def _forget_if_gone(self, check: CheckReference, known: _OfCheck) -> None:
+        if known.state is None and not known.under_way:
+            self._checks.pop(check, None)
+
+    def _look_guarded(self, check: CheckReference, known: _OfCheck, name: str) -> None:
+        with self._cluster_state.guard.item("in flight", f"{check} {name}"):
+            self._look(check, known, name)
+
+    def _look(self, check: CheckReference, known: _OfCheck, name: str) -> None:
+        was_under_way, remediated = name in known.under_way, Remediated(check, name)
+        disruption = self._disruption(check, known, name)
+        requests = self._cluster_state.requests.of(check, name)
+        if disruption is None and not requests:
+            if was_under_way:
+                del known.under_way[name]
+                self._ended(remediated)
+            return
+        known.under_way[name] = disruption
+        if not was_under_way:
+            target = self._cluster_state.targets.get(check, name)
+            deleted = target.metadata.deletion_timestamp if target else None
+            self._began(remediated, requests[0].request.metadata.creation_timestamp if requests else deleted)
+
+    def _disruption(self, check: CheckReference, known: _OfCheck, name: str) -> _Disruption | None:
+        """Whether it is deleted or marked, as its check says, or said when it could say so last."""
+        targets, before, judge = self._cluster_state.targets, known.under_way.get(name), known.judge_of(name)
+        target = targets.get(check, name)
+        if target is None:
+            return before if targets.is_unreadable(place_of(check).named(name)) else None
+        uid = target.metadata.uid
+        if judge is None:
+            said_by = before.said_by if before is not None and before.uid == uid else None
+        else:
+            state, said_by = judge[0], judge[1]
+            if name not in state.unhealthy and name not in state.not_healthy:
+                return None
+        if said_by is None or not (target.is_marked or said_by.under_way(target)):
+            return None
+        return _Disruption(uid, said_by)

@@ -10,8 +10,9 @@ a value is never above what was chosen.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -85,6 +86,15 @@ class Remediation:
     labels: Mapping[str, str | None]
     """Of its Node; "" where it has no such label, None or missing where nobody can tell."""
 
+    @property
+    def counts_as(self) -> tuple[CheckReference, frozenset[tuple[str, str | None]]]:
+        """Equal for those that the same limits bear on in the same way."""
+        return self.check, frozenset(self.labels.items())
+
+
+Place = tuple[datetime, str]
+"""In the line: the earlier, the sooner."""
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -97,7 +107,7 @@ class Waiting:
     remediation: Remediation
 
     @property
-    def place(self) -> tuple[datetime, str]:
+    def place(self) -> Place:
         """Its place in the line: the earlier, the sooner."""
         return self.since, self.name
 
@@ -106,14 +116,15 @@ _Key = tuple[CheckReference | None, str, str | None]
 
 
 class Tally:
-    """The remediations of one moment, counted by what limits them."""
+    """The remediations that count, by what limits them; who asks says what time it is."""
 
-    def __init__(self, scopes_of: ScopesOf, now: datetime) -> None:
+    def __init__(self, scopes_of: ScopesOf) -> None:
         self._scopes_of = scopes_of
-        self._now = now
         self._under_way: Counter[_Key] = Counter()
-        self._first: Counter[_Key] = Counter()
-        self._starts: dict[CheckReference | None, list[datetime]] = {}
+        self._first: defaultdict[_Key, list[Place]] = defaultdict(list)
+        """The places of those that were let go first, in order."""
+        self._starts: defaultdict[CheckReference | None, list[datetime]] = defaultdict(list)
+        """In order."""
 
     def count(self, remediation: Remediation) -> None:
         """One that is under way."""
@@ -121,38 +132,44 @@ class Tally:
 
     def count_start(self, check: CheckReference, began: datetime) -> None:
         """One that began, whether it is under way still or not."""
-        if began <= self._now - HOUR:
-            return
         for scope in self._scopes_of(check):
-            self._starts.setdefault(scope.check, []).append(began)
+            insort(self._starts[scope.check], began)
 
-    def let_go_first(self, remediation: Remediation) -> None:
-        """One that is to begin before any that is asked about from now on."""
-        self._first.update(self._keys(remediation))
-        self.count_start(remediation.check, self._now)
+    def let_go_first(self, one: Waiting) -> None:
+        """One that is to begin before any whose place is behind its own."""
+        for key in self._keys(one.remediation):
+            insort(self._first[key], one.place)
+
+    def let_nobody_go_first(self) -> None:
+        """All whom it counts so may begin with any other."""
+        self._first.clear()
 
     def _keys(self, remediation: Remediation) -> Iterable[_Key]:
         for scope in self._scopes_of(remediation.check):
-            yield (scope.check, "", "")
+            yield _key_of_all(scope)
             for label in scope.limits.max_in_flight_by_label:
                 yield (scope.check, label, remediation.labels.get(label))
 
-    def refusal(self, wanted: Remediation) -> Hold | None:
+    def refusal(self, wanted: Waiting, now: datetime) -> Hold | None:
         """Why it may not begin now; None: it may."""
-        holds = (hold for scope in self._scopes_of(wanted.check) for hold in self._refusals(scope, wanted))
+        holds = (
+            hold
+            for scope in self._scopes_of(wanted.remediation.check)
+            for hold in self._refusals(scope, wanted, now)
+        )
         return next(holds, None)
 
-    def _refusals(self, scope: Scope, wanted: Remediation) -> Iterable[Hold]:
+    def _refusals(self, scope: Scope, wanted: Waiting, now: datetime) -> Iterable[Hold]:
         limits = scope.limits
         if limits.max_in_flight is not None:
-            yield from self._too_many([(scope.check, "", "")], "", limits.max_in_flight, scope)
+            yield from self._too_many([_key_of_all(scope)], "", limits.max_in_flight, scope, wanted)
         for label, most in limits.max_in_flight_by_label.items():
-            value = wanted.labels.get(label)
+            value = wanted.remediation.labels.get(label)
             keys = self._keys_of_label(scope, label, value)
             where = f" with {label}={'?' if value is None else value}"
-            yield from self._too_many(keys, where, most, scope)
+            yield from self._too_many(keys, where, most, scope, wanted)
         if limits.max_starts_per_hour is not None:
-            yield from self._too_often(limits.max_starts_per_hour, scope)
+            yield from self._too_often(limits.max_starts_per_hour, scope, wanted, now)
 
     def _keys_of_label(self, scope: Scope, label: str, value: str | None) -> list[_Key]:
         """What counts for a value: it and what nobody can tell; for one that nobody can tell everything."""
@@ -161,42 +178,63 @@ class Tally:
         known = {*self._under_way, *self._first}
         return [key for key in known if key[:2] == (scope.check, label)]
 
-    def _too_many(self, keys: Iterable[_Key], where: str, most: int, scope: Scope) -> Iterable[Hold]:
-        keys = list(keys)
-        under_way, first = (sum(counted[key] for key in keys) for counted in (self._under_way, self._first))
+    def _too_many(
+        self, keys: Sequence[_Key], where: str, most: int, scope: Scope, wanted: Waiting
+    ) -> Iterable[Hold]:
+        under_way = sum(self._under_way[key] for key in keys)
+        first = sum(self._before(wanted, key) for key in keys)
         if under_way + first < most:
             return
         waits = "waits" if first == 1 else "wait"
         more = f", {first} that {waits} for longer {'comes' if first == 1 else 'come'} first" if first else ""
         words = f"{_counted(under_way, 'is', 'are')} under way{where}{more}"
-        yield _hold(f"{words}, at most {most} allowed by {scope.chosen_by}", _WAKES)
+        yield limit_hold(f"{words}, at most {most} allowed by {scope.chosen_by}", _WAKES)
 
-    def _too_often(self, most: int, scope: Scope) -> Iterable[Hold]:
-        starts = sorted(self._starts.get(scope.check, ()))
-        if len(starts) < most:
+    def _too_often(self, most: int, scope: Scope, wanted: Waiting, now: datetime) -> Iterable[Hold]:
+        """Those that are let go first begin now."""
+        starts = self._starts.get(scope.check, [])
+        oldest = bisect_right(starts, now - HOUR)
+        number = len(starts) - oldest + self._before(wanted, _key_of_all(scope))
+        if number < most:
             return
-        words = f"{_counted(len(starts), 'began', 'began')} within the last hour"
-        again = starts[len(starts) - most] + HOUR - self._now
-        message = f"{words}, at most {most} allowed by {scope.chosen_by}"
-        yield _hold(message, max(1.0, again.total_seconds()))
+        words = f"{_counted(number, 'began', 'began')} within the last hour"
+        frees = oldest + number - most
+        again = starts[frees] + HOUR - now if frees < len(starts) else HOUR
+        yield limit_hold(f"{words}, at most {most} allowed by {scope.chosen_by}", again.total_seconds())
+
+    def _before(self, wanted: Waiting, key: _Key) -> int:
+        return bisect_left(self._first[key], wanted.place) if key in self._first else 0
+
+
+def _key_of_all(scope: Scope) -> _Key:
+    return (scope.check, "", "")
 
 
 def _counted(number: int, one: str, more: str) -> str:
     return f"{number} remediation{'' if number == 1 else 's'} {one if number == 1 else more}"
 
 
-def _hold(words: str, ask_again_seconds: float) -> Hold:
-    return Hold(reason=HoldReason.LIMIT, message=f"held: {words}", ask_again_seconds=ask_again_seconds)
+def limit_hold(words: str, ask_again_seconds: float) -> Hold:
+    """What it means for an incident that it would be one too many, or that nobody knows whether."""
+    return Hold(
+        reason=HoldReason.LIMIT, message=f"held: {words}", ask_again_seconds=max(1.0, ask_again_seconds)
+    )
 
 
-def next_in_line(line: Iterable[Waiting], tally: Tally) -> list[Waiting]:
-    """Which of those in the line may begin now, who waits longest first; the tally counts them then.
+def next_in_line(line: Iterable[Waiting], tally: Tally, now: datetime) -> list[Waiting]:
+    """Which of those in the line may begin now, who waits longest first; the tally counts these then.
 
     Who is refused keeps nobody from beginning whom the same limit does not hold, as of another zone.
     """
-    admitted = []
+    tally.let_nobody_go_first()
+    admitted, refused = [], set()
     for one in sorted(line, key=lambda one: one.place):
-        if tally.refusal(one.remediation) is None:
-            tally.let_go_first(one.remediation)
+        alike = one.remediation.counts_as
+        if alike in refused:  # as it was for whoever came before: nothing was freed since
+            continue
+        if tally.refusal(one, now) is None:
+            tally.let_go_first(one)
             admitted.append(one)
+        else:
+            refused.add(alike)
     return admitted

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness, Observer
-from detector.answers.remediation_limits import LIVES, TURN, RemediationLimits
+from detector.answers.remediation_limits import LIVES, RemediationLimits
 from detector.answers.storms import Storms
+from detector.answers.waiting_line import TURN
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF
 from health.gate.limits import HOUR, Limits
@@ -42,6 +43,7 @@ class Leader:
         """Up to when all that was written is seen."""
         self.limits = RemediationLimits(cluster.cluster_state, lambda: self.policy, self.proves, self.now)
         self.told: list[str] = []
+        cluster.cluster_state.event_handlers.add_change_handler(self.limits.changed)
         cluster.cluster_state.event_handlers.add_change_handler(self.changed)
         cluster.cluster_state.event_handlers.add_request_handler(self.limits.request_changed)
         self.limits.complete()
@@ -129,6 +131,7 @@ def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> No
 
     detector.pass_time(SECOND)
     detector.ask("n0", would_act=False)
+    assert detector.look() >= {"n1"}
     assert detector.ask("n1").is_admitted
 
 
@@ -147,6 +150,36 @@ def test_who_is_unhealthy_for_longer_goes_first_unless_it_does_not_come() -> Non
     detector.pass_time(TURN + SECOND)
     assert detector.look() & {"n0", "n1", "n2"} == {"n1"}
     assert detector.ask("n1").is_admitted
+
+
+def test_who_has_a_reservation_has_had_its_turn_whoever_comes() -> None:
+    detector = leader(limits(maxInFlight=1))
+    assert detector.ask("n1").is_admitted
+    assert not detector.ask("n0").is_admitted, "it waits for longer, and comes too late"
+    detector.look()
+    assert detector.ask("n1").is_admitted
+
+
+def test_who_left_the_line_keeps_nobody() -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.cluster.request("other")
+    for name in ("n0", "n1", "n2"):
+        detector.ask(name)
+    detector.cluster.node("n0")
+    detector.cluster.delete_request("other")
+    assert detector.look() & {"n0", "n1", "n2"} == {"n1"}
+    detector.cluster.node("n1", ready="Unknown", since=NOW - HOUR, uid="another", labels=labels(1))
+    assert detector.look() & {"n0", "n1", "n2"} == {"n2"}
+
+
+def test_edit_of_the_policy_counts_what_was_under_way_before_it() -> None:
+    detector = leader(limits(), nodes=4)
+    detector.cluster.request("n0")
+    assert detector.ask("n1").is_admitted
+    detector.policy = Policy(limits=limits(maxInFlightByLabel={ZONE: 1}))
+    assert [detector.ask(f"n{number}").is_admitted for number in (2, 3)] == [False, False]
+    detector.policy = Policy()
+    assert detector.ask("n3").is_admitted
 
 
 def test_who_would_not_act_keeps_nobody() -> None:

@@ -51,6 +51,7 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
         "Storms.changed",
         "Deletions.changed",
         "MarkedTargets.changed",
+        "RemediationLimits.changed",
         "Dispatch.changed",
         "StatusReporters.changed",
         "TargetReporter.changed",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from health.gate.limits import Limits, Remediation, Scope, Tally, Waiting, next_in_line
+from health.model.observation import Hold
 from health.model.references import CheckReference
 from tests.objects import NOW, limits
 
@@ -25,22 +26,27 @@ def tally(check: Limits | None = None, **policy: Any) -> Tally:
         if check is not None and reference == WORKERS:
             yield Scope(check, "the annotations", WORKERS)
 
-    return Tally(scopes_of, NOW)
+    return Tally(scopes_of)
 
 
 def one(check: CheckReference = WORKERS, zone: str | None = "a") -> Remediation:
     return Remediation(check, {ZONE: zone})
 
 
+def refusal(counted: Tally, wanted: Remediation) -> Hold | None:
+    """Of one that failed a moment ago."""
+    return counted.refusal(Waiting(NOW, "last", wanted), NOW)
+
+
 def words(counted: Tally, wanted: Remediation) -> str:
-    hold = counted.refusal(wanted)
+    hold = refusal(counted, wanted)
     return hold.message if hold else "go"
 
 
 def test_what_nobody_limited_may_begin() -> None:
     counted = tally()
     for _ in range(100):
-        counted.let_go_first(one())
+        counted.let_go_first(waiting("other", 1))
 
     assert words(counted, one()) == "go"
 
@@ -82,7 +88,7 @@ def test_each_value_of_a_label_has_its_own_number(
     counted = tally(maxInFlightByLabel={ZONE: 1})
     counted.count(one(zone=under_way))
 
-    assert (counted.refusal(one(zone=wanted)) is not None) == is_refused
+    assert (refusal(counted, one(zone=wanted)) is not None) == is_refused
 
 
 def test_starts_count_for_an_hour_and_the_hold_ends_with_the_oldest() -> None:
@@ -90,7 +96,7 @@ def test_starts_count_for_an_hour_and_the_hold_ends_with_the_oldest() -> None:
     for minutes in (61, 60, 40, 10):
         counted.count_start(WORKERS, NOW - minutes * MINUTE)
 
-    hold = counted.refusal(one())
+    hold = refusal(counted, one())
     assert hold is not None
     assert hold.message == "held: 2 remediations began within the last hour, at most 2 allowed by the policy"
     assert hold.ask_again_seconds == 20 * 60
@@ -105,7 +111,7 @@ def test_who_waits_longest_goes_first_and_keeps_nobody_whom_its_limit_does_not_h
     counted.count(one(zone="a"))
     line = [waiting("young", 1, "b"), waiting("held", 9), waiting("c", 2, "c"), waiting("old", 5, "b")]
 
-    assert [each.name for each in next_in_line(line, counted)] == ["old", "c"]
+    assert [each.name for each in next_in_line(line, counted, NOW)] == ["old", "c"]
     assert words(counted, one(zone="d")) == (
         "held: 1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy"
     )

@@ -1,0 +1,71 @@
+"""LimitScopes: which limits bear on which remediations, as the policy and the checks choose now.
+
+Both may be edited at any time. A check is looked at when it changes, the policy by whoever asks.
+"""
+
+from dataclasses import replace
+
+from detector.state.check_state import CheckState
+from detector.state.cluster_state import ClusterState
+from health.gate.health_check import InvalidCheckError
+from health.gate.limits import NO_LIMITS, Scope
+from health.gate.policy import CurrentPolicy
+from health.model.references import CheckReference
+from health.model.target import Target
+
+
+class LimitScopes:
+    """The limits of one cluster."""
+
+    def __init__(self, cluster_state: ClusterState, policy: CurrentPolicy) -> None:
+        self._cluster_state = cluster_state
+        self._policy = policy
+        self._of_policy = Scope(NO_LIMITS, "the policy")
+        self._of_checks: dict[CheckReference, Scope] = {}
+        """Of those that choose any."""
+
+    def take_in_policy(self) -> bool:
+        """Go by the policy as it is now; answers whether that chooses something else."""
+        before, after = self._of_policy.limits, self._policy().limits
+        if after is before:
+            return False
+        self._of_policy = replace(self._of_policy, limits=after)
+        return before != after
+
+    def take_in_check(self, check: CheckReference) -> bool:
+        """Go by a check as it is now; answers whether that chooses something else."""
+        before, after = self._of_checks.get(check), _own(check, self._cluster_state.checks.get(check))
+        if after is None:
+            self._of_checks.pop(check, None)
+        else:
+            self._of_checks[check] = after
+        return before != after
+
+    @property
+    def are_off(self) -> bool:
+        """Whether nobody chose any."""
+        return self._of_policy.limits.is_off and not self._of_checks
+
+    @property
+    def limit_starts(self) -> bool:
+        """Whether anybody chose how many may begin within an hour."""
+        of_checks = any(scope.limits.max_starts_per_hour for scope in self._of_checks.values())
+        return bool(self._of_policy.limits.max_starts_per_hour) or of_checks
+
+    def of(self, check: CheckReference) -> tuple[Scope, ...]:
+        """Those that bear on remediations of a check."""
+        of_all = () if self._of_policy.limits.is_off else (self._of_policy,)
+        own = self._of_checks.get(check)
+        return of_all if own is None else (*of_all, own)
+
+    def labels(self, check: CheckReference, target: Target) -> dict[str, str | None]:
+        """The labels of a target that they count by."""
+        names = {name for scope in self.of(check) for name in scope.limits.max_in_flight_by_label}
+        return {name: target.node_label(name) for name in names}
+
+
+def _own(check: CheckReference, known: CheckState | None) -> Scope | None:
+    if known is None or isinstance(known.check, InvalidCheckError):
+        return None
+    limits = known.check.choices.limits
+    return None if limits.is_off else Scope(limits, f"the annotations of {check}", check)

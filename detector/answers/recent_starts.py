@@ -1,0 +1,42 @@
+"""RecentStarts: the remediations that began within the last hour, as far as anybody saw or said."""
+
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+
+from detector.state.in_flight import Remediated
+
+
+class RecentStarts:
+    """Those of one cluster."""
+
+    def __init__(self) -> None:
+        self._began: defaultdict[Remediated, list[datetime]] = defaultdict(list)
+        """In order."""
+
+    def note(self, remediated: Remediated, began: datetime) -> None:
+        """Note one that was seen to begin."""
+        insort(self._began[remediated], began)
+
+    def note_ended(self, remediated: Remediated, ended: datetime) -> bool:
+        """Note one that has ended; when it began nobody knows, so it counts from its end.
+
+        Answers whether it was not known: one that was seen to begin is.
+        """
+        known = self._began.get(remediated)
+        if known and known[0] <= ended:
+            return False
+        self.note(remediated, ended)
+        return True
+
+    def since(self, horizon: datetime) -> Iterator[tuple[Remediated, datetime]]:
+        """Those that began after that; the others are forgotten."""
+        for remediated, times in list(self._began.items()):
+            late = [began for began in times if began > horizon]
+            if late:
+                self._began[remediated] = late
+            else:
+                del self._began[remediated]
+            for began in late:
+                yield remediated, began

@@ -1,0 +1,85 @@
+"""What was deleted or marked goes on, whatever becomes of the check that did it."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from detector.state.in_flight import InFlight, Remediated
+from tests.detector.small_machines import CHECK, SmallMachines
+from tests.objects import NOW
+
+pytestmark = pytest.mark.rule("rule 43", "rule 8")
+
+UNREADABLE = {"paramedic.dev/no-such-choice": "true"}
+
+
+class Watched:
+    """A cluster with one deleted and one marked Machine, and one that is but unhealthy."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallMachines()
+        self.began: dict[str, datetime | None] = {}
+        self.ended: list[str] = []
+        self.in_flight = InFlight(
+            self.cluster.cluster_state,
+            lambda remediated, since: self.began.update({remediated.target: since}),
+            lambda remediated: self.ended.append(remediated.target),
+        )
+        self.cluster.cluster_state.event_handlers.add_change_handler(self.in_flight.changed)
+        self.cluster.check()
+        self.cluster.machine("deleted", node="n1", deleted=NOW)
+        self.cluster.machine("marked", node="n2", mark="")
+        self.cluster.machine("unhealthy", node="n3")
+
+    def names(self) -> set[str]:
+        return {remediated.target for remediated in self.in_flight}
+
+    def look_again(self) -> set[str]:
+        self.in_flight.look_again()
+        return self.names()
+
+
+def test_deleted_and_marked_machines_are_under_way_and_unhealthy_ones_are_not() -> None:
+    watched = Watched()
+    assert watched.names() == {"deleted", "marked"}
+    assert watched.began == {"deleted": NOW, "marked": None}
+    assert Remediated(CHECK, "unhealthy") not in watched.in_flight
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda cluster: cluster.check(UNREADABLE),
+        SmallMachines.delete_check,
+        lambda cluster: cluster.check({"edited": ""}, selector={"matchLabels": {"role": "other"}}),
+    ],
+    ids=["unreadable", "deleted", "selects others"],
+)
+def test_they_are_under_way_until_they_are_gone_also_without_a_check_that_says_so(
+    edit: Callable[[SmallMachines], None],
+) -> None:
+    watched = Watched()
+    edit(watched.cluster)
+    assert watched.look_again() == {"deleted", "marked"}
+
+    watched.cluster.machine("marked", node="n2")
+    watched.cluster.delete_machine("deleted")
+    assert watched.look_again() == set()
+
+    watched.cluster.machine("marked", node="n2", mark="")
+    assert watched.look_again() == set(), "nobody says that this is a remediation"
+
+
+def test_check_that_can_be_read_again_goes_on_where_it_was_and_nothing_begins_twice() -> None:
+    watched = Watched()
+    watched.cluster.check(UNREADABLE)
+    watched.began.clear()
+    watched.cluster.check()
+    assert (watched.names(), watched.began, watched.ended) == ({"deleted", "marked"}, {}, [])
+
+
+def test_machine_that_cannot_be_read_is_under_way_as_it_was() -> None:
+    watched = Watched()
+    watched.cluster.break_machine("deleted", "spec is a list")
+    assert watched.names() == {"deleted", "marked"}
