@@ -1,9 +1,11 @@
 """OutageWatch: which Nodes of each cluster and zone are silent, and whether what sees them is suspected.
 
-A change of a Node costs the same however many there are: it moves one entry, and marks its groups as changed.
-What follows is judged once a second, and for changed groups alone; at once only where a Node that falls
-silent may have been the one that makes an outage. Nothing is judged before the Nodes of a cluster were read
-completely. That an outage held, and when it ended, is noted where a new process finds it (`BlindTimes`).
+A change of a Node costs the same however many there are: it moves one entry, and counts as a change of its
+groups. What follows is judged once a second, and for changed groups alone; at once only where a Node that
+falls silent may have been the one that makes an outage: where as many changed as were lacking when its group
+was judged last. Else each of thousands would be judged with all others once the guard has given way. Nothing
+is judged before the Nodes of a cluster were read completely. That an outage held, and when it ended, is noted
+where a new process finds it (`BlindTimes`).
 """
 
 import logging
@@ -13,7 +15,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from detector.watching.node_watch import BlindTime
-from health.gate.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages
+from health.gate.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
 from health.gate.policy_in_force import PolicyInForce
 from health.model.node import Node
 from health.model.target import TargetName
@@ -35,27 +37,32 @@ class _Nodes:
     outage: GroupOutage
     total: int = 0
     unknown: dict[str, datetime] = field(default_factory=dict)
-    is_changed: bool = True
+    changes: int = 1
+    """Since it was judged last."""
+    lacking: int = 1
+    """After how many of them there may be an outage."""
     due: datetime | None = None
     """When the passing of time alone may end what holds."""
 
     def add(self, name: str, unknown_since: datetime | None) -> None:
         self.total += 1
-        self.is_changed = True
+        self.changes += 1
         if unknown_since is not None:
             self.unknown[name] = unknown_since
 
     def remove(self, name: str) -> None:
         self.total -= 1
-        self.is_changed = True
+        self.changes += 1
         self.unknown.pop(name, None)
 
     def may_begin(self, guard: OutageGuard) -> bool:
         """Whether an outage is possible that nobody suspects yet; it is not certain."""
-        return self.outage.suspected is None and guard.are_enough(len(self.unknown), self.total)
+        if self.outage.suspected is not None or self.changes < self.lacking:
+            return False
+        return guard.are_enough(len(self.unknown), self.total)
 
     def is_due(self, now: datetime) -> bool:
-        return self.is_changed or (self.due is not None and now >= self.due)
+        return self.changes > 0 or (self.due is not None and now >= self.due)
 
 
 class OutageWatch:
@@ -129,7 +136,9 @@ class OutageWatch:
     def _judge(self, group: NodeGroup, nodes: _Nodes, now: datetime) -> None:
         before, guard = nodes.outage, self._guard
         after = before.after(guard, group, nodes.total, nodes.unknown.values(), now)
-        nodes.outage, nodes.is_changed = after, False
+        nodes.outage, nodes.changes = after, 0
+        if guard is not None:
+            nodes.lacking = lacking(guard, nodes.total, nodes.unknown.values(), guard.given_way_until(now))
         nodes.due = guard.gives_way(after.suspected.began) if guard and after.suspected else None
         _tell(group, before, after)
 

@@ -8,7 +8,7 @@ outage that is real would hold for ever: `hold_limit` after it began the guard g
 restarts, as those Nodes were silent all the time (ADR 34).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
@@ -42,7 +42,11 @@ class OutageGuard(Bounded):
 
     def are_enough(self, silent: int, seen: int) -> bool:
         """Whether so many of those that could be seen are an outage."""
-        return silent >= self.minimum_nodes and silent * 100 >= self.percentage * seen
+        return silent >= self.enough_of(seen)
+
+    def enough_of(self, seen: int) -> int:
+        """How many of those that could be seen are an outage."""
+        return max(self.minimum_nodes, -(-self.percentage * seen // 100))
 
     def gives_way(self, began: datetime) -> datetime | None:
         """When an outage that began then holds no longer; None: never by itself."""
@@ -117,14 +121,41 @@ def suspicions(
     Of `total` Nodes those are Unknown, since then. Windows that began until `given_way` are left out.
     """
     times = sorted(unknown_since)
+    for window in _windows(guard, times, given_way):
+        if guard.are_enough(window.silent, total - window.before):
+            began, last = times[window.before], times[window.before + window.silent - 1]
+            yield SuspectedOutage(group, window.silent, total - window.before, began, last - began)
+
+
+def lacking(
+    guard: OutageGuard, total: int, unknown_since: Iterable[datetime], given_way: datetime | None = None
+) -> int:
+    """How many Nodes must change before there can be an outage where there is none, as of `suspicions`.
+
+    Each that falls silent or goes adds one to a window, or takes one from those that it is compared with.
+    """
+    times = sorted(unknown_since)
+    windows = [*_windows(guard, times, given_way), _Window(len(times), 0)]
+    return max(1, min(guard.enough_of(total - window.before) - window.silent for window in windows))
+
+
+class _Window(NamedTuple):
+    """Nodes that fell silent within the time of the guard."""
+
+    before: int
+    """How many were silent before."""
+    silent: int
+
+
+def _windows(guard: OutageGuard, times: Sequence[datetime], given_way: datetime | None) -> Iterator[_Window]:
+    """One from each time on, but for those that the guard gave way to."""
     end = 0
     for before, first in enumerate(times):
         if given_way is not None and first <= given_way:
             continue
         while end < len(times) and times[end] - first <= guard.window:
             end += 1
-        if guard.are_enough(end - before, total - before):
-            yield SuspectedOutage(group, end - before, total - before, first, times[end - 1] - first)
+        yield _Window(before, end - before)
 
 
 @dataclass(frozen=True)

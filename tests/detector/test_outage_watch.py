@@ -142,3 +142,20 @@ def test_end_still_counts_when_the_guard_is_turned_off() -> None:
     clusters.see("n1", "n2", "n3")
     clusters.look(NOW + SECOND)
     assert clusters.look(NOW + HOUR, None).ended("") == NOW + SECOND
+
+
+def test_after_the_guard_gave_way_few_of_many_silent_nodes_are_judged_at_once() -> None:
+    clusters = Clusters()
+    clusters.see(*(f"n{number}" for number in range(300)))
+    clusters.see(*(f"n{number}" for number in range(200)), ready="Unknown")
+    assert clusters.suspected()
+    later = NOW + GUARD.hold_limit + SECOND
+    assert clusters.suspected(later) == []
+
+    judged = 0
+    for number in range(200, 300):
+        if clusters.see(f"n{number}", ready="Unknown", since=later) == [True]:
+            judged += 1
+            clusters.look(later)
+    assert clusters.suspected(later) == [("", "", 60, 100)], "the Node that makes an outage is judged at once"
+    assert judged < 10

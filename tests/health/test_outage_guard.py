@@ -15,6 +15,7 @@ from health.gate.outage_guard import (
     OutageGuard,
     Outages,
     SuspectedOutage,
+    lacking,
     suspicions,
 )
 from health.model.observation import HoldReason
@@ -181,3 +182,22 @@ def test_zone_holds_its_own_targets_and_restarts_their_clocks_alone() -> None:
     assert context.blind_until("") == NOW - HOUR
     assert context.blind_until("fleet/east", "a") == NOW
     assert context.blind_until("fleet/west") is None
+
+
+@given(GUARDS, TIMES, TIMES, st.integers(0, 30), st.integers(0, 900), st.data())
+def test_no_outage_begins_before_as_many_changed_as_are_lacking(  # noqa: PLR0913, PLR0917  what may change
+    guard: OutageGuard,
+    silent: list[datetime],
+    others: list[datetime],
+    heard: int,
+    seconds: int,
+    data: st.DataObject,
+) -> None:
+    given_way = NOW - SECOND * seconds if guard.hold_limit else None
+    total = len(silent) + len(others) + heard
+    if any(suspicions(guard, ALL, total, silent, given_way)):
+        return
+    changes = lacking(guard, total, silent, given_way) - 1
+    turned = data.draw(st.integers(0, min(changes, len(others))))
+    gone = data.draw(st.integers(0, min(changes - turned, heard)))
+    assert not any(suspicions(guard, ALL, total - gone, [*silent, *others[:turned]], given_way))
