@@ -24,6 +24,7 @@ from detector.watching.source import Source, all_tried, by_name
 from detector.watching.sources_of_checks import SourcesOfChecks, WatchedKinds
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.gate.cluster_context import ClusterContext
+from health.gate.maintenance_windows import open_windows
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy, Policy
 from health.gate.policy_in_force import PolicyInForce
@@ -286,7 +287,7 @@ class Sources:
         context = UNJUDGED
         with self._cluster_state.guard.item("cluster context", "cluster"):
             known = replace(self._context.now(), upgrade_pause=self._pause_progress())
-            context = self._with_outages(self._with_workloads(known))
+            context = self._with_windows(self._with_outages(self._with_workloads(known)))
         self._cluster_state.take_context(context)
 
     def _with_workloads(self, context: ClusterContext) -> ClusterContext:
@@ -308,6 +309,11 @@ class Sources:
         if policy.outage_guard is None or until is None:
             return known
         return replace(known, reconnected={**context.reconnected, MANAGEMENT_CLUSTER: until})
+
+    def _with_windows(self, context: ClusterContext) -> ClusterContext:
+        """The context with what opened and closed: that alone is no change of anything that is watched."""
+        windows = open_windows(self.policy().maintenance_windows, self._now())
+        return replace(context, open_windows=windows)
 
     def _wanted_clusters(self, context: ClusterContext) -> dict[str, SecretField]:
         """Those that a check rests on, and where the kubeconfig of each is."""

@@ -40,6 +40,9 @@ class ClusterContext:
     """What is decided by."""
     outages: Outages = NO_OUTAGES
     """Where so many Nodes are, or were, silent that what sees them is suspected."""
+    open_windows: frozenset[str] = frozenset()
+    """The maintenance windows that were open at the last look: whoever decides looks for itself, but when
+    they are others, whoever waits is to learn of it, also who was told of another hold before."""
 
     def upgrade_of(self, cluster: str) -> Upgrade:
         """What holds checks of a managed cluster, or of this one: the gravest that is known."""

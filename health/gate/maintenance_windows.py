@@ -5,11 +5,12 @@ remediations begin only while it, or another such window, is open; one of `Block
 is open, whatever else is. A window that is `onlyNamed` is for checks that name it alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
@@ -22,6 +23,7 @@ from objects.durations import in_words, parse_go_duration
 from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
+_MINUTE = timedelta(minutes=1)
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _CLOSED_FOR_LONG = timedelta(days=1)
 """A schedule that never comes again is asked about once a day: it may be edited."""
@@ -74,25 +76,40 @@ class MaintenanceWindow(Bounded):
 
     def open_until(self, now: datetime) -> datetime | None:
         """When it closes, unless it opens again before that; None: it is not open."""
-        began = next(_before(self.schedule, now.astimezone(ZoneInfo(self.time_zone))), None)
-        if began is None or began + self.duration <= now:
-            return None
-        return began + self.duration
+        began = self._openings(now).latest
+        return None if began is None or began + self.duration <= now else began + self.duration
 
     def opens(self, now: datetime) -> datetime | None:
         """When it opens next; None: never again."""
-        return next(_after(self.schedule, now.astimezone(ZoneInfo(self.time_zone))), None)
+        return self._openings(now).next
+
+    def _openings(self, now: datetime) -> "_Openings":
+        return _openings(self.schedule, self.time_zone, now.astimezone(UTC).replace(second=0, microsecond=0))
 
 
-def _after(schedule: str, local: datetime) -> Iterator[datetime]:
-    """The times of a schedule after `local`, in absolute time: durations are not those of a wall clock."""
-    return (time.astimezone(UTC) for time in CronSim(schedule, local))
+class _Openings(NamedTuple):
+    """Two times of a schedule, in absolute time: durations are not those of a wall clock."""
+
+    latest: datetime | None
+    next: datetime | None
 
 
-def _before(schedule: str, local: datetime) -> Iterator[datetime]:
-    """Those before `local` or at it, the latest first."""
-    later = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    return (time.astimezone(UTC) for time in CronSim(schedule, later, reverse=True))
+@lru_cache(maxsize=1024)
+def _openings(schedule: str, time_zone: str, minute: datetime) -> _Openings:
+    """Those around a whole minute; within the minute there are no others.
+
+    Thousands of incidents ask within one: to read a schedule and look for its times costs more than all that
+    an answer costs beside.
+    """
+    local = minute.astimezone(ZoneInfo(time_zone))
+    earlier = CronSim(schedule, (minute + _MINUTE).astimezone(ZoneInfo(time_zone)), reverse=True)
+    latest, later = next(earlier, None), next(CronSim(schedule, local), None)
+    return _Openings(latest and latest.astimezone(UTC), later and later.astimezone(UTC))
+
+
+def open_windows(windows: Iterable[MaintenanceWindow], now: datetime) -> frozenset[str]:
+    """The names of those that are open; every answer may be another when they are others."""
+    return frozenset(window.name for window in windows if window.open_until(now) is not None)
 
 
 def unique(windows: tuple[MaintenanceWindow, ...]) -> tuple[MaintenanceWindow, ...]:

@@ -13,6 +13,7 @@ from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
+from health.gate.maintenance_windows import MaintenanceWindow
 from health.gate.policy import Policy
 from kube.connection import ClusterConnection
 from kube.transport import Transport
@@ -70,3 +71,11 @@ async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_
         part(cluster_state, attempts, lambda _: True, lambda: NOW)
 
     assert {name: repr(value) for name, value in vars(cluster_state).items()} == before
+
+
+async def test_sources_look_which_maintenance_windows_are_open(connection: ClusterConnection) -> None:
+    always = {"name": "always", "schedule": "* * * * *", "duration": "1h", "remediation": "Blocked"}
+    policy = Policy(maintenance_windows=(MaintenanceWindow.model_validate(always),))
+    cluster_state = ClusterState("c")
+    Sources(connection, cluster_state, Scope("leases"), Problems(), lambda: policy).refresh_context()
+    assert cluster_state.cluster_context.open_windows == {"always"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from health.gate.maintenance_windows import MaintenanceWindow, closed
+from health.gate.maintenance_windows import MaintenanceWindow, closed, open_windows
 
 pytestmark = pytest.mark.rule("rule 43")
 
@@ -106,3 +106,11 @@ def test_window_that_cannot_be_read_is_refused(fields: dict[str, Any], problem: 
     with pytest.raises(ValidationError) as refused:
         window(NIGHTS, **fields)
     assert problem in str(refused.value)
+
+
+def test_windows_are_others_from_the_moment_on_in_which_one_opens_or_closes() -> None:
+    windows = [window(NIGHTS, duration="90s"), window(SALE)]
+    opens, second = datetime(2026, 11, 23, 21, tzinfo=UTC), timedelta(seconds=1)
+    moments = [opens - second, opens, opens + 89 * second, opens + 90 * second]
+    assert [set(open_windows(windows, now)) for now in moments] == [set(), {"nights"}, {"nights"}, set()]
+    assert open_windows(windows, opens + timedelta(hours=24)) == {"nights", "sale"}

@@ -1,0 +1,76 @@
+"""Whoever waits learns that a maintenance window opened or closed, whatever it was told before."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from health.gate.cluster_context import ClusterContext
+from health.gate.maintenance_windows import MaintenanceWindow, open_windows
+from health.gate.policy import Policy
+from health.gate.policy_in_force import PolicyInForce
+from health.model.observation import Hold, HoldReason, Observation
+from health.model.references import IncidentReference, TargetReference
+from health.runbook.wake_up import needs_wake_up
+from tests.detector.small_cluster import CHECK, SmallCluster
+
+pytestmark = pytest.mark.rule("rule 43")
+
+SECOND = timedelta(seconds=1)
+NODE = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
+NIGHTS = MaintenanceWindow.model_validate(
+    {"name": "nights", "schedule": "0 22 * * *", "duration": "1h", "remediation": "Allowed"}
+)
+OPENS, CLOSES = (datetime(2026, 3, 2, hour, tzinfo=UTC) for hour in (22, 23))
+LIMIT = Hold(reason=HoldReason.LIMIT, message="held: 1 remediation is under way")
+
+
+class World:
+    """A cluster with one window, and a Node that failed long ago."""
+
+    def __init__(self, now: datetime) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.check(minHealthy=0)
+        self.cluster.node("node-1", ready="Unknown", since=OPENS - timedelta(hours=5))
+        self.told: list[str] = []
+        self.cluster.cluster_state.event_handlers.add_change_handler(
+            lambda _, target: self.told.append(target) if target else None
+        )
+        self.look(now)
+
+    def look(self, now: datetime) -> None:
+        """As the sources do each second."""
+        self.cluster.now = now
+        self.told.clear()
+        policy = Policy(maintenance_windows=(NIGHTS,))
+        self.cluster.cluster_state.take_context(
+            ClusterContext(policy=PolicyInForce(policy), open_windows=open_windows([NIGHTS], now))
+        )
+
+    def observe(self) -> Observation:
+        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=NODE)
+        fresh = CheckFreshness(timedelta(), timedelta(minutes=1))
+        return ObservationBuilder(self.cluster.cluster_state, incident, fresh, self.cluster.now).observation()
+
+
+def test_window_that_opens_wakes_whom_it_held() -> None:
+    world = World(OPENS - SECOND)
+    held = world.observe()
+    assert held.hold is not None
+    assert (held.hold.reason, held.hold.ask_again_seconds) == (HoldReason.MAINTENANCE_WINDOW, 1)
+
+    world.look(OPENS)
+    assert world.told == ["node-1"]
+    assert world.observe().is_admitted
+    assert needs_wake_up(held, world.observe())
+
+
+def test_window_that_closes_is_told_to_who_waits_for_something_else() -> None:
+    world = World(CLOSES - SECOND)
+    waits = world.observe().model_copy(update={"hold": LIMIT})
+    world.look(CLOSES - SECOND / 2)
+    assert world.told == [], "nothing opened or closed"
+
+    world.look(CLOSES)
+    assert world.told == ["node-1"]
+    assert needs_wake_up(waits, world.observe())
