@@ -14,7 +14,7 @@ from kube.lease import LeaseRecord
 from kube.resource import LEASES
 from kube.server_clock import monotonic_clock
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import LeaderSight, by_others, seen
+from runtime.statements import LeaderObservation, by_others, seen
 from runtime.status_writer import StatusWriter
 
 
@@ -32,11 +32,11 @@ class LeaderWatch:
         self._namespace = namespace
         self._writer = writer
         self._clock = clock
-        self._sight: LeaderSight | None = None
+        self._observation: LeaderObservation | None = None
 
     def forget(self) -> None:
         """What was seen is of the past: nobody has looked since."""
-        self._sight = None
+        self._observation = None
 
     async def look(self) -> None:
         """Look, and say so if nobody leads.
@@ -52,14 +52,12 @@ class LeaderWatch:
             await self._writer.say(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
 
     async def _is_unled(self) -> bool:
-        try:
-            version, holder = await self._lease()
-        except BaseException:
-            self.forget()
-            raise
+        before = self._observation
+        self.forget()  # unless this look succeeds: one that failed, or was given up, saw nothing
+        version, holder = await self._lease()
         now = timedelta(seconds=self._clock())
-        self._sight = seen(self._sight, version, holder, now)
-        return self._sight.is_unled(now)
+        self._observation = seen(before, version, holder, now)
+        return self._observation.is_unled(now)
 
     async def _lease(self) -> tuple[str, str]:
         try:

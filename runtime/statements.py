@@ -19,7 +19,7 @@ NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost
 
 
 @dataclass(frozen=True)
-class WorkerSight:
+class WorkerObservation:
     """What Temporal answered about workers."""
 
     polling: int | None = None
@@ -27,14 +27,14 @@ class WorkerSight:
     none_since: timedelta = timedelta()
     """Since when, on the clock of who asks, it has answered that there is none."""
 
-    def answered(self, polling: int | None, now: timedelta) -> "WorkerSight":
+    def answered(self, polling: int | None, now: timedelta) -> "WorkerObservation":
         """What is known after one more answer."""
         goes_on = polling == 0 and self.polling == 0
-        return WorkerSight(polling, self.none_since if goes_on else now)
+        return WorkerObservation(polling, self.none_since if goes_on else now)
 
 
 def by_leader(
-    identity: str, trouble: str, workers: WorkerSight, queue: str, now: timedelta
+    identity: str, trouble: str, workers: WorkerObservation, queue: str, now: timedelta
 ) -> tuple[Statement, ...]:
     """All that the detector that leads says; `trouble` is why Temporal cannot be used, "" if it can."""
     leading = Statement(ConditionType.DETECTOR_LEADING, Answer.TRUE, "LeaseRenewed", f"{identity} leads")
@@ -48,7 +48,7 @@ def _of_temporal(trouble: str) -> Statement:
     return Statement(said, Answer.TRUE, "TemporalAnswers", "Temporal answers, and its namespace is set up")
 
 
-def _of_workers(trouble: str, workers: WorkerSight, queue: str, now: timedelta) -> Statement:
+def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timedelta) -> Statement:
     said = ConditionType.WORKER_AVAILABLE
     if trouble:
         return Statement(said, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows who works")
@@ -63,7 +63,7 @@ def _of_workers(trouble: str, workers: WorkerSight, queue: str, now: timedelta) 
 
 
 @dataclass(frozen=True)
-class LeaderSight:
+class LeaderObservation:
     """What was seen of the leader Lease."""
 
     version: str
@@ -75,14 +75,14 @@ class LeaderSight:
         return now - self.seen_alive >= UNLED_FOR
 
 
-def seen(before: LeaderSight | None, version: str, holder: str, now: timedelta) -> LeaderSight:
+def seen(before: LeaderObservation | None, version: str, holder: str, now: timedelta) -> LeaderObservation:
     """What is known after one more look, at a Lease of that version; "" where there is none.
 
     Who looks for the first time, or after a look that failed, knows nothing of before.
     """
     if before is None or (holder and version != before.version):
-        return LeaderSight(version, now)
-    return LeaderSight(version, before.seen_alive)
+        return LeaderObservation(version, now)
+    return LeaderObservation(version, before.seen_alive)
 
 
 def by_others(lease: str) -> tuple[Statement, ...]:

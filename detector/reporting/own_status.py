@@ -15,7 +15,7 @@ from runtime.connections import Connections
 from runtime.leader_watch import LeaderWatch
 from runtime.polling import workers_polling
 from runtime.process_names import DETECTOR
-from runtime.statements import WorkerSight, by_leader
+from runtime.statements import WorkerObservation, by_leader
 from runtime.status_writer import StatusWriter
 from workflows.contracts import worker_queue
 
@@ -37,7 +37,7 @@ class OwnStatus(Collector):
             management.client, namespace, DETECTOR, identity, management.server_clock.now
         )
         self._watch = LeaderWatch(management.client, namespace, self._writer)
-        self._workers = WorkerSight()
+        self._workers = WorkerObservation()
         self._asked: timedelta | None = None
 
     async def look(self) -> None:
@@ -48,7 +48,7 @@ class OwnStatus(Collector):
 
         """
         if not self._is_leader():
-            self._workers, self._asked = WorkerSight(), None
+            self._workers, self._asked = WorkerObservation(), None
             await self._watch.look()
             return
         self._watch.forget()

@@ -65,7 +65,7 @@ class UpgradePauses:
         cluster: str,
         connection: ClusterConnection,
         temporal: Callable[[], Client],
-        sources_of_upgrades: UpgradeSources,
+        sources: UpgradeSources,
         dependencies: ReconcilerDependencies,
         *,
         is_on: bool,
@@ -73,7 +73,7 @@ class UpgradePauses:
         policy: CurrentPolicy,
         reflectors: CurrentSettings,
     ) -> None:
-        self._sight = sources_of_upgrades
+        self._sources = sources
         self._dependencies = dependencies
         self._is_on = is_on
         self._long_upgrade = long_upgrade
@@ -83,7 +83,7 @@ class UpgradePauses:
         self._changed = asyncio.Event()
         self._key = UpgradeKey(cluster)
         self._checks = PausableChecks(
-            connection, CHECK_KINDS.values(), self.changed, reflectors, sources_of_upgrades.is_in_shadow
+            connection, CHECK_KINDS.values(), self.changed, reflectors, sources.is_in_shadow
         )
         self._workflow = UpgradeWorkflow(self._key, temporal, self.observe)
         self._open: OpenWorkflows[UpgradeKey, UpgradeObservation] = OpenWorkflows(lambda key: key)
@@ -95,7 +95,7 @@ class UpgradePauses:
     def is_concerned(self) -> bool:
         """Whether there is anything to do here: once so, it stays so."""
         if not self._is_concerned:
-            self._is_concerned = self._is_on and self._sight.serves_signals()
+            self._is_concerned = self._is_on and self._sources.serves_signals()
         return self._is_concerned
 
     @property
@@ -113,7 +113,7 @@ class UpgradePauses:
 
     def observe(self) -> UpgradeObservation:
         """What is seen: one answer from one moment."""
-        upgrade = self._sight.upgrade()
+        upgrade = self._sources.upgrade()
         return UpgradeObservation(
             phase=upgrade.phase,
             since=upgrade.since,
@@ -129,7 +129,7 @@ class UpgradePauses:
 
     def _unread(self) -> str:
         """Whether there is an upgrade does not matter where the pause is turned off."""
-        signals = self._sight.unread_signals() if self._is_on else ""
+        signals = self._sources.unread_signals() if self._is_on else ""
         return signals or self._checks.unread(self._policy().staleness_limit)
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
@@ -145,7 +145,7 @@ class UpgradePauses:
 
     def _take(self, progress: PauseProgress) -> None:
         self._progress = progress
-        self._sight.refresh()
+        self._sources.refresh()
 
     async def run(self) -> None:
         """Watch the checks until cancelled, leading or not."""

@@ -8,8 +8,8 @@ from runtime.paramedic_status import Answer, ConditionType, Statement
 from runtime.statements import (
     NOT_SEEN_FOR,
     UNLED_FOR,
-    LeaderSight,
-    WorkerSight,
+    LeaderObservation,
+    WorkerObservation,
     by_leader,
     by_others,
     seen,
@@ -20,7 +20,7 @@ SECOND = timedelta(seconds=1)
 TRUE, FALSE, UNKNOWN = Answer
 
 
-def of_temporal_and_workers(trouble: str, workers: WorkerSight) -> list[tuple[Answer, str]]:
+def of_temporal_and_workers(trouble: str, workers: WorkerObservation) -> list[tuple[Answer, str]]:
     """What who leads says of them, in short."""
     leading, *others = by_leader("first", trouble, workers, "queue", NOW)
     assert (leading.status, leading.message) == (TRUE, "first leads")
@@ -30,22 +30,27 @@ def of_temporal_and_workers(trouble: str, workers: WorkerSight) -> list[tuple[An
 @pytest.mark.parametrize(
     ("trouble", "workers", "temporal", "worker"),
     [
-        ("", WorkerSight(), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotAsked")),
-        ("", WorkerSight(2), (TRUE, "TemporalAnswers"), (TRUE, "WorkerPolls")),
-        ("", WorkerSight(0, NOW - NOT_SEEN_FOR + SECOND), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotSeen")),
-        ("", WorkerSight(0, NOW - NOT_SEEN_FOR), (TRUE, "TemporalAnswers"), (FALSE, "NoWorker")),
-        ("away", WorkerSight(2), (FALSE, "TemporalUnreachable"), (UNKNOWN, "TemporalUnreachable")),
+        ("", WorkerObservation(), (TRUE, "TemporalAnswers"), (UNKNOWN, "NotAsked")),
+        ("", WorkerObservation(2), (TRUE, "TemporalAnswers"), (TRUE, "WorkerPolls")),
+        (
+            "",
+            WorkerObservation(0, NOW - NOT_SEEN_FOR + SECOND),
+            (TRUE, "TemporalAnswers"),
+            (UNKNOWN, "NotSeen"),
+        ),
+        ("", WorkerObservation(0, NOW - NOT_SEEN_FOR), (TRUE, "TemporalAnswers"), (FALSE, "NoWorker")),
+        ("away", WorkerObservation(2), (FALSE, "TemporalUnreachable"), (UNKNOWN, "TemporalUnreachable")),
     ],
     ids=["not asked yet", "well", "it may be starting", "no worker", "Temporal is away"],
 )
 def test_leader_says_all_that_temporal_tells(
-    trouble: str, workers: WorkerSight, temporal: tuple[Answer, str], worker: tuple[Answer, str]
+    trouble: str, workers: WorkerObservation, temporal: tuple[Answer, str], worker: tuple[Answer, str]
 ) -> None:
     assert of_temporal_and_workers(trouble, workers) == [temporal, worker]
 
 
 def test_why_temporal_is_not_reached_and_what_follows_is_in_the_message() -> None:
-    temporal = by_leader("first", "Temporal at t:7233 does not answer", WorkerSight(), "queue", NOW)[1]
+    temporal = by_leader("first", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", NOW)[1]
     assert temporal.message == (
         "Temporal at t:7233 does not answer; nothing new is begun and open incidents wait, nothing is lost"
     )
@@ -59,10 +64,10 @@ def test_why_temporal_is_not_reached_and_what_follows_is_in_the_message() -> Non
 def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
     answers: list[int | None], none_since: int
 ) -> None:
-    workers = WorkerSight()
+    workers = WorkerObservation()
     for second, polling in enumerate(answers, start=1):
         workers = workers.answered(polling, second * SECOND)
-    assert workers == WorkerSight(0, none_since * SECOND)
+    assert workers == WorkerObservation(0, none_since * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,7 @@ def test_nobody_leads_where_the_lease_is_not_renewed_for_half_a_minute(
 
 @pytest.mark.parametrize("lease", [("9", "first"), ("9", ""), ("", "")])
 def test_who_looks_for_the_first_time_says_nothing_yet(lease: tuple[str, str]) -> None:
-    assert seen(None, *lease, NOW) == LeaderSight(lease[0], NOW)
+    assert seen(None, *lease, NOW) == LeaderObservation(lease[0], NOW)
     assert not seen(None, *lease, NOW).is_unled(NOW)
 
 
@@ -105,4 +110,4 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
     def types(statements: tuple[Statement, ...]) -> list[ConditionType]:
         return [one.type for one in statements]
 
-    assert types(by_leader("first", "", WorkerSight(), "queue", NOW)) == types(by_others("lease"))
+    assert types(by_leader("first", "", WorkerObservation(), "queue", NOW)) == types(by_others("lease"))

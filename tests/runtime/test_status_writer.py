@@ -18,14 +18,14 @@ from objects.timestamps import micro_time
 from runtime.leader_watch import LeaderWatch
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import UNLED_FOR, WorkerSight, by_leader, by_others
+from runtime.statements import UNLED_FOR, WorkerObservation, by_leader, by_others
 from runtime.status_writer import StatusWriter
 from tests.devcluster.kubectl import kubectl
 
 pytestmark = pytest.mark.cluster
 
-WELL = by_leader("first", "", WorkerSight(2), "queue", timedelta())
-AWAY = by_leader("first", "Temporal does not answer", WorkerSight(2), "queue", timedelta())
+WELL = by_leader("first", "", WorkerObservation(2), "queue", timedelta())
+AWAY = by_leader("first", "Temporal does not answer", WorkerObservation(2), "queue", timedelta())
 NOBODY = by_others("ours/lease")
 LEASE_DURATION = timedelta(seconds=15)
 

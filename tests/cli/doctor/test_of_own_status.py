@@ -6,11 +6,11 @@ import pytest
 
 from cli.doctor.of_own_status import own_status_findings
 from runtime.paramedic_status import STALE, Status, amended
-from runtime.statements import WorkerSight, by_leader, by_others
+from runtime.statements import WorkerObservation, by_leader, by_others
 from tests.objects import NOW
 
-WELL = by_leader("pod-1", "", WorkerSight(1), "queue", timedelta())
-AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerSight(), "queue", timedelta())
+WELL = by_leader("pod-1", "", WorkerObservation(1), "queue", timedelta())
+AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", timedelta())
 NOBODY = by_others("ours/paramedic-detector")
 WRITTEN = {
     name: amended(Status(), said, "pod-1", NOW)
