@@ -33,10 +33,9 @@ from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
 from detector.reporting.event_recorder import RateLimiter
 from detector.reporting.own_status import OwnStatus
-from detector.reporting.policy_reporter import PolicyReporter
+from detector.reporting.reporters import Reporters
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
-from detector.reporting.target_reporter import TargetReporter
+from detector.reporting.status_reporter import ReporterDependencies
 from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
@@ -48,7 +47,7 @@ from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
 from health.gate.pause_progress import PauseProgress
-from health.gate.policy import CurrentPolicy
+from health.gate.policy import CurrentPolicy, Policy
 from health.gate.shadow import is_in_shadow
 from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
@@ -88,63 +87,53 @@ class Detector:
     ) -> None:
         """`defaults` is the policy where no ConfigMap says another one."""
         self._settings = settings
-        self._policy = defaults
         self._connections = connections
         self._now = connections.management.server_clock.now
         """The one clock that deadlines are judged by, and that says when something was seen."""
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = self._now()
-        self._cluster_state = ClusterState(
-            connections.cluster, Guard(connections.metrics), self._template_kind
+        client, problems, guard = (
+            connections.management.client,
+            connections.problems,
+            Guard(connections.metrics),
         )
-        self._blind_times = BlindTimes(
-            connections.management.client, settings.namespace, LEADER_LEASE, connections.problems
-        )
-        self._sources = self._made_sources()
-        self._policy = self._sources.policy
+        self._cluster_state = ClusterState(connections.cluster, guard, self._template_kind)
+        self._blind_times = BlindTimes(client, settings.namespace, LEADER_LEASE, problems)
+        self._sources = self._made_sources(defaults)
         self._upgrades = self._made_upgrades()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
         self._attempts = Attempts(self._policy, self._cluster_state, self._now)
-        self._limits = RemediationLimits(
-            self._cluster_state, self._policy, self._sources.of_checks.is_proven, self._now
-        )
+        of_checks = self._sources.of_checks
+        self._limits = RemediationLimits(self._cluster_state, self._policy, of_checks.is_proven, self._now)
         self._observe = self._made_observe()
-        told = (self._cluster_state, self._attempts, self._sources.of_checks.is_read, self._now)
+        told = (self._cluster_state, self._attempts, of_checks.is_read, self._now)
         self._deletions, self._marked_targets = Deletions(*told), MarkedTargets(*told)
-        calls = IncidentCalls(connections.temporal, connections.cluster, self._cluster_state.guard)
-        self._attempt_reading = AttemptReading(
-            calls, self._attempts, self._cluster_state, connections.problems
-        )
-        self._ended_remediations = EndedRemediations(calls, self._limits, connections.problems)
+        calls = IncidentCalls(connections.temporal, connections.cluster, guard)
+        self._attempt_reading = AttemptReading(calls, self._attempts, self._cluster_state, problems)
+        self._ended_remediations = EndedRemediations(calls, self._limits, problems)
         self._dispatch = self._made_dispatch(calls)
         self._failing_incidents = FailingIncidents(calls.failing)
-        self._answering = Answering(
-            self._observe, self._dispatch, self._cluster_state, lambda: self._election.is_leader
-        )
-        self._reporters = StatusReporters(self._reporter_dependencies())
-        self._target_reporter = TargetReporter(
-            connections.management, self._cluster_state, self._sees_targets, self._now
-        )
-        self._policy_reporter = PolicyReporter(
-            connections.management.client,
-            settings.identity,
-            lambda: self._cluster_state.cluster_context.policy,
-            self._now,
-        )
-        self._own_status = OwnStatus(
-            connections, settings.namespace, settings.identity, lambda: self._election.is_leader
-        )
+        self._answering = Answering(self._observe, self._dispatch, self._cluster_state, self._is_leader)
+        self._own_status = OwnStatus(connections, settings.namespace, settings.identity, self._is_leader)
+        self._reporters = self._made_reporters()
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
         self._ledger = RequestLedger(series, latency, lambda: self._leads_since, self._now)
         self._add_handlers()
         self._register_metrics(connections.metrics, of_kinds, latency)
 
-    def _made_sources(self) -> Sources:
+    def _is_leader(self) -> bool:
+        return self._election.is_leader
+
+    def _policy(self) -> Policy:
+        """The policy in force."""
+        return self._sources.policy()
+
+    def _made_sources(self, defaults: CurrentPolicy) -> Sources:
         settings, connections = self._settings, self._connections
         others = connections.workload_clusters
         scope = Scope(
@@ -157,14 +146,14 @@ class Detector:
             settings.namespace,
             self._blind_times.of,
         )
-        return Sources(connections.management, self._cluster_state, scope, connections.problems, self._policy)
+        return Sources(connections.management, self._cluster_state, scope, connections.problems, defaults)
 
     def _pause_progress(self) -> PauseProgress | None:
         return self._upgrades.progress()
 
     def _made_upgrades(self) -> UpgradePauses:
         settings, connections, sources = self._settings, self._connections, self._sources
-        sight = UpgradeSources(
+        sources_of_upgrades = UpgradeSources(
             lambda: self._cluster_state.cluster_context.upgrade,
             lambda: sources.serves_signals,
             sources.unread_signals,
@@ -172,13 +161,13 @@ class Detector:
             lambda annotations: is_in_shadow(annotations, self._cluster_state.cluster_context.policy),
         )
         dependencies = ReconcilerDependencies(
-            lambda: self._election.is_leader, self._now, self._cluster_state.guard, connections.problems
+            self._is_leader, self._now, self._cluster_state.guard, connections.problems
         )
         return UpgradePauses(
             connections.cluster,
             connections.management,
             connections.temporal,
-            sight,
+            sources_of_upgrades,
             dependencies,
             is_on=settings.upgrade_pause == "on",
             long_upgrade=timedelta(seconds=settings.long_upgrade_seconds),
@@ -211,7 +200,7 @@ class Detector:
             LEADER_LEASE,
             self._settings.identity,
             silence=self._connections.temporal.silence,
-            is_leader=lambda: self._election.is_leader,
+            is_leader=self._is_leader,
             times=times,
         )
 
@@ -231,14 +220,14 @@ class Detector:
             calls,
             self._cluster_state,
             self._observe,
-            is_leader=lambda: self._election.is_leader,
+            is_leader=self._is_leader,
             now=self._now,
             problems=self._connections.problems,
             handed_out=self._limits.handed_out,
         )
 
-    def _reporter_dependencies(self) -> ReporterDependencies:
-        return ReporterDependencies(
+    def _made_reporters(self) -> Reporters:
+        dependencies = ReporterDependencies(
             client=self._connections.management.client,
             cluster_state=self._cluster_state,
             sources=self._sources.of_checks,
@@ -248,12 +237,12 @@ class Detector:
             instance=self._settings.identity,
             now=self._now,
         )
+        return Reporters(
+            dependencies, self._connections.management, self._sees_targets, self._own_status.said
+        )
 
     def _made_kind_metrics(self) -> list[KindMetrics]:
-        return [
-            kind.metrics(self._cluster_state, lambda: self._election.is_leader)
-            for kind in WATCHED_KINDS.values()
-        ]
+        return [kind.metrics(self._cluster_state, self._is_leader) for kind in WATCHED_KINDS.values()]
 
     def _add_handlers(self) -> None:
         """Wire who is told of changes, in this order: answers go by the storms as they are then."""
@@ -264,19 +253,19 @@ class Detector:
             self._marked_targets.changed,
             self._limits.changed,
             self._dispatch.changed,
-            self._reporters.changed,
-            self._target_reporter.changed,
+            self._reporters.of_checks.changed,
+            self._reporters.of_targets.changed,
         ):
             handlers.add_change_handler(changed)
         for request_changed in (
             self._attempts.request_changed,
             self._limits.request_changed,
-            self._reporters.request_changed,
+            self._reporters.of_checks.request_changed,
             self._ledger.request_changed,
         ):
             handlers.add_request_handler(request_changed)
         handlers.add_context_handler(self._upgrades.changed)
-        handlers.add_context_handler(self._policy_reporter.changed)
+        handlers.add_context_handler(self._reporters.of_policy.changed)
 
     def _register_metrics(
         self, registry: CollectorRegistry, of_kinds: Sequence[KindMetrics], latency: FailureToRequest
@@ -287,11 +276,7 @@ class Detector:
         registry.register(latency.seconds)
         registry.register(
             LiveMetrics(
-                cluster_state,
-                sources.ages,
-                lambda: dispatch.open_incidents,
-                lambda: self._election.is_leader,
-                self._now,
+                cluster_state, sources.ages, lambda: dispatch.open_incidents, self._is_leader, self._now
             )
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
@@ -359,8 +344,6 @@ class Detector:
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._upgrades.lead())
             tasks.create_task(self._reporters.lead())
-            tasks.create_task(self._target_reporter.lead())
-            tasks.create_task(self._policy_reporter.lead())
             tasks.create_task(self._failing_incidents.lead())
             tasks.create_task(self._connections.temporal.work(self._task_worker))
 

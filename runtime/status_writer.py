@@ -56,8 +56,10 @@ class StatusWriter:
         except AlreadyExists:  # another detector was faster
             return await self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace)
 
-    async def say(self, statements: Sequence[Statement], read: Object) -> None:
+    async def say(self, statements: Sequence[Statement], read: Object) -> Status:
         """Write what is not written yet, if the object is still as it was read; then tell what changed.
+
+        Answers what stands there then.
 
         Raises:
             KubernetesError: it could not be done; Conflict: somebody has written it meanwhile.
@@ -69,7 +71,9 @@ class StatusWriter:
         if due is not None:
             patch = due.as_patch(metadata["resourceVersion"])
             await self._client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, self._namespace, "status")
-        await self._tell(due or status, metadata["uid"], now)
+            status = due
+        await self._tell(status, metadata["uid"], now)
+        return status
 
     async def _tell(self, status: Status, uid: str, now: datetime) -> None:
         kind = PARAMEDIC_STATUSES

@@ -13,6 +13,7 @@ from temporalio.service import RPCError
 from kube.server_clock import monotonic_clock
 from runtime.connections import Connections
 from runtime.leader_watch import LeaderWatch
+from runtime.paramedic_status import Status
 from runtime.polling import workers_polling
 from runtime.process_names import DETECTOR
 from runtime.statements import WorkerObservation, by_leader
@@ -39,6 +40,11 @@ class OwnStatus(Collector):
         self._watch = LeaderWatch(management.client, namespace, self._writer)
         self._workers = WorkerObservation()
         self._asked: timedelta | None = None
+        self._said: Status | None = None
+
+    def said(self) -> Status | None:
+        """What stands in the ParamedicStatus since this detector looked last; None: it does not lead."""
+        return self._said
 
     async def look(self) -> None:
         """Say what is to be said now.
@@ -48,7 +54,7 @@ class OwnStatus(Collector):
 
         """
         if not self._is_leader():
-            self._workers, self._asked = WorkerObservation(), None
+            self._workers, self._asked, self._said = WorkerObservation(), None, None
             await self._watch.look()
             return
         self._watch.forget()
@@ -57,7 +63,7 @@ class OwnStatus(Collector):
         now, trouble = _now(), self._temporal.trouble()
         if self._is_leader():
             statements = by_leader(self._identity, trouble, self._workers, self._queue, now)
-            await self._writer.say(statements, read)
+            self._said = await self._writer.say(statements, read)
 
     async def _ask(self) -> None:
         """Ask Temporal for workers, if that is due; after a question that was not answered it is."""

@@ -9,7 +9,7 @@ thousand nodes in it, is written more rarely. Each check has a reporter while th
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +24,7 @@ from detector.watching.sources_of_checks import SourcesOfChecks
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
+from health.model.event import Event
 from health.model.references import CheckReference
 from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
@@ -81,6 +82,13 @@ class StatusReporter:
     def request_changed(self, change: RequestChange) -> None:
         """Report that as well: the next snapshot may show nothing of it any more."""
         self._request_changes.append(change)
+
+    def tell(self, events: Iterable[Event]) -> bool:
+        """Have these told of the check beside what its snapshots tell; answers whether it is there."""
+        known = self._dependencies.cluster_state.checks.get(self._reference)
+        if known is not None:
+            self._event_recorder.tell(events, known.record.metadata.uid)
+        return known is not None
 
     async def run(self) -> None:
         """Report until the check is gone."""
@@ -233,6 +241,11 @@ class StatusReporters:
             self._tasks.create_task(self._run(check))
         if check in self._reporters:
             self._reporters[check].changed.set()
+
+    def tell(self, check: CheckReference, events: Iterable[Event]) -> bool:
+        """Have these told of a check, while we lead; answers whether that will be done."""
+        reporter = self._reporters.get(check)
+        return reporter is not None and reporter.tell(events)
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Have reported what became of a request of the check."""

@@ -1,0 +1,40 @@
+"""Reporters: all that the detector that leads tells people of checks, targets and the policy."""
+
+import asyncio
+from collections.abc import Callable
+
+from detector.reporting.policy_reporter import PolicyReporter
+from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
+from detector.reporting.target_reporter import TargetReporter
+from detector.reporting.trouble_reporter import TroubleReporter
+from health.model.references import CheckReference
+from kube.connection import ClusterConnection
+from runtime.paramedic_status import Status
+
+
+class Reporters:
+    """Those of one detector."""
+
+    def __init__(
+        self,
+        dependencies: ReporterDependencies,
+        connection: ClusterConnection,
+        sees_targets: Callable[[CheckReference], bool],
+        own_status: Callable[[], Status | None],
+    ) -> None:
+        cluster_state, now = dependencies.cluster_state, dependencies.now
+        self.of_checks = StatusReporters(dependencies)
+        self.of_targets = TargetReporter(connection, cluster_state, sees_targets, now)
+        self.of_policy = PolicyReporter(
+            dependencies.client,
+            dependencies.instance,
+            lambda: cluster_state.cluster_context.policy,
+            now,
+        )
+        self._of_trouble = TroubleReporter(cluster_state, own_status, self.of_checks.tell, now)
+
+    async def lead(self) -> None:
+        """Tell until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for reporter in (self.of_checks, self.of_targets, self.of_policy, self._of_trouble):
+                tasks.create_task(reporter.lead())

@@ -1,0 +1,135 @@
+"""Who describes a check that waits for us sees why, also while Temporal is away; nobody else is told."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import pytest
+
+from detector.reporting.trouble_reporter import TELL_AFTER, TroubleReporter
+from health.gate.cluster_context import ClusterContext
+from health.gate.policy import Policy
+from health.gate.policy_in_force import PolicyInForce
+from health.model.event import Event, Severity
+from health.model.references import CheckReference
+from runtime.paramedic_status import Status, amended
+from runtime.statements import WorkerObservation, by_leader
+from tests.detector.small_cluster import CHECK, SmallCluster
+
+pytestmark = pytest.mark.rule("rule 6", "rule 15")
+
+SECOND, AN_HOUR = timedelta(seconds=1), timedelta(hours=1)
+AWAY = "Temporal at t:7233 does not answer"
+ALL_WELL, NO_WORKER = WorkerObservation(2), WorkerObservation(0)
+
+
+class Leader:
+    """A detector that leads, over one check with one Node."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.check(minHealthy=0)
+        self.cluster.node("node-1", ready="Unknown")
+        self.status = Status()
+        self.told: list[Event] = []
+        self.takes = True
+        self.takes_the_lead()
+
+    def takes_the_lead(self) -> None:
+        """Another process, which remembers nothing."""
+        self.reporter = TroubleReporter(
+            self.cluster.cluster_state, lambda: self.status, self.tell, lambda: self.cluster.now
+        )
+
+    def tell(self, check: CheckReference, events: Iterable[Event]) -> bool:
+        assert check == CHECK
+        self.told += events if self.takes else ()
+        return self.takes
+
+    def look(self, after: timedelta, trouble: str = "", workers: WorkerObservation = ALL_WELL) -> list[str]:
+        """What is told by then, if that is so."""
+        self.cluster.now += after
+        self.told.clear()
+        statements = by_leader("first", trouble, workers, "queue", AN_HOUR)
+        self.status = amended(self.status, statements, "first", self.cluster.now) or self.status
+        self.reporter.look()
+        assert all(
+            (event.severity is Severity.NORMAL) == event.reason.endswith(("Reachable", "Available"))
+            for event in self.told
+        )
+        return [event.reason for event in self.told]
+
+
+@pytest.fixture
+def leader() -> Leader:
+    made = Leader()
+    assert made.look(SECOND) == []
+    return made
+
+
+def test_outage_of_temporal_is_one_event_when_it_lasted_for_a_minute_and_one_when_it_is_over(
+    leader: Leader,
+) -> None:
+    assert leader.look(SECOND, AWAY) == []
+    assert leader.look(TELL_AFTER, AWAY) == ["TemporalUnreachable"]
+    assert leader.told[0].message.startswith(f"Remediation waits: {AWAY}; nothing new is begun")
+    assert leader.look(AN_HOUR, AWAY) == []
+    assert leader.look(SECOND) == ["TemporalReachable"]
+    assert leader.look(AN_HOUR) == []
+
+
+def test_flicker_tells_nothing(leader: Leader) -> None:
+    for _ in range(10):
+        assert leader.look(TELL_AFTER / 2, AWAY) == []
+        assert leader.look(TELL_AFTER / 2) == []
+
+
+def test_workers_that_are_away_are_told_by_their_own_reason_until_one_polls(leader: Leader) -> None:
+    leader.look(SECOND, workers=NO_WORKER)
+    assert leader.look(TELL_AFTER, workers=NO_WORKER) == ["NoWorker"]
+    assert leader.look(SECOND, AWAY) == [], "nobody knows whether a worker polls"
+    assert leader.look(SECOND) == ["WorkerAvailable"]
+
+
+def test_check_without_an_unhealthy_target_or_a_request_is_told_when_it_gets_one(leader: Leader) -> None:
+    leader.cluster.node("node-1")
+    leader.look(SECOND, AWAY)
+    assert leader.look(TELL_AFTER, AWAY) == []
+    leader.cluster.request("node-1")
+    assert leader.look(SECOND, AWAY) == ["TemporalUnreachable"]
+    leader.cluster.delete_request("node-1")
+    assert leader.look(SECOND) == ["TemporalReachable"], "who was told is told of the end, too"
+
+
+def test_who_takes_the_lead_meanwhile_tells_the_same_and_so_nothing_twice(leader: Leader) -> None:
+    leader.look(SECOND, AWAY)
+    leader.look(TELL_AFTER, AWAY)
+    before = list(leader.told)
+    leader.takes_the_lead()
+    leader.look(SECOND, AWAY)
+    assert [event.seed for event in leader.told] == [event.seed for event in before]
+    assert leader.look(SECOND) == ["TemporalReachable"]
+
+
+def test_another_outage_is_another_event(leader: Leader) -> None:
+    leader.look(SECOND, AWAY)
+    leader.look(TELL_AFTER, AWAY)
+    first = leader.told[0].seed
+    leader.look(SECOND)
+    leader.look(SECOND, AWAY)
+    leader.look(TELL_AFTER, AWAY)
+    assert leader.told[0].seed != first
+
+
+def test_what_could_not_be_told_is_told_later(leader: Leader) -> None:
+    leader.takes = False
+    leader.look(SECOND, AWAY)
+    leader.look(TELL_AFTER, AWAY)
+    leader.takes = True
+    assert leader.look(SECOND, AWAY) == ["TemporalUnreachable"]
+
+
+def test_check_in_shadow_is_left_alone(leader: Leader) -> None:
+    shadow = PolicyInForce(Policy(shadow=True))
+    leader.cluster.cluster_state.take_context(ClusterContext(policy=shadow))
+    leader.look(SECOND, AWAY)
+    assert leader.look(TELL_AFTER, AWAY) == []
