@@ -1,0 +1,64 @@
+"""What kube-state-metrics is told to read of our objects is in their schemas."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runtime.paramedic_status import Answer
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RESOURCES = yaml.safe_load((DEPLOY / "examples" / "kube-state-metrics.yaml").read_text())["spec"]["resources"]
+METADATA = {"name": {"type": "string"}, "namespace": {"type": "string"}}
+STATES_OF_A_PHASE = {"Enabled", "Disabled", "Paused", "Remediating"}
+
+
+def schema_of(kind: str, version: str) -> dict[str, Any]:
+    for file in (DEPLOY / "base" / "crds").iterdir():
+        spec = yaml.safe_load(file.read_text())["spec"]
+        if spec["names"]["kind"] == kind:
+            found = next(one for one in spec["versions"] if one["name"] == version and one["served"])
+            schema: dict[str, Any] = found["schema"]["openAPIV3Schema"]
+            schema["properties"]["metadata"] = {"properties": METADATA}
+            return schema
+    raise AssertionError(f"there is no CRD of {kind}")
+
+
+def at(schema: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    """What stands there; of a list, what each of its items is."""
+    for name in path:
+        schema = schema["properties"][name]
+    items: dict[str, Any] = schema.get("items", schema)
+    return items
+
+
+def metrics() -> Iterator[Any]:
+    for resource in RESOURCES:
+        kind = resource["groupVersionKind"]
+        for metric in resource["metrics"]:
+            series = f"{resource['metricNamePrefix']}_{metric['name']}"
+            yield pytest.param(schema_of(kind["kind"], kind["version"]), resource, metric["each"], id=series)
+
+
+@pytest.mark.parametrize(("schema", "resource", "each"), [*metrics()])
+def test_each_path_of_a_series_is_in_the_schema_of_its_kind(
+    schema: dict[str, Any], resource: dict[str, Any], each: dict[str, Any]
+) -> None:
+    rule = each.get("stateSet") or each["gauge"]
+    found = at(schema, rule["path"])
+    for path in (
+        *rule.get("labelsFromPath", {}).values(),
+        *([rule["valueFrom"]] if "valueFrom" in rule else []),
+    ):
+        assert at(found, path)["type"] == "string"
+    for path in resource["labelsFromPath"].values():
+        assert at(schema, path)["type"] == "string"
+    if each["type"] == "Gauge":
+        assert found["format"] == "date-time"
+
+
+def test_each_value_that_may_stand_there_has_a_series() -> None:
+    lists = [metric["each"].get("stateSet", {}).get("list") for one in RESOURCES for metric in one["metrics"]]
+    assert [set(words) for words in lists if words] == [set(Answer), STATES_OF_A_PHASE]
