@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
+from detector.watching.source import all_tried
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError, retry_after
 from kube.record import Change, RecordT
@@ -115,7 +116,7 @@ class KindWatch(Generic[RecordT]):
     def problem(self, limit: timedelta) -> str:
         """Why what is known of it must not be acted on."""
         if self.source is None or not self.source.synced or not self.is_served:
-            return self.rejection or NOT_YET
+            return self.rejection or (self.source.problem if self.source else "") or NOT_YET
         age = self.source.age()
         return "" if age is not None and age <= limit else self.source.problem or NOT_YET
 
@@ -140,8 +141,11 @@ class KindWatch(Generic[RecordT]):
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.source.run())
-            await self.source.wait_synced()
+            # That one object is listed does not mean that all can be: a version of one may not be converted.
+            await all_tried([self.source])
+            subject.problems.report(subject.part(self._kind), self.source.problem)
             self.was_tried.set()
+            await self.source.wait_synced()
             subject.changed(self._kind)
             tasks.create_task(self._follow_rights(self.source, resource))
             await self._tell_of_rejections()

@@ -32,12 +32,13 @@ class KindWatches(Generic[RecordT]):
         for kind in self._watches.keys() - named:
             if self._watches[kind].source is None:
                 self._tasks.pop(kind).cancel()
-                del self._watches[kind]
+                self._watches.pop(kind).was_tried.set()  # nobody waits for what is not tried any more
                 self._subject.problems.report(self._subject.part(kind), "")
 
     async def wait_tried(self, kinds: Iterable[Kind] | None = None) -> None:
         """Return when each of these kinds, or each at all, was read completely or could not be at first."""
-        for watch in [self._watches[kind] for kind in kinds or self._watches if kind in self._watches]:
+        wanted = self._watches if kinds is None else kinds
+        for watch in [self._watches[kind] for kind in wanted if kind in self._watches]:
             await watch.was_tried.wait()
 
     def get(self, kind: Kind) -> KindWatch[RecordT] | None:

@@ -1,0 +1,111 @@
+"""A kind of which one object can be listed and not all, and one that is given up: nobody waits for either."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from detector.watching.kind_watch import Kind, Subject
+from detector.watching.kind_watches import KindWatches
+from health.gate.template_validity import Template
+from kube.connection import ClusterConnection
+from kube.transport import Transport
+from runtime.problems import Problems
+from tests.kube.api_server import ApiServer, hanging, refused, said
+from tests.kube.conftest import server, transport
+from tests.kube.eventually import eventually
+
+__all__ = ["server", "transport"]
+
+pytestmark = pytest.mark.rule("rule 3")
+
+RESETS: Kind = ("example.com/v1", "ResetTemplate")
+OTHERS: Kind = ("example.com/v1", "OtherTemplate")
+GROUP_VERSION = "/apis/example.com/v1"
+SERVED = said(
+    {
+        "resources": [
+            {"name": "resettemplates", "kind": "ResetTemplate", "namespaced": False},
+            {"name": "othertemplates", "kind": "OtherTemplate", "namespaced": False},
+        ]
+    }
+)
+
+Name = Callable[..., None]
+
+
+@pytest.fixture
+def problems() -> Problems:
+    return Problems()
+
+
+@pytest.fixture
+def watches(transport: Transport, problems: Problems) -> KindWatches[Template]:
+    return KindWatches(
+        Subject(
+            ClusterConnection.over(transport),
+            Template,
+            "templates",
+            lambda *_: None,
+            lambda _: None,
+            problems,
+        )
+    )
+
+
+@pytest.fixture
+async def name(watches: KindWatches[Template]) -> AsyncIterator[Name]:
+    """Names these kinds, and no others."""
+    forever = asyncio.Event()
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            made.set_result(tasks)
+            await forever.wait()
+
+    made: asyncio.Future[asyncio.TaskGroup] = asyncio.get_running_loop().create_future()
+    running = asyncio.create_task(run())
+    tasks = await made
+    yield lambda *kinds: watches.name(kinds, tasks)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_kind_that_cannot_be_listed_as_a_whole_is_tried_and_says_why(
+    server: ApiServer, watches: KindWatches[Template], name: Name, problems: Problems
+) -> None:
+    server.answer("GET", GROUP_VERSION, SERVED)
+    server.answer("GET", f"{GROUP_VERSION}/resettemplates", refused(500, "InternalError"))
+    name(RESETS)
+
+    async with asyncio.timeout(10):
+        await watches.wait_tried()
+    assert "said InternalError" in watches.problem([RESETS], timedelta(minutes=1))
+    (told,) = problems.sentences
+    assert "said InternalError" in told
+
+
+async def test_nobody_waits_for_a_kind_that_is_named_no_more(
+    server: ApiServer, watches: KindWatches[Template], name: Name
+) -> None:
+    server.answer("GET", GROUP_VERSION, hanging)
+    name(RESETS)
+    waiting = asyncio.create_task(watches.wait_tried())
+    await eventually(lambda: server.asked)
+    assert not waiting.done()
+
+    name()
+    async with asyncio.timeout(10):
+        await waiting
+
+
+async def test_check_that_names_no_kind_waits_for_none(
+    server: ApiServer, watches: KindWatches[Template], name: Name
+) -> None:
+    server.answer("GET", GROUP_VERSION, hanging)
+    name(OTHERS)
+    async with asyncio.timeout(10):
+        await watches.wait_tried(frozenset())
