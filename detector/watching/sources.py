@@ -185,9 +185,10 @@ class Sources:
 
     def blind_times(self) -> dict[str, BlindTime]:
         """What a new process must know: of connections by cluster, of outages by group."""
-        watches = self._workloads.watches if self._workloads is not None else ()
-        all_watches = [*watches, *([self._own_nodes] if self.policy().outage_guard else [])]
-        return {nodes.cluster: nodes.blind_time for nodes in all_watches} | self._outages.blind_times()
+        known = self._workloads.blind_times() if self._workloads is not None else {}
+        if self.policy().outage_guard:
+            known[self._own_nodes.cluster] = self._own_nodes.blind_time
+        return known | self._outages.blind_times()
 
     async def run(self) -> None:
         """Watch until cancelled."""

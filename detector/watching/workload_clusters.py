@@ -26,6 +26,8 @@ READ_SECRET_EVERY = timedelta(minutes=1)
 READ_SECRET_AGAIN = timedelta(seconds=5)
 """Where something is wrong."""
 LOOK_SECONDS = 0.5
+MOST_FORGOTTEN = 1000
+"""Of so many clusters that nobody asks for any more it is known when they were lost."""
 
 Connect = Callable[[str, SecretField], Awaitable[ClusterConnection]]
 """The connection to a cluster, one and the same while the Secret says the same; raises KubernetesError."""
@@ -92,6 +94,8 @@ class WorkloadClusters:
         self._problems = Problems("checks are held")
         self._clusters: dict[str, WorkloadCluster] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        # A check that cannot be read for a moment rests on no cluster, and then on the same one again.
+        self._forgotten: dict[str, BlindTime] = {}
 
     @property
     def watches(self) -> Collection[NodeWatch]:
@@ -104,16 +108,29 @@ class WorkloadClusters:
             self._forget(cluster)
         for cluster in wanted.keys() - self._clusters.keys():
             one = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
-            one.nodes.resume(self._access.blind_time(cluster))
+            one.nodes.resume(self._forgotten.pop(cluster, None) or self._access.blind_time(cluster))
             self._tasks[cluster] = tasks.create_task(self._supervise(one))
 
     def _forget(self, cluster: str) -> None:
         self._tasks.pop(cluster).cancel()
         one = self._clusters.pop(cluster)
         self._problems.report(one.part, "")
+        self._keep(cluster, one.nodes.blind_time)
         # Before its Nodes go: a Machine whose Node nobody looks for has not lost it.
         self._told.forgotten(cluster)
         one.nodes.forget()
+
+    def _keep(self, cluster: str, blind_time: BlindTime) -> None:
+        """Remember when a cluster was lost that nobody asks for now."""
+        if blind_time == BlindTime():
+            return
+        self._forgotten[cluster] = blind_time
+        while len(self._forgotten) > MOST_FORGOTTEN:
+            del self._forgotten[next(iter(self._forgotten))]
+
+    def blind_times(self) -> dict[str, BlindTime]:
+        """When each was lost, those that nobody asks for now included."""
+        return self._forgotten | {nodes.cluster: nodes.blind_time for nodes in self.watches}
 
     def is_named(self, cluster: str) -> bool:
         """Whether somebody asked for its Nodes."""

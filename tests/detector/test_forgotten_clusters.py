@@ -1,0 +1,90 @@
+"""Workload clusters that no check rests on for a moment, as the only one could not be read."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from detector.watching import workload_clusters
+from detector.watching.node_watch import LOST, BlindTime, NodeWatch
+from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from kube.connection import ClusterConnection
+from kube.reflector_settings import patient
+from objects.secrets import SecretField
+from runtime.guard import Guard
+
+EAST = "east"
+WANTED = {EAST: SecretField("machines", "east-kubeconfig", "value")}
+BACK = BlindTime(until=datetime(2026, 1, 1, 3, tzinfo=UTC))
+
+
+class Clusters:
+    """Those of a detector; none of them can be reached."""
+
+    def __init__(self) -> None:
+        access = WorkloadAccess(self._connect, self._close, lambda _: BlindTime())
+        told = ClusterHandlers(lambda _: None, lambda _: None, lambda: None)
+        self.known = WorkloadClusters(access, self._watch, told, Guard())
+        self._tasks = asyncio.TaskGroup()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with self._tasks:
+            yield
+            self.name()
+
+    def name(self, *clusters: str) -> None:
+        self.known.name(dict.fromkeys(clusters, WANTED[EAST]), self._tasks)
+
+    def lose(self, blind_time: BlindTime) -> None:
+        [nodes] = self.known.watches
+        nodes.blind_time = blind_time
+
+    @staticmethod
+    def _watch(cluster: str) -> NodeWatch:
+        return NodeWatch(cluster, lambda *_: None, lambda *_: None, patient)
+
+    @staticmethod
+    async def _connect(cluster: str, secret: SecretField) -> ClusterConnection:
+        await asyncio.Event().wait()
+        raise AssertionError(cluster, secret)
+
+    @staticmethod
+    async def _close(cluster: str) -> None:
+        """There is none."""
+
+
+@pytest.fixture
+async def clusters() -> AsyncIterator[Clusters]:
+    made = Clusters()
+    async with made.open():
+        yield made
+
+
+@pytest.mark.rule("rule 33/clocks")
+@pytest.mark.parametrize("blind_time", [BACK, LOST])
+async def test_lost_connection_is_not_forgotten_with_the_cluster(
+    clusters: Clusters, blind_time: BlindTime
+) -> None:
+    clusters.name(EAST)
+    clusters.lose(blind_time)
+    clusters.name()
+    assert clusters.known.blind_times() == {EAST: blind_time}
+
+    clusters.name(EAST)
+    [nodes] = clusters.known.watches
+    assert nodes.blind_time == blind_time
+
+
+@pytest.mark.rule("rule 33/clocks")
+async def test_of_clusters_that_are_forgotten_the_latest_are_remembered(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload_clusters, "MOST_FORGOTTEN", 2)
+    for cluster in ("one", "two", "three"):
+        clusters.name(cluster)
+        clusters.lose(BACK)
+    clusters.name()
+    assert clusters.known.blind_times().keys() == {"two", "three"}
