@@ -116,6 +116,7 @@ class WorkloadClusters:
         one = self._clusters.pop(cluster)
         self._problems.report(one.part, "")
         self._keep(cluster, one.nodes.blind_time)
+        one.was_tried.set()  # whoever waits looks whether it is asked for again
         # Before its Nodes go: a Machine whose Node nobody looks for has not lost it.
         self._told.forgotten(cluster)
         one.nodes.forget()
@@ -137,9 +138,8 @@ class WorkloadClusters:
         return cluster in self._clusters
 
     async def wait_tried(self, cluster: str) -> None:
-        """Return when the Nodes of a cluster were read, or could not be at the first try."""
-        known = self._clusters.get(cluster)
-        if known is not None:
+        """Return when the Nodes of a cluster were read, or could not be at first, or nobody asks for it."""
+        while (known := self._clusters.get(cluster)) is not None and not known.was_tried.is_set():
             await known.was_tried.wait()
 
     def is_read(self, cluster: str) -> bool:

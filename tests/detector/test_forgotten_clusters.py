@@ -88,3 +88,28 @@ async def test_of_clusters_that_are_forgotten_the_latest_are_remembered(
         clusters.lose(BACK)
     clusters.name()
     assert clusters.known.blind_times().keys() == {"two", "three"}
+
+
+async def test_nobody_waits_for_a_cluster_that_was_given_up(clusters: Clusters) -> None:
+    clusters.name(EAST)
+    waiting = asyncio.create_task(clusters.known.wait_tried(EAST))
+    await asyncio.sleep(0)
+    clusters.name()
+    async with asyncio.timeout(5):
+        await waiting
+
+
+async def test_who_waits_for_a_cluster_that_is_given_up_and_asked_for_again_waits_for_the_new_try(
+    clusters: Clusters,
+) -> None:
+    clusters.name(EAST)
+    waiting = asyncio.create_task(clusters.known.wait_tried(EAST))
+    await asyncio.sleep(0)
+    clusters.name()
+    clusters.name(EAST)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await asyncio.shield(waiting)
+    clusters.name()
+    async with asyncio.timeout(5):
+        await waiting
