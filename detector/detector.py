@@ -141,7 +141,12 @@ class Detector:
             settings.upgrade_signals,
             settings.check_kinds,
             self._reflectors,
-            WorkloadAccess(others.connect, others.close, self._blind_times.of),
+            WorkloadAccess(
+                others.connect,
+                others.close,
+                self._blind_times.of,
+                connections.management.server_clock.skew,
+            ),
             self._pause_progress,
             settings.namespace,
             self._blind_times.of,
@@ -368,7 +373,7 @@ class Detector:
 
     def _is_certain(self, freshness: CheckFreshness) -> bool:
         is_fresh = stale_cache(freshness.age, freshness.limit) is None and freshness.unreachable is None
-        return is_fresh and self._clock.hold() is None
+        return is_fresh and (self._clock.hold() or freshness.clock) is None
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

@@ -46,6 +46,8 @@ class CheckFreshness:
     """The same of the cluster context."""
     unreachable: Hold | None = None
     """Why the Nodes of its targets, which are in another cluster, cannot be seen."""
+    clock: Hold | None = None
+    """Why nothing that rests on time can be told of those Nodes."""
     is_handled: bool = True
     """Whether checks of its kind are handled here at all."""
 
@@ -139,8 +141,9 @@ class ObservationBuilder:
         verdict = check.verdict(target, self.now, self.cluster_state.cluster_context)
         if verdict.deadline is None:
             return self._healthy(check, target)
-        if self.clock is not None:
-            return self._unknown(self.clock)
+        clock = self.clock or self.freshness.clock
+        if clock is not None:
+            return self._unknown(clock)
         failed = verdict.failed(self.now)
         return Observation(
             state=_STATES[verdict.health],

@@ -33,7 +33,7 @@ class BlindTime(Frozen):
     """What is known of lost connections to one cluster."""
 
     until: datetime | None = None
-    """The end of the last time in which it was lost, by the clock of its API server."""
+    """The end of the last time in which it was lost, by the clock of the management cluster's API server."""
     is_lost: bool = False
     """Whether it is lost now."""
 
@@ -50,8 +50,11 @@ class NodeWatch:
         notify: Callable[[TargetName, Node | None], None],
         notify_undecodable: Callable[[TargetName, str], None],
         reflectors: CurrentSettings,
+        now: Callable[[], datetime],
     ) -> None:
+        """`now` is the time by which deadlines are judged."""
         self.cluster = cluster
+        self._now = now
         self._notify = notify
         self._notify_undecodable = notify_undecodable
         self._reflectors = reflectors
@@ -107,6 +110,10 @@ class NodeWatch:
         """How old what is known of them is; None if it was never complete."""
         return None if self._read is None else self._read.age()
 
+    def clock_skew(self) -> timedelta | None:
+        """By how much our wall clock is ahead of that of its API server; None where it does not tell."""
+        return None if self._connection is None else self._connection.server_clock.skew()
+
     def problem(self, limit: timedelta) -> str:
         """Why nothing may be judged by them; "" if nothing is wrong."""
         age = self.age()
@@ -126,10 +133,9 @@ class NodeWatch:
     def look(self, limit: timedelta) -> None:
         """Note whether the cache grew older than `limit`, and is true again; look more often than that."""
         age = self.age()
-        if age is None or self._connection is None:
+        if age is None:
             return
-        now = self._connection.server_clock.now()
-        until = now - age if self._was_lost(age, limit) else self.blind_time.until
+        until = self._now() - age if self._was_lost(age, limit) else self.blind_time.until
         self._proven = self._proven_at(age)
         self.blind_time = BlindTime(until=until, is_lost=age > limit)
 

@@ -106,8 +106,8 @@ class Sources:
             self._policy_watch,
         )
         self._joins: list[TargetJoin] = []
-        self._workloads = self._made_workloads(scope.workload_clusters)
         self._now = connection.server_clock.now
+        self._workloads = self._made_workloads(scope.workload_clusters)
         self._blind_time = scope.blind_time
         self._outages = OutageWatch(scope.blind_time, self._has_read)
         self._own_nodes = self._node_watch(connection.cluster, settings)
@@ -139,7 +139,7 @@ class Sources:
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
         undecodable = self._cluster_state.targets.put_undecodable
-        return NodeWatch(cluster, self._node, undecodable, reflectors)
+        return NodeWatch(cluster, self._node, undecodable, reflectors, self._now)
 
     def _in_small_pages(self) -> ReflectorSettings:
         return replace(self._reflectors(), paging=SMALL_PAGES)
@@ -298,7 +298,12 @@ class Sources:
         self._workloads.name(self._wanted_clusters(context), self._tasks)
         limit = self.policy().staleness_limit
         reconnected = self._workloads.look(limit)
-        return replace(context, reconnected=reconnected, unreachable=self._workloads.unreachable(limit))
+        return replace(
+            context,
+            reconnected=reconnected,
+            unreachable=self._workloads.unreachable(limit),
+            clock_skews=self._workloads.clock_skews(),
+        )
 
     def _with_outages(self, context: ClusterContext) -> ClusterContext:
         """The context with what the outage guard of the policy says; while that is off, nothing is held."""

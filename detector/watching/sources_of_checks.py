@@ -15,6 +15,7 @@ from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source
 from detector.watching.workload_clusters import WorkloadClusters
+from health.gate.clock_skew import workload_clock_hold
 from health.gate.cluster_context import workload_cluster_hold
 from health.gate.policy import CurrentPolicy
 from health.kinds.registry import CHECK_KINDS
@@ -109,6 +110,7 @@ class SourcesOfChecks:
             self.named.unread_templates(check, limit),
             self.context.unread(check.group_kind, limit) or self._just_back(limit),
             self._unreachable(check, limit),
+            self._clock(check),
         )
 
     def age(self) -> timedelta | None:
@@ -126,6 +128,12 @@ class SourcesOfChecks:
             return None
         problem = NOT_CONNECTED if self.workloads is None else self.workloads.problem(cluster, limit)
         return workload_cluster_hold(cluster, problem) if problem else None
+
+    def _clock(self, check: CheckReference) -> Hold | None:
+        """Why nothing that rests on time can be told of those Nodes: they are stamped by another clock."""
+        cluster = self._node_cluster_of(check)
+        skew = None if self.workloads is None else self.workloads.clock_skew(cluster)
+        return None if skew is None else workload_clock_hold(cluster, skew)
 
     def _of(self, check: CheckReference) -> list[Source]:
         kind = CHECK_KINDS[check.group_kind]

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from detector.watching.node_watch import NOT_YET, BlindTime, NodeWatch
+from detector.watching.node_watch import BlindTime, NodeWatch
+from detector.watching.workload_cluster import WorkloadCluster
 from health.model.node import Node
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError, NotConfigured, NotFound, retry_after
@@ -40,6 +41,8 @@ class WorkloadAccess(NamedTuple):
     close: Callable[[str], Awaitable[None]]
     """Close the connection to a cluster."""
     blind_time: Callable[[str], BlindTime]
+    clock_skew: Callable[[], timedelta | None] = lambda: None
+    """By how much our wall clock is ahead of that of the management cluster's API server."""
 
 
 class ClusterHandlers(NamedTuple):
@@ -51,29 +54,6 @@ class ClusterHandlers(NamedTuple):
     """Nobody looks for them any more."""
     tried: Callable[[], None]
     """What the first try at its Nodes came to is known."""
-
-
-class WorkloadCluster:
-    """One of them."""
-
-    def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
-        self.nodes = nodes
-        self.secret = secret
-        self.is_read = False
-        """Whether its Nodes were read completely, and told: until then none is known to be there, or gone."""
-        self.unusable = ""
-        """Why the Secret leads to no connection."""
-        self.was_tried = asyncio.Event()
-        """Set when its Nodes were read, or could not be at the first try."""
-
-    def problem(self, limit: timedelta) -> str:
-        """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
-        return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else NOT_YET)
-
-    @property
-    def part(self) -> str:
-        """What is watched, for people."""
-        return f"nodes of {self.nodes.cluster}"
 
 
 class WorkloadClusters:
@@ -108,7 +88,7 @@ class WorkloadClusters:
             self._forget(cluster)
         for cluster in wanted.keys() - self._clusters.keys():
             one = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
-            one.nodes.resume(self._forgotten.pop(cluster, None) or self._access.blind_time(cluster))
+            one.nodes.resume(self._forgotten.pop(cluster, self._access.blind_time(cluster)))
             self._tasks[cluster] = tasks.create_task(self._supervise(one))
 
     def _forget(self, cluster: str) -> None:
@@ -158,6 +138,16 @@ class WorkloadClusters:
         for cluster, problem in problems.items():
             self._problems.report(self._clusters[cluster].part, problem)
         return {cluster: problem for cluster, problem in problems.items() if problem}
+
+    def clock_skew(self, cluster: str) -> timedelta | None:
+        """By how much the clock of a cluster is ahead of the management cluster's, where that is too much."""
+        known = self._clusters.get(cluster)
+        return None if known is None else known.clock_skew(self._access.clock_skew())
+
+    def clock_skews(self) -> dict[str, timedelta]:
+        """The same of each where it is too much."""
+        skews = {cluster: self.clock_skew(cluster) for cluster in self._clusters}
+        return {cluster: skew for cluster, skew in skews.items() if skew is not None}
 
     def look(self, limit: timedelta) -> dict[str, datetime]:
         """Look at each connection; answers when each that was lost came back."""

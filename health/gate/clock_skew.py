@@ -9,6 +9,9 @@ judged by another time, and where something steps a clock once, a second step is
 the clock has run for 30 s without another step, and an answer of the API server since then could be compared
 with it; from there on the skew alone counts. Nothing that was judged by the old time outlives that: what the
 detector tells is judged anew by each question, and an admission is acted on within seconds or not at all.
+
+Conditions of Nodes in a workload cluster are stamped by the clock of that one, and judged by the management
+cluster's: where the two are over 30 s apart, what rests on time is a hold for the checks of that cluster.
 """
 
 from dataclasses import dataclass
@@ -44,6 +47,29 @@ def clock_hold(reading: ClockReading) -> Hold | None:
     message = _skewed(reading, HELD) or _set_back(reading)
     if not message:
         return None
+    return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+def workload_skew(known: timedelta | None, told: timedelta | None) -> timedelta | None:
+    """By how much a workload cluster's clock is ahead of the management cluster's, where that is too much.
+
+    `known` is what both tell now, None where one tells nothing; `told` is what was said last. While nothing
+    is known that goes on, and what moves by little is not told anew.
+    """
+    if known is None:
+        return told
+    if abs(known) <= HELD:
+        return None
+    return known if told is None or abs(known - told) > WARNED else told
+
+
+def workload_clock_hold(cluster: str, skew: timedelta) -> Hold:
+    """Why nothing that rests on time can be told of the Nodes of a workload cluster."""
+    apart = f"{in_words(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'}"
+    message = (
+        f"the clock of the workload cluster {cluster} is {apart} the management cluster's, "
+        f"more than {in_words(HELD)}"
+    )
     return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 

@@ -6,9 +6,10 @@ still counted, and what exists is cleaned up and marked (rules 7 and 17).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from health.gate.clock_skew import workload_clock_hold
 from health.gate.cluster_upgrades import ClusterUpgrades
 from health.gate.global_stop import Stop
 from health.gate.outage_guard import NO_OUTAGES, Outages
@@ -32,6 +33,8 @@ class ClusterContext:
     """By cluster, the end of the last time in which the connection to it was lost."""
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """By cluster, why its Nodes cannot be seen now."""
+    clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
+    """By cluster, by how much its clock is ahead of the management cluster's, where that is too much."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
     """By kind of check, what matters to its checks alone, as the kind judges it."""
     cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)
@@ -59,8 +62,10 @@ class ClusterContext:
 
     def unreachable_hold(self, cluster: str) -> Hold | None:
         """Why nothing may be done to targets whose Nodes are in a cluster (rule 33)."""
-        why = self.unreachable.get(cluster)
-        return None if why is None else workload_cluster_hold(cluster, why)
+        why, skew = self.unreachable.get(cluster), self.clock_skews.get(cluster)
+        if why is not None:
+            return workload_cluster_hold(cluster, why)
+        return None if skew is None else workload_clock_hold(cluster, skew)
 
 
 def _latest(*times: datetime | None) -> datetime | None:

@@ -24,6 +24,10 @@ CLUSTER_API = Section(
             "with the cause, and no others."
         ),
         "33/clocks": "When it is back, the clocks of its Nodes restart; those of other clusters do not.",
+        "33/skew": (
+            "One whose clock is over 30 s off the management cluster's holds its own checks where time "
+            "decides, with the number, and no others."
+        ),
         "33/restart": "A restart of a process meanwhile changes no deadline.",
         "33/first": "A first connection restarts nothing.",
         "33/rotated": "A Secret that is replaced is used without a restart.",

@@ -12,6 +12,7 @@ from detector.watching.node_watch import LOST, BlindTime, NodeWatch
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from kube.connection import ClusterConnection
 from kube.reflector_settings import patient
+from kube.server_clock import wall_clock
 from objects.secrets import SecretField
 from runtime.guard import Guard
 
@@ -44,7 +45,7 @@ class Clusters:
 
     @staticmethod
     def _watch(cluster: str) -> NodeWatch:
-        return NodeWatch(cluster, lambda *_: None, lambda *_: None, patient)
+        return NodeWatch(cluster, lambda *_: None, lambda *_: None, patient, wall_clock)
 
     @staticmethod
     async def _connect(cluster: str, secret: SecretField) -> ClusterConnection:

@@ -102,7 +102,10 @@ class TwoClusters:
         self.cluster_state = ClusterState("test")
         self._blind_times = BlindTimes(management.client, "ours", "leader", Problems())
         self.reached = {EAST: east}
-        access = WorkloadAccess(self._connect, self._close, self._blind_times.of)
+        self.skew_of_management = timedelta(0)
+        access = WorkloadAccess(
+            self._connect, self._close, self._blind_times.of, lambda: self.skew_of_management
+        )
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
         scope = Scope("leases", (), kinds, lambda: OFTEN, access)
         self.policy = Policy(staleness_limit=LIMIT)
@@ -380,6 +383,25 @@ async def test_check_is_held_while_its_cluster_cannot_be_reached_and_goes_on_whe
         clusters.reached[EAST] = connection
         await eventually(lambda: clusters.sources.of_checks.is_read(OF_MACHINES))
         clusters.link_machine()
+        assert clusters.of_machine.state is TargetState.EXPIRED
+
+
+@pytest.mark.rule("rule 33/skew", "rule 3")
+async def test_cluster_that_has_another_time_holds_the_checks_that_rest_on_it_alone(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    clusters.skew_of_management = timedelta(minutes=6)
+    async with clusters.open():
+        clusters.link_machine()
+        assert reason_of(clusters.of_machine) is HoldReason.CLOCK_SKEW
+        assert "the clock of the workload cluster east is 6m" in clusters.why_of_machine
+        assert clusters.cluster_state.cluster_context.unreachable_hold(EAST) == clusters.of_machine.hold
+        assert clusters.of_node.state is TargetState.EXPIRED
+
+        clusters.skew_of_management = timedelta(0)
         assert clusters.of_machine.state is TargetState.EXPIRED
 
 

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.clock_skew import HELD, STEADY, WARNED, ClockReading, clock_hold, clock_warning
+from health.gate.clock_skew import (
+    HELD,
+    STEADY,
+    WARNED,
+    ClockReading,
+    clock_hold,
+    clock_warning,
+    workload_clock_hold,
+    workload_skew,
+)
 from health.model.observation import HoldReason
 
 HAIR = timedelta(microseconds=1)
@@ -80,3 +89,32 @@ def test_clock_that_was_set_back_and_is_off_since_is_held_for_being_off() -> Non
     hold = clock_hold(ClockReading(seconds(-31), seconds(1), seconds(31), seconds(60)))
     assert hold is not None
     assert "behind" in hold.message
+
+
+@pytest.mark.rule("rule 33/skew")
+@pytest.mark.parametrize(
+    ("known", "told", "skew"),
+    [
+        pytest.param(None, None, None, id="nothing is known"),
+        pytest.param(HELD, None, None, id="as much as is tolerated"),
+        pytest.param(HELD + HAIR, None, HELD + HAIR, id="too far ahead"),
+        pytest.param(-HELD - HAIR, None, -HELD - HAIR, id="too far behind"),
+        pytest.param(seconds(44), seconds(40), seconds(40), id="hardly more than was told"),
+        pytest.param(seconds(46), seconds(40), seconds(46), id="more than was told"),
+        pytest.param(None, seconds(40), seconds(40), id="not known for a moment"),
+        pytest.param(HELD, seconds(31), None, id="right again"),
+    ],
+)
+def test_clock_of_a_workload_cluster_is_off_by_what_was_told_until_it_moves(
+    known: timedelta | None, told: timedelta | None, skew: timedelta | None
+) -> None:
+    assert workload_skew(known, told) == skew
+
+
+@pytest.mark.rule("rule 33/skew")
+def test_clock_of_a_workload_cluster_that_is_off_holds_with_the_number() -> None:
+    hold = workload_clock_hold("fleet/edge", seconds(-360))
+    words = (
+        "the clock of the workload cluster fleet/edge is 6m behind the management cluster's, more than 30s"
+    )
+    assert (hold.reason, hold.message) == (HoldReason.CLOCK_SKEW, words)

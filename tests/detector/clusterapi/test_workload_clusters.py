@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from detector.watching import workload_clusters
-from detector.watching.node_watch import BlindTime, NodeWatch
+from detector.watching.node_watch import LOST, BlindTime, NodeWatch
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.kinds.clusterapi.cluster import kubeconfig_secret
 from kube.connection import ClusterConnection
@@ -21,7 +21,7 @@ from objects.secrets import SecretField
 from runtime.guard import Guard
 from tests.kube.api_server import ApiServer, lines, said
 from tests.kube.eventually import eventually
-from tests.objects import condition, node_object
+from tests.objects import NOW, condition, node_object
 
 EAST, WEST = "fleet/east", "fleet/west"
 LIMIT = timedelta(minutes=1)
@@ -39,8 +39,10 @@ class Watched:
         self.nodes: set[str] = set()
         self.guard = Guard()
         self._tasks = asyncio.TaskGroup()
+        self.skew_of_management = timedelta(0)
+        self.noted = BlindTime()
         self.clusters = WorkloadClusters(
-            WorkloadAccess(self._connect, self._close, lambda _: BlindTime()),
+            WorkloadAccess(self._connect, self._close, lambda _: self.noted, lambda: self.skew_of_management),
             self._watch,
             ClusterHandlers(self.read.append, self.read.remove, lambda: None),
             self.guard,
@@ -60,7 +62,7 @@ class Watched:
         def notify(_: object, node: object) -> None:
             (self.nodes.discard if node is None else self.nodes.add)(cluster)
 
-        return NodeWatch(cluster, notify, lambda *_: None, patient)
+        return NodeWatch(cluster, notify, lambda *_: None, patient, lambda: NOW)
 
     def name(self, *names: str) -> None:
         """As the checks of one moment name them."""
@@ -164,3 +166,32 @@ async def test_cluster_that_is_named_again_at_once_keeps_its_connection(watched:
         watched.name(EAST)
         await eventually(lambda: watched.clusters.is_read(EAST))
         assert watched.closed == []
+
+
+@pytest.mark.rule("rule 33/skew")
+async def test_clock_of_each_cluster_is_compared_with_that_of_the_management_cluster(
+    watched: Watched,
+) -> None:
+    watched.skew_of_management = timedelta(minutes=6)  # so both are ahead of it by as much
+    async with watched.running():
+        watched.name(EAST)
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        [(cluster, skew)] = watched.clusters.clock_skews().items()
+        assert cluster == EAST
+        assert abs(skew - timedelta(minutes=6)) < timedelta(seconds=3)
+        assert watched.clusters.clock_skew(WEST) is None
+
+        watched.skew_of_management = timedelta(seconds=20)
+        assert watched.clusters.clock_skews() == {}
+
+
+@pytest.mark.rule("rule 33/clocks", "rule 33/skew")
+async def test_end_of_a_lost_connection_is_noted_by_the_clock_that_deadlines_are_judged_by(
+    watched: Watched,
+) -> None:
+    watched.noted = LOST
+    async with watched.running():
+        watched.name(EAST)
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        until = watched.clusters.look(LIMIT)[EAST]
+        assert NOW - LIMIT < until <= NOW

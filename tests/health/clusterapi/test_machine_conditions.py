@@ -184,6 +184,8 @@ def test_nothing_is_said_while_paused_unseen_or_while_a_timer_runs() -> None:
     assert said_of(check(PAUSED), with_lost_node(), NOW, EVERYTHING_READY, words) == NOTHING
     unseen = in_cluster(unreachable={"fleet/edge": "no route"})
     assert said_of(check(), with_lost_node(), NOW, unseen, words) == NOTHING
+    of_another_time = in_cluster(clock_skews={"fleet/edge": timedelta(minutes=6)})
+    assert said_of(check(), with_lost_node(), NOW, of_another_time, words) == NOTHING
     waiting = target(condition("Ready", "False"))
     assert said_of(check(), waiting, NOW + MINUTE, EVERYTHING_READY, words) == NOTHING
     assert said_of(check(), with_lost_node(), NOW, ClusterContext(), words) == NOTHING

@@ -1,0 +1,42 @@
+"""WorkloadCluster: what is known of the Nodes of one of them, and why nothing may be judged by them."""
+
+import asyncio
+from datetime import timedelta
+
+from detector.watching.node_watch import NOT_YET, NodeWatch
+from health.gate.clock_skew import workload_skew
+from objects.secrets import SecretField
+
+
+class WorkloadCluster:
+    """One workload cluster."""
+
+    def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
+        self.nodes = nodes
+        self.secret = secret
+        self.is_read = False
+        """Whether its Nodes were read completely, and told: until then none is known to be there, or gone."""
+        self.unusable = ""
+        """Why the Secret leads to no connection."""
+        self.was_tried = asyncio.Event()
+        """Set when its Nodes were read, or could not be at the first try."""
+        self._skew: timedelta | None = None
+
+    def problem(self, limit: timedelta) -> str:
+        """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
+        return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else NOT_YET)
+
+    def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
+        """By how much its clock is ahead of the management cluster's, where that is too much.
+
+        `of_management` is by how much ours is ahead of that one; None where it does not tell.
+        """
+        ours = self.nodes.clock_skew()
+        known = None if of_management is None or ours is None else of_management - ours
+        self._skew = workload_skew(known, self._skew)
+        return self._skew
+
+    @property
+    def part(self) -> str:
+        """What is watched, for people."""
+        return f"nodes of {self.nodes.cluster}"
