@@ -162,9 +162,12 @@ class ClusterState:
         """A remediation request came, changed or went."""
         entry = adopted(seen(api_version, kind, request), self.checks, self.targets)
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
+        after = self.requests.get(entry.reference.uid)
         if exists and before is None and entry.owner is not None:
             self.act_findings.overcome(entry.owner, request.target_name)
-        self.event_handlers.notify_request(entry.reference, before, entry if exists else None)
+        self.event_handlers.notify_request(entry.reference, before, after)
+        if after is not None and not exists:
+            self._adopt([after])
         # Whose it was, and for which target, matters as well: an edit may have changed both.
         is_moved = before is not None and (before.owner, before.request.target_name) != (
             entry.owner,

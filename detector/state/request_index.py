@@ -34,30 +34,60 @@ def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenReques
 
 
 class RequestIndex:
-    """All requests of the kinds that are watched."""
+    """All requests of the kinds that are watched.
+
+    Of one kind two versions may be watched, as the template of a check was edited: each shows every request.
+    """
 
     def __init__(self) -> None:
         self._by_target: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
         self._target_of: dict[str, str] = {}
         """By uid: who edits what a request says of its target must not leave another one behind."""
         self._targets_of: defaultdict[CheckReference, dict[str, int]] = defaultdict(dict)
+        self._shown: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
+        """By uid, what it is in each apiVersion that shows it, the one that was seen last at the end."""
 
     def put(self, entry: SeenRequest) -> SeenRequest | None:
-        """Keep the newest version of a request; answers what it was before."""
-        before = self.remove(entry)
-        self._by_target[entry.request.target_name][entry.reference.uid] = entry
-        self._target_of[entry.reference.uid] = entry.request.target_name
-        if entry.owner is not None:
-            counts = self._targets_of[entry.owner]
-            counts[entry.request.target_name] = counts.get(entry.request.target_name, 0) + 1
+        """Keep what a request is now; answers what it was before."""
+        shown = self._shown[entry.reference.uid]
+        shown.pop(entry.reference.api_version, None)
+        shown[entry.reference.api_version] = entry
+        before = self._take_out(entry.reference.uid)
+        self._insert(entry)
         return before
 
     def remove(self, entry: SeenRequest) -> SeenRequest | None:
-        """Forget a request; answers what it was, None if it is not there."""
-        target = self._target_of.pop(entry.reference.uid, None)
+        """Forget a request that this apiVersion shows no more; answers what it was, None if it is not there.
+
+        It is there until the last one shows it no more: a version may be served no longer, and it exists.
+        """
+        uid = entry.reference.uid
+        shown = self._shown.pop(uid, {})
+        shown.pop(entry.reference.api_version, None)
+        before = self._take_out(uid)
+        if shown:
+            self._shown[uid] = shown
+            self._insert(next(reversed(shown.values())))
+        return before
+
+    def get(self, uid: str) -> SeenRequest | None:
+        """A request as it was seen last; None if it is not there."""
+        shown = self._shown.get(uid)
+        return next(reversed(shown.values())) if shown else None
+
+    def _insert(self, entry: SeenRequest) -> None:
+        target = entry.request.target_name
+        self._by_target[target][entry.reference.uid] = entry
+        self._target_of[entry.reference.uid] = target
+        if entry.owner is not None:
+            counts = self._targets_of[entry.owner]
+            counts[target] = counts.get(target, 0) + 1
+
+    def _take_out(self, uid: str) -> SeenRequest | None:
+        target = self._target_of.pop(uid, None)
         if target is None:
             return None
-        known = self._by_target[target].pop(entry.reference.uid)
+        known = self._by_target[target].pop(uid)
         if not self._by_target[target]:
             del self._by_target[target]
         if known.owner is not None:

@@ -99,7 +99,12 @@ class Plan:
 
     def step_of(self, request: RequestReference) -> Step | None:
         """The step that a request is of; None if the check no longer lists its template."""
-        return next((step for step in self.steps if _is_made_from(request, step.template)), None)
+        return next(iter(self._steps_of(request)), None)
+
+    def _steps_of(self, request: RequestReference) -> list[Step]:
+        """The steps that it may be of; another version of their templates counts where none has its own."""
+        known = [step for step in self.steps if _is_made_from(request, step.template)]
+        return [step for step in known if step.template.api_version == request.api_version] or known
 
     def time_before(self, step: Step) -> timedelta:
         """The timeouts of all steps before `step`, together (NHC 2.5/overdue)."""
@@ -107,16 +112,24 @@ class Plan:
         return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
 
     def _next(self, over: Sequence[RequestSnapshot]) -> int | None:
+        tried = {step for one in over for step in self._steps_of(one.reference)}
         for number, step in enumerate(self.steps):
-            is_spent = step.template in self.spent
-            if not is_spent and not any(_is_made_from(one.reference, step.template) for one in over):
+            if step.template not in self.spent and step not in tried:
                 return number
         return None
 
 
 def _is_made_from(request: RequestReference, template: TemplateReference) -> bool:
-    """Whether it is a request of that template; one that does not name its template may be of any."""
-    is_kind = (request.api_version, request.kind) == (template.api_version, template.request_kind)
+    """Whether it is a request of that template; one that does not name its template may be of any.
+
+    A kind is one in all its versions: the check may name another one than the request was made or seen in.
+    """
+    is_kind = (_group(request), request.kind) == (_group(template), template.request_kind)
     # A request of a kind without namespaces is in none, whatever the check says of its template.
     is_there = request.namespace in ("", template.namespace)
     return is_kind and is_there and request.template in ("", template.name)
+
+
+def _group(named: RequestReference | TemplateReference) -> str:
+    group, _, _ = named.api_version.rpartition("/")
+    return group

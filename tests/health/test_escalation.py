@@ -27,6 +27,7 @@ from tests.objects import (
 
 A_MOMENT = timedelta(microseconds=1)
 FIVE = 5 * MINUTE
+OTHER_VERSION = "example.com/v2"
 
 
 def order_of(steps: tuple[Step, ...]) -> list[str]:
@@ -73,8 +74,26 @@ def test_request_of_a_kind_without_namespaces_is_of_its_template() -> None:
 
 
 def test_same_name_of_another_kind_or_group_is_another_template() -> None:
-    for changes in ({"kind": "Other"}, {"api_version": "example.com/v2"}):
+    for changes in ({"kind": "Other"}, {"api_version": "example.org/v1"}):
         assert Plan(ESCALATION).step_of(request_of(FIRST).reference.model_copy(update=changes)) is None
+
+
+@pytest.mark.rule("NHC 2.4/6/timeout")
+def test_request_is_of_its_template_whatever_the_version_that_the_check_names() -> None:
+    other = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"api_version": OTHER_VERSION})})
+    plan, request = Plan((other, SECOND)), request_of(FIRST)
+    assert plan.step_of(request.reference) == other
+    assert plan.end_of(request) == Plan(ESCALATION).end_of(request)
+    assert plan.course([request_of(FIRST, succeeded=False)], NOW).next_step == 1
+
+
+@pytest.mark.rule("rule 18")
+def test_template_that_is_listed_in_two_versions_is_two_steps() -> None:
+    other = FIRST.model_copy(update={"template": REBOOT.model_copy(update={"api_version": OTHER_VERSION})})
+    for steps in ((FIRST, other), (other, FIRST)):
+        plan = Plan(steps)
+        assert plan.step_of(request_of(FIRST).reference) == FIRST
+        assert plan.course([request_of(FIRST, succeeded=False)], NOW).next_step == steps.index(other)
 
 
 @pytest.mark.rule("NHC 2.4/6/timeout")
