@@ -72,6 +72,12 @@ class CheckState:
             self._listed = self.record, self.kind.stored_requests(self.record.status)
         return self._listed[1]
 
+    def ignores(self, name: str, target: Target | None) -> bool:
+        """Whether this is no target of it, and was none."""
+        if name in self.selected:
+            return False
+        return target is None or isinstance(self.check, InvalidCheckError) or not self.check.selects(target)
+
     def see(self, name: str, target: Target | None, context: ClusterContext) -> bool:
         """Take in what a target is now; answers whether that changed anything for this check."""
         before = self._place_of(name)

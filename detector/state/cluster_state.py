@@ -6,6 +6,7 @@ targets, may have another answer now.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from detector.state.act_findings import ActFindings
 from detector.state.adoption import adopted
@@ -31,6 +32,16 @@ UNKNOWN_UID = "unknown"
 
 def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks
     return None
+
+
+class _Counted(NamedTuple):
+    """A target that a check counts; in words only where that is asked for, as there are so many."""
+
+    check: CheckReference
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.check} {self.target}"
 
 
 class ClusterState:
@@ -97,7 +108,7 @@ class ClusterState:
         self.event_handlers.notify_context()
         for reference, check in self.checks.items():
             if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
-                self._see_all(reference, check)
+                self._see_selected(reference, check)
         for incident in before - set(self.all_wanted()):
             self.event_handlers.notify_change(incident.check, incident.target.name)
         self.tell_all()
@@ -139,11 +150,19 @@ class ClusterState:
         for name, target in self.targets.of(reference).items():
             self._take_in(reference, check, name, target)
 
+    def _see_selected(self, reference: CheckReference, check: CheckState) -> None:
+        """Judge its targets anew; which are its targets no context says, and the others are many."""
+        targets = self.targets.of(reference)
+        for name in tuple(check.selected):
+            self._take_in(reference, check, name, targets.get(name))
+
     def _take_in(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
     ) -> bool:
         """Count a target; one that cannot be judged counts against the threshold (rule 3)."""
-        with self.guard.item("numbers", f"{reference} {name}"):
+        with self.guard.item("numbers", _Counted(reference, name)):
+            if check.ignores(name, target):
+                return False
             numbers_changed = check.see(name, target, self.cluster_context)
             self._keep_findings(reference, check, name, target)
             return numbers_changed

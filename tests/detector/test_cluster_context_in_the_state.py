@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.state.check_state import CheckRecord
+from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context
 from health.gate.back_off import NO_BACK_OFF, BackOff
@@ -85,6 +85,26 @@ def test_change_around_tells_the_check_and_its_unhealthy_targets_once(world: Wor
     world.told.clear()
     world.cluster_state.take_context(ClusterContext(stop=Stop("power work")))
     assert world.told == []
+
+
+def test_nodes_that_a_check_does_not_select_are_not_judged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[str] = []
+    see = CheckState.see
+
+    def counting(check: CheckState, name: str, *known: Any) -> bool:
+        judged.append(name)
+        return see(check, name, *known)
+
+    monkeypatch.setattr(CheckState, "see", counting)
+    for number in range(20):
+        other = node(FAILED, name=f"other-{number}", uid=f"uid-{number}")
+        world.cluster_state.target_changed(TargetName("Node", "", other.metadata.name), other)
+    assert judged == []
+
+    world.cluster_state.take_context(TERMINATING_ONLY)
+    assert sorted(judged) == ["failed-1", "failed-2", "healthy"]
 
 
 @pytest.mark.rule("NHC 2.1/4", "rule 17")
