@@ -72,7 +72,9 @@ class Storms:
             self._memories.pop(check, None)
         elif self._is_leading:
             memory = self._memory(check, check_state)
-            if not isinstance(check_state.check, InvalidCheckError):
+            if isinstance(check_state.check, InvalidCheckError):
+                self._schedule(memory, None)  # it goes on when that is mended, and no sooner
+            else:
                 self._advance_one(check, check_state.check, memory)
 
     def of(self, check: CheckReference) -> Storm | None:

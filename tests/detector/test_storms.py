@@ -274,6 +274,36 @@ async def test_check_that_cannot_be_read_keeps_its_storm(leader: Cluster) -> Non
     assert leader.storm == BEGUN
 
 
+async def test_check_that_cannot_be_read_waits_for_no_time_and_goes_on_when_it_is_mended(
+    cluster: Cluster,
+) -> None:
+    looks = 0
+
+    def now() -> datetime:
+        nonlocal looks
+        looks += 1
+        return cluster.now
+
+    cluster.storms = Storms(cluster.cluster_state, lambda _: True, now)
+    async with cluster.leading():
+        cluster.storm_check(stored=COOLING)
+        cluster.storm_check(minHealthy=-1)
+        cluster.now += timedelta(hours=1)  # its cooldown is over
+        await _many_turns()
+        before = looks
+        await _many_turns()
+        assert looks == before
+
+        cluster.storm_check()
+        assert cluster.storm is not None
+        assert not cluster.storm.is_active
+
+
+async def _many_turns() -> None:
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
 @pytest.mark.rule("rule 3")
 async def test_nothing_begins_or_ends_while_the_cluster_is_not_seen(cluster: Cluster) -> None:
     cluster.storm_check(stored=COOLING)
