@@ -98,7 +98,12 @@ class Detector:
             connections.problems,
             Guard(connections.metrics),
         )
-        self._cluster_state = ClusterState(connections.cluster, guard, self._template_kind)
+        self._cluster_state = ClusterState(
+            connections.cluster,
+            guard,
+            self._template_kind,
+            removes_confirmations=settings.confirmations == "remove",
+        )
         self._blind_times = BlindTimes(client, settings.namespace, LEADER_LEASE, problems)
         self._sources = self._made_sources(defaults)
         self._upgrades = self._made_upgrades()

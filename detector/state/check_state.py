@@ -59,7 +59,7 @@ class CheckState:
         self.not_healthy: set[str] = set()
         """Selected targets that count as not healthy, whatever requests there are."""
         self.confirmed: set[str] = set()
-        """Healthy ones that a person marked as healthy: the mark is to be taken off (NHC 2.1/13)."""
+        """Healthy ones that a person marked as healthy."""
         self.reconfigured: set[str] = set()
         """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
         self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
@@ -104,7 +104,7 @@ class CheckState:
         if not check.counts_as_healthy(target, context):
             self.not_healthy.add(name)
         if not check.is_unhealthy(target, context):
-            if target.is_confirmed_healthy and not self.is_shadow_in(context):
+            if target.is_confirmed_healthy:
                 self.confirmed.add(name)
             return
         self.unhealthy.add(name)
@@ -134,14 +134,14 @@ class CheckState:
         """Whether nothing may be written for it, whether it can be read or not."""
         return is_in_shadow(self.record.metadata.annotations, context.policy)
 
-    def concerns(self, name: str) -> bool:
-        """Whether there should be an incident for a target, its requests aside."""
-        return name in self.unhealthy or name in self.confirmed
+    def concerned_in(self, context: ClusterContext, *, removes_confirmations: bool) -> set[str]:
+        """The targets that there should be incidents for, those with requests aside.
 
-    @property
-    def concerned(self) -> set[str]:
-        """The targets that there should be incidents for, those with requests aside."""
-        return self.unhealthy | self.confirmed
+        The mark of one that is healthy is to be taken off (NHC 2.1/13), unless nothing is written.
+        """
+        if removes_confirmations and self.confirmed and not self.is_shadow_in(context):
+            return self.unhealthy | self.confirmed
+        return self.unhealthy
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
         """What the threshold of `check`, which is this one parsed, says of the numbers."""

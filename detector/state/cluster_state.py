@@ -48,9 +48,16 @@ class ClusterState:
     """Targets, checks, requests and Leases of one cluster, as they were last seen."""
 
     def __init__(
-        self, cluster: str, guard: Guard | None = None, template_kinds: TemplateKinds = _nothing_known
+        self,
+        cluster: str,
+        guard: Guard | None = None,
+        template_kinds: TemplateKinds = _nothing_known,
+        *,
+        removes_confirmations: bool = True,
     ) -> None:
+        """`removes_confirmations`: whether a worker takes a person's mark off that a target is healthy."""
         self.cluster = cluster
+        self._removes_confirmations = removes_confirmations
         self.guard = guard or Guard()
         """Stands around each item of whatever goes through it."""
         self.targets = TargetStore()
@@ -75,7 +82,7 @@ class ClusterState:
     def tell_of(self, check: CheckReference) -> None:
         """Every answer of one check may be another now."""
         check_state = self.checks.get(check)
-        for target in self.requests.targets_of(check) | (check_state.concerned if check_state else set()):
+        for target in self.requests.targets_of(check) | self._concerned(check_state):
             self.event_handlers.notify_change(check, target)
         self.event_handlers.notify_change(check, None)
 
@@ -136,7 +143,7 @@ class ClusterState:
         self._adopt(self.requests.unowned())
         targets = set(self.requests.targets_of(reference))
         for check in (known, self.checks.get(reference)):
-            targets |= check.concerned if check else set()
+            targets |= self._concerned(check)
         for target in targets:
             self.event_handlers.notify_change(reference, target)
         self.event_handlers.notify_change(reference, None)
@@ -255,7 +262,7 @@ class ClusterState:
         """
         seen, check_state = self.targets.get(check, target), self.checks.get(check)
         uids = set()
-        if seen is not None and check_state is not None and check_state.concerns(target):
+        if seen is not None and target in self._concerned(check_state):
             uids.add(seen.metadata.uid)
         for entry in self.requests.of(check, target):
             uids.add(entry.request.target_uid or (seen.metadata.uid if seen else UNKNOWN_UID))
@@ -264,9 +271,14 @@ class ClusterState:
     def all_wanted(self) -> Iterator[IncidentReference]:
         """The incidents that there should be."""
         for check in {*self.checks, *self.requests.owners()}:
-            check_state = self.checks.get(check)
-            for target in self.requests.targets_of(check) | (check_state.concerned if check_state else set()):
+            for target in self.requests.targets_of(check) | self._concerned(self.checks.get(check)):
                 yield from self.wanted(check, target)
+
+    def _concerned(self, check_state: CheckState | None) -> set[str]:
+        if check_state is None:
+            return set()
+        removes = self._removes_confirmations
+        return check_state.concerned_in(self.cluster_context, removes_confirmations=removes)
 
     def allowance(self, check: CheckReference) -> Allowance | None:
         """What the threshold of a check says now; None for one that does not parse or is not there."""

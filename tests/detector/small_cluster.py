@@ -30,9 +30,11 @@ REQUEST_KIND = ("example.com/v1", "Reboot")
 class SmallCluster:
     """One check over nodes with the label role=worker, due 5 minutes after Ready is Unknown."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, removes_confirmations: bool = True) -> None:
         self.template_kinds: TemplateKinds = lambda *_: None
-        self.cluster_state = ClusterState("main-0a1b", template_kinds=self._template_kind)
+        self.cluster_state = ClusterState(
+            "main-0a1b", template_kinds=self._template_kind, removes_confirmations=removes_confirmations
+        )
         self.open = OpenIncidents(subject_of)
         self.now = NOW
 
