@@ -14,6 +14,7 @@ from temporalio.worker import Worker
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
 from detector.state.cluster_state import ClusterState
+from health.gate.clock_skew import by_temporals_clock
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
@@ -48,11 +49,12 @@ class Answering:
         """What is with the target, and may the incident act: one answer from one moment."""
         if not self._is_leader():
             raise NotLeading("this detector does not hold the lead any more")
-        observation = self._observe(asked.incident)
+        answered_at = activity.info().started_time
+        observation = by_temporals_clock(self._observe(asked.incident), answered_at)
         with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id):
             self._dispatch.answered(asked.incident, observation, would_act=asked.would_act)
             self._cluster_state.found(asked.incident, asked.found)
-        return observation.model_copy(update={"answered_at": activity.info().started_time})
+        return observation.model_copy(update={"answered_at": answered_at})
 
     def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
         """The worker that polls for questions; `others` are activities that are served beside `observe`."""

@@ -4,6 +4,9 @@ Deadlines are judged by the detector's clock, and begin with timestamps of the A
 (rule 41). So the two are compared: over 5 s is a warning, and over 30 s every answer that rests on time is a
 hold. What is healthy, gone or released does not rest on it, and is cleaned up as ever.
 
+Temporal's clock is a third one: by it an incident tells that a step is over, which began by the API server's.
+So an answer is compared with it, too: with a Temporal that is ahead, each step would be over as it begins.
+
 A clock that was set back is a hold of its own, however right it is now: what was judged right before was
 judged by another time, and where something steps a clock once, a second step is likely. The hold ends when
 the clock has run for 30 s without another step, and an answer of the API server since then could be compared
@@ -15,9 +18,9 @@ cluster's: where the two are over 30 s apart, what rests on time is a hold for t
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from health.model.observation import Hold, HoldReason
+from health.model.observation import Hold, HoldReason, Observation, TargetState
 from objects.durations import in_words
 
 WARNED = timedelta(seconds=5)
@@ -45,9 +48,27 @@ class ClockReading:
 def clock_hold(reading: ClockReading) -> Hold | None:
     """Why nothing that rests on time can be told; None where it can."""
     message = _skewed(reading, HELD) or _set_back(reading)
-    if not message:
-        return None
-    return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
+    return _hold(message) if message else None
+
+
+def by_temporals_clock(seen: Observation, answered: datetime) -> Observation:
+    """What was `seen`, by the API server's clock, as it is `answered` at that moment by Temporal's.
+
+    Unknown where the two are apart: the incident compares times of the cluster with its own.
+    """
+    if seen.seen_at is None or not seen.is_unhealthy:
+        return seen
+    skew = answered - seen.seen_at
+    if abs(skew) <= HELD:
+        return seen
+    return Observation(
+        state=TargetState.UNKNOWN,
+        reason=seen.subject,
+        hold=_hold(f"Temporal's clock is {skew_in_words(skew)}, more than {in_words(HELD)}"),
+        requests=seen.requests,
+        is_shadow=seen.is_shadow,
+        seen_at=seen.seen_at,
+    )
 
 
 def workload_skew(known: timedelta | None, told: timedelta | None) -> timedelta | None:
@@ -81,6 +102,10 @@ def clock_warning(reading: ClockReading) -> str:
 def skew_in_words(skew: timedelta) -> str:
     """`skew` for people: "40s ahead of the API server's"."""
     return f"{in_words(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'} the API server's"
+
+
+def _hold(message: str) -> Hold:
+    return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 def _skewed(reading: ClockReading, limit: timedelta) -> str:

@@ -1,17 +1,22 @@
 """The detector tells the time by the API server: workers compare with that what it says to have seen."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
+from temporalio.testing import ActivityEnvironment
 
 from detector.answers.answering import Answering
 from detector.detector import Detector
+from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
 from health.gate.policy import Policy
+from health.model.observation import Observation
+from health.model.references import IncidentReference
 from kube.connection import ClusterConnection
 from kube.server_clock import ServerClock
 from kube.transport import Transport
@@ -20,8 +25,10 @@ from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
+from tests.detector.small_cluster import SmallCluster
 from tests.kube.api_server import ApiServer
-from tests.objects import incident_reference
+from tests.objects import NOW, incident_reference, seen
+from workflows.contracts import ObserveInput
 
 pytestmark = pytest.mark.rule("rule 4", "rule 41")
 
@@ -59,3 +66,26 @@ async def test_moment_at_which_something_was_seen_is_told_by_the_api_servers_clo
     seen_at = observe(incident_reference("c")).seen_at
     assert seen_at is not None
     assert abs(seen_at - datetime.now(UTC) - off) <= HAIR
+
+
+class Told:
+    """What is noted of answers."""
+
+    def __init__(self) -> None:
+        self.answers: list[Observation] = []
+
+    def answered(self, _: IncidentReference, answer: Observation, *, would_act: bool) -> None:
+        assert would_act
+        self.answers.append(answer)
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+async def test_no_incident_is_told_an_admission_by_a_temporal_whose_clock_is_off(*, is_off: bool) -> None:
+    environment, told = ActivityEnvironment(), Told()
+    environment.info = replace(environment.info, started_time=NOW + timedelta(minutes=7 if is_off else 0))
+    answering = Answering(
+        lambda _: seen(seen_at=NOW), cast("Dispatch", told), SmallCluster().cluster_state, lambda: True
+    )
+    answer = await environment.run(answering.observe, ObserveInput(incident=incident_reference("c")))
+    assert answer.is_admitted is not is_off
+    assert [one.is_admitted for one in told.answers] == [not is_off]

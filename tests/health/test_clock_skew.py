@@ -11,12 +11,14 @@ from health.gate.clock_skew import (
     STEADY,
     WARNED,
     ClockReading,
+    by_temporals_clock,
     clock_hold,
     clock_warning,
     workload_clock_hold,
     workload_skew,
 )
-from health.model.observation import HoldReason
+from health.model.observation import HoldReason, Observation, TargetState
+from tests.objects import NOW, request_snapshot, seen
 
 HAIR = timedelta(microseconds=1)
 DURATIONS = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=400))
@@ -118,3 +120,37 @@ def test_clock_of_a_workload_cluster_that_is_off_holds_with_the_number() -> None
         "the clock of the workload cluster fleet/edge is 6m behind the management cluster's, more than 30s"
     )
     assert (hold.reason, hold.message) == (HoldReason.CLOCK_SKEW, words)
+
+
+@pytest.mark.rule("rule 3")
+@pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING])
+@pytest.mark.parametrize(
+    ("ahead", "words"),
+    [
+        (seconds(420), "Temporal's clock is 7m ahead of the API server's, more than 30s"),
+        (seconds(-31), "Temporal's clock is 31s behind the API server's, more than 30s"),
+    ],
+)
+def test_no_step_is_over_by_a_clock_of_temporal_that_is_off(
+    state: TargetState, ahead: timedelta, words: str
+) -> None:
+    running = request_snapshot()
+    answer = seen(running, state=state, seen_at=NOW, is_shadow=False)
+    told = by_temporals_clock(answer, NOW + ahead)
+    assert told.hold is not None
+    assert (told.state, told.hold.reason) == (TargetState.UNKNOWN, HoldReason.CLOCK_SKEW)
+    assert told.hold.message == words
+    assert (told.requests, told.is_shadow) == ((running,), False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(seen(seen_at=NOW - HELD), id="clocks are as good as equal"),
+        pytest.param(seen(state=TargetState.HEALTHY, seen_at=NOW - 2 * HELD), id="healthy"),
+        pytest.param(seen(state=TargetState.GONE, seen_at=NOW - 2 * HELD), id="gone"),
+        pytest.param(seen(seen_at=None), id="nobody says when it was seen"),
+    ],
+)
+def test_what_does_not_rest_on_temporals_clock_is_told_as_it_is(answer: Observation) -> None:
+    assert by_temporals_clock(answer, NOW) is answer
