@@ -24,7 +24,7 @@ async def answer(
     """What the detector answers; None where an order of a person came before.
 
     Raises:
-        ActivityError: no detector took the question before the Lease is to be renewed.
+        ActivityError: no detector answered before the Lease is to be renewed.
 
     """
     workflow.set_current_details(f"{summary}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
@@ -43,7 +43,7 @@ def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
 
 
 def _until_renewal(memory: Memory) -> timedelta | None:
-    """How long a question may wait for a detector; None: no Lease is to be kept meanwhile."""
+    """How long a question may wait for its answer; None: no Lease is to be kept meanwhile."""
     renew_at = memory.lease.renew_at
     is_kept = memory.lease.may_be_held and not memory.is_exhausted and memory.clean_up_at is None
     if not is_kept or renew_at is None:
@@ -59,7 +59,8 @@ def _ask(
         asked,
         result_type=Observation,
         task_queue=detector_queue(asked.incident.cluster),
-        schedule_to_start_timeout=longest,
+        # Of all attempts together: each that a detector takes and fails would begin a wait to start anew.
+        schedule_to_close_timeout=longest,
         start_to_close_timeout=OBSERVE.start_to_close,
         retry_policy=OBSERVE.retry,
         summary=in_summary(summary),

@@ -176,7 +176,7 @@ class Remediation:
         while True:
             try:
                 return await answer(self._incident, self._memory, self._orders, self._status.details)
-            except ActivityError:  # no detector came for the question in time
+            except ActivityError:  # no detector answered the question in time
                 await self._do(chores.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
 

@@ -80,7 +80,7 @@ class FakeCluster:
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
         self.failing: Counter[str] = Counter()
-        """How many of the next attempts of an activity fail: an act raises, a chore answers that."""
+        """How many of the next attempts of an activity fail: an act and an answer raise, a chore tells."""
         self.retry_after = timedelta()
         """How long the API server wants to be left alone then."""
         self.is_forbidding = False
@@ -296,6 +296,6 @@ class FakeCluster:
         when = activity.info().started_time
         self.note(name, when)
         await self.gates[name].pass_through()
-        if name == ACT.name and self._fails(name):
+        if name in (ACT.name, OBSERVE.name) and self._fails(name):
             raise ConnectionError("the API server is away")
         return when

@@ -75,6 +75,21 @@ async def test_lease_is_renewed_again_and_again_while_a_question_waits_until_an_
     assert incident.cluster.count("observe") == 1
 
 
+@pytest.mark.rule("rule 7/lease", "NHC 2.5/manage/renew")
+async def test_lease_is_renewed_again_and_again_while_each_answer_fails(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    incident.cluster.failing["observe"] = 1000
+    async with incident.worker(), incident.detector():
+        await ask_in_vain_with_a_short_lease(incident)
+        await incident.happens("renew", 2)
+        await asks(incident, 3)
+        incident.cluster.failing["observe"] = 0
+        incident.cluster.observation = healthy()
+        assert await incident.outcome() is Outcome.REMEDIATED
+
+
 @pytest.mark.rule("rule 7/lease")
 async def test_hold_shows_while_a_question_waits_and_an_answer_that_comes_late_is_used(
     bare_incident: IncidentDriver,
@@ -114,7 +129,7 @@ async def test_question_without_a_lease_to_keep_waits_for_as_long_as_it_takes(
 async def limits(incident: IncidentDriver) -> list[timedelta]:
     """How long each question may wait; zero is for ever."""
     return [
-        event.activity_task_scheduled_event_attributes.schedule_to_start_timeout.ToTimedelta()
+        event.activity_task_scheduled_event_attributes.schedule_to_close_timeout.ToTimedelta()
         for event in (await incident.handle.fetch_history()).events
         if event.HasField("activity_task_scheduled_event_attributes")
     ]

@@ -1,4 +1,7 @@
-"""Calls of activities, by their contracts: timeouts and retries come from there and from nowhere else.
+"""Calls of activities, by their contracts: timeouts and retries come from there.
+
+One call is made elsewhere, the question of an incident: an order may cut it short, and how long it may take
+in all is until the Lease of its target is to be renewed.
 
 Each is an ordinary activity, so that the Temporal UI shows what went in, what came out and every attempt, and
 a query never repeats one (ADR 15).
