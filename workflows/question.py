@@ -28,7 +28,7 @@ async def answer(
 
     """
     workflow.set_current_details(f"{summary}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
-    asking = _ask(_question(incident, memory), _until_renewal(memory), summary)
+    asking = _ask(_question(incident, memory), until_renewal(memory), summary)
     try:
         await workflow.wait_condition(lambda: asking.done() or orders.has_new)
         return asking.result() if asking.done() else None
@@ -42,7 +42,7 @@ def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
     return ObserveInput(incident=incident, found=memory.found, would_act=would_act)
 
 
-def _until_renewal(memory: Memory) -> timedelta | None:
+def until_renewal(memory: Memory) -> timedelta | None:
     """How long a question may wait for its answer; None: no Lease is to be kept meanwhile."""
     renew_at = memory.lease.renew_at
     is_kept = memory.lease.may_be_held and not memory.is_exhausted and memory.clean_up_at is None

@@ -13,6 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from health.model.details import Details
     from health.model.incident_result import IncidentResult
     from health.model.moves import (
         AnnotateRequests,
@@ -22,6 +23,7 @@ with workflow.unsafe.imports_passed_through():
         RemoveRequests,
         RenewLease,
         TakeStep,
+        Until,
         Wait,
     )
     from health.model.observation import Observation
@@ -30,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
     from health.runbook.shadow import having_recorded
-    from health.runbook.waiting import spread
+    from health.runbook.waiting import ASKS_AGAIN, after_late_answers, spread
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act
     from workflows.contracts import FRESH
@@ -51,11 +53,12 @@ with workflow.unsafe.imports_passed_through():
         Wake,
     )
     from workflows.orders import Order, ordered, refuse_unknown_step
-    from workflows.question import NOT_ASKED, answer
+    from workflows.question import NOT_ASKED, answer, until_renewal
     from workflows.status import Status, result_of
     from workflows.wait_summary import WaitSummary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
+TOO_LATE = "the answers of the detector came too late to act on"
 
 
 @workflow.defn(name=WORKFLOW)
@@ -157,7 +160,11 @@ class Remediation:
 
     async def _observe(self) -> Observation:
         """What the detector sees; asked afresh unless the last answer is still to be acted on."""
+        late = 0
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
+            if self._seen is not None and self._seen.is_outdated(workflow.now(), FRESH):
+                late += 1
+                await self._pause_after(late)
             is_change_awaited = self._wakes.has_new and self._memory.clean_up_at is not None
             self._seen = None
             self._wakes.answer()
@@ -168,6 +175,16 @@ class Remediation:
             if self._seen is None:
                 return NOT_ASKED
         return self._learn(self._seen)
+
+    async def _pause_after(self, late: int) -> None:
+        """Let others ask after so many answers in a row that came too late, but keep the Lease."""
+        pause = after_late_answers(late, workflow.random())
+        if not pause:
+            return
+        self._begin_a_new_run_if_due()
+        longest = until_renewal(self._memory)
+        until = Until(workflow.now() + min(pause, longest or pause), ASKS_AGAIN)
+        await self._wait(Wait(self._status.phase, Details(reason=TOO_LATE)).or_until(until))
 
     async def _ask(self) -> Observation | None:
         """Ask the detector; None where an order of a person came before the answer."""
@@ -221,12 +238,15 @@ class Remediation:
     async def _rest(self, move: Wait) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
-        wait = spread(move, self._memory, workflow.now(), workflow.random())
+        await self._wait(spread(move, self._memory, workflow.now(), workflow.random()))
+        self._seen = None
+
+    async def _wait(self, wait: Wait) -> None:
         self._status = self._status.resting(wait, workflow.now())
         timeout, summary = wait.requeue_after(workflow.now()), str(WaitSummary.of(wait))
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
-        self._seen, self._status = None, self._status.awake()
+        self._status = self._status.awake()
 
     def _is_woken(self) -> bool:
         return self._wakes.has_new or self._orders.has_new

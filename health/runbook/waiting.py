@@ -5,6 +5,9 @@ are told the first that takes the incident further. The renewal of its Lease, th
 old, a check of what hangs on a finalizer, another try of a chore and a timer that is too long take it
 nowhere; but what could not be deleted, and an act that failed, are all that it waits for. Nor does anything
 that runs out under a person's hold without an end: nothing follows it before `resume`.
+
+Where thousands ask at once an answer may be too old when it is read. Asked again at once each would keep the
+others waiting: who is told too late twice in a row waits for a while, and longer each time.
 """
 
 from dataclasses import replace
@@ -22,6 +25,9 @@ ASKS_AGAIN = "asks the detector again"
 DEADLINE_PASSES = "its deadline passes"
 SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
 """From which length on a hold is asked about again at a random share of its time."""
+LATE_FIRST, LATE_LONGEST, LATE_SHARE = timedelta(seconds=20), timedelta(seconds=60), (0.5, 1.0)
+"""How long it waits after the second answer in a row that came too late, at most, and which share of that."""
+_MOST_DOUBLINGS = 30
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
 
@@ -61,6 +67,14 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
     if not is_held or timeout is None or timeout < SPREAD_FROM:
         return waiting
     return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), ASKS_AGAIN))
+
+
+def after_late_answers(late: int, random: Random) -> timedelta:
+    """How long an incident waits before it asks again, after so many answers in a row that came too late."""
+    if late <= 1:
+        return timedelta()  # a worker may just have been down
+    doubled = LATE_FIRST * (1 << min(late - 2, _MOST_DOUBLINGS))
+    return min(doubled, LATE_LONGEST) * random.uniform(*LATE_SHARE)
 
 
 def asks_again(seen: Observation, now: datetime) -> Until | None:

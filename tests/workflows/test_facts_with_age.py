@@ -1,5 +1,6 @@
 """What an incident is told is as old as the moment at which it was seen, whatever became of the message."""
 
+from collections import deque
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from health.model.moves import Outcome, Phase
+from health.runbook.waiting import LATE_FIRST, LATE_LONGEST
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held, waiting
 from tests.workflows.settling import rests, settle
@@ -63,6 +65,33 @@ async def test_act_is_told_when_the_answer_that_admits_it_was_seen_and_a_copy_of
     (asked,) = incident.cluster.acts
     assert asked.seen_at is not None
     assert before <= asked.seen_at <= datetime.now(UTC)
+
+
+async def test_answers_that_come_too_late_again_and_again_are_asked_for_after_a_while_or_when_woken(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    incident.cluster.lateness = deque([TOO_OLD] * 4)
+    async with incident.detector(), incident.worker():
+        await incident.start_bare(RemediationInput(incident=incident.reference))
+        await incident.happens("observe", 2)
+        await settle(incident)
+        assert incident.cluster.count("observe") == 2
+        wakes_at = (await incident.state()).wakes_at
+        assert wakes_at is not None
+        assert LATE_FIRST / 4 < wakes_at - await incident.now() <= LATE_FIRST
+
+        await incident.wake()
+        await incident.happens("observe", 3)
+        await settle(incident)
+        assert incident.cluster.count("observe") == 3
+        await incident.pass_time(LATE_LONGEST)
+        await incident.happens("observe", 4)
+        await settle(incident)
+        assert incident.cluster.attempts == []
+        await incident.pass_time(LATE_LONGEST)
+        await incident.reaches(Phase.REMEDIATING)
+    assert incident.cluster.count("observe") == 5
 
 
 async def test_run_that_is_reset_after_its_act_asks_anew_and_makes_no_second_request(
