@@ -7,6 +7,7 @@ merge, is refused for custom resources.
 import json
 from typing import Any
 
+from kube.answer_bounds import PagesRead
 from kube.errors import Expired, Malformed
 from kube.listing import selectors
 from kube.resource import Object, Resource
@@ -87,10 +88,10 @@ class Client:
 
     async def _list_once(self, path: str, selected: Query) -> _Objects:
         items: _Objects = []
-        token = ""
+        token, read = "", PagesRead(path)
         while True:
             query = [("limit", _PAGE_LIMIT), *selected, *([("continue", token)] if token else ())]
-            page = _object(await self._transport.request("GET", path, query=query), path)
+            page = _object(read.add(await self._transport.request("GET", path, query=query)), path)
             items.extend(page.get("items") or [])
             token = page.get("metadata", {}).get("continue", "")
             if not token:

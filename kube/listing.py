@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic
 
+from kube.answer_bounds import PagesRead
 from kube.decoding import Decoder, Undecodable
 from kube.record import RecordT
 from kube.transport import Query, Transport
@@ -41,14 +42,16 @@ async def list_all(
     """Read all pages.
 
     Without resourceVersion: only such a list is sure to show everything that was ever answered, also by
-    another API server. Raises Expired when the moment was compacted away between two pages.
+    another API server. Raises Expired when the moment was compacted away between two pages, and Malformed
+    when there is no end of them.
     """
     records: list[RecordT] = []
     undecodable: list[Undecodable] = []
-    token = ""
+    token, read = "", PagesRead(path)
     while True:
         query = [("limit", str(paging.limit)), *selected, *([("continue", token)] if token else ())]
-        page = decoder.page(await transport.request("GET", path, query=query, timeout=paging.timeout))
+        answer = await transport.request("GET", path, query=query, timeout=paging.timeout)
+        page = decoder.page(read.add(answer))
         records.extend(page.records)
         undecodable.extend(page.undecodable)
         token = page.token

@@ -15,8 +15,9 @@ from typing import Self
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
+from kube.answer_bounds import MOST_OF_A_BODY, MOST_OF_A_LINE
 from kube.configuration import Load, configure, loader
-from kube.errors import NotConfigured, Silent, Unauthorized, Unreachable
+from kube.errors import Malformed, NotConfigured, Silent, Unauthorized, Unreachable
 from kube.server_clock import ServerClock
 from kube.session import Session
 from kube.status import classify
@@ -188,10 +189,14 @@ class Transport:
 
 
 async def _read(response: aiohttp.ClientResponse, asked: _Request) -> bytes:
-    try:
-        return await response.read()
-    except _BROKEN as error:
-        raise asked.unreachable(error) from error
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in _pieces(response, asked):
+        size += len(piece)
+        if size > MOST_OF_A_BODY:
+            raise Malformed(f"{asked} was answered with over {MOST_OF_A_BODY} bytes.", path=asked.path)
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 async def _pieces(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIterable[bytes]:
@@ -210,12 +215,16 @@ async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) ->
     A line is complete when its newline has arrived. What is left over at the end was cut by a fault, and is
     never delivered: half an object could be a valid, different one.
 
-    Raises Unreachable: the stream ended in the middle of a line.
+    Raises Unreachable: the stream ended in the middle of a line; Malformed: a line does not end.
     """
     begun: list[bytes] = []  # a line of several MB comes in many pieces: join once, at its end
+    size = 0
     async for piece in pieces:
         first, *rest = piece.split(b"\n")
         begun.append(first)
+        size = len(rest[-1]) if rest else size + len(first)
+        if size > MOST_OF_A_LINE:
+            raise Malformed(f"{asked} was answered with a line of over {MOST_OF_A_LINE} bytes.", path=path)
         for start_of_next in rest:
             line = b"".join(begun)
             begun = [start_of_next]

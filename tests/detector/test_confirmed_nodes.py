@@ -8,14 +8,14 @@ from health.gate.policy_in_force import PolicyInForce
 from health.model.node import CONFIRMED_HEALTHY
 from tests.detector.small_cluster import CHECK, SmallCluster
 
-CONFIRMED = {"annotations": {CONFIRMED_HEALTHY: ""}}
+CONFIRMED = {CONFIRMED_HEALTHY: ""}
 SHADOW = ClusterContext(policy=PolicyInForce(Policy(shadow=True)))
 
 
 def with_confirmed_node(*, removes_confirmations: bool = True) -> SmallCluster:
     cluster = SmallCluster(removes_confirmations=removes_confirmations)
     cluster.check()
-    cluster.node("node-1", **CONFIRMED)
+    cluster.node("node-1", annotations=CONFIRMED)
     return cluster
 
 
@@ -33,7 +33,7 @@ def test_confirmed_node_has_none_where_marks_are_kept() -> None:
     cluster = with_confirmed_node(removes_confirmations=False)
     assert wanted(cluster) == []
 
-    cluster.node("node-1", ready="Unknown", **CONFIRMED)
+    cluster.node("node-1", ready="Unknown", annotations=CONFIRMED)
     assert wanted(cluster) == ["node-1"]
 
 

@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kube.errors import Unreachable
+from kube.errors import Malformed, Unreachable
 from kube.transport import complete_lines
 
 
@@ -37,3 +37,22 @@ async def test_line_that_was_cut_by_the_end_is_reported_and_not_delivered() -> N
     assert await anext(stream) == b"a"
     with pytest.raises(Unreachable, match="in the middle of a line"):
         await anext(stream)
+
+
+async def _endless() -> AsyncIterator[bytes]:
+    yield b"a\n"
+    while True:
+        yield b"x" * 65536
+
+
+async def test_line_without_an_end_is_given_up() -> None:
+    stream = complete_lines(_endless(), "GET /x", "/x")
+
+    assert await anext(stream) == b"a"
+    with pytest.raises(Malformed, match=r"^GET /x was answered with a line of over 8388608 bytes\.$"):
+        await anext(stream)
+
+
+async def test_many_lines_are_no_long_one() -> None:
+    line = b"x" * 65535 + b"\n"
+    assert len(await _cut(*[line] * 256)) == 256
