@@ -88,6 +88,8 @@ class Revalidation:
     async def _refuse_if_stopped(self) -> None:
         try:
             namespace = await self.live.shared.get(NAMESPACES, self._lease_namespace)
+        except KindUnknown:  # whoever answers so does not say that there is none
+            raise
         except NotFound:
             return
         stop = Stop.of(namespace["metadata"].get("annotations") or {})
@@ -98,6 +100,8 @@ class Revalidation:
         """By the policy; of one that cannot be taken the detector, who admitted, knows the last good one."""
         try:
             found = await self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace)
+        except KindUnknown:
+            raise
         except NotFound:
             return
         with suppress(InvalidPolicyError):

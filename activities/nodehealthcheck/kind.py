@@ -15,7 +15,7 @@ from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.references import TargetReference, TemplateReference
 from kube.client import Client
 from kube.discovery import KindName
-from kube.errors import Conflict, Invalid, NotFound
+from kube.errors import Conflict, Invalid, KindUnknown, NotFound
 from kube.resource import NODES, Object
 from objects.metadata import OwnerReference
 
@@ -49,9 +49,16 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
     namespace, _, name = node.metadata.annotations.machine.partition("/")
     if not name or namespace != template.namespace:
         return None
+    discovery = live.management.discovery
     try:
-        resource = await live.management.discovery.resource(MACHINES.api_version, MACHINES.kind)
+        resource = await discovery.resource(MACHINES.api_version, MACHINES.kind)
+    except KindUnknown:
+        return None
+    try:
         machine = await live.management.client.get(resource, name, namespace)
+    except KindUnknown:  # it does not say that there is none; what is remembered of its kind may be old
+        discovery.forget(MACHINES.api_version)
+        raise
     except NotFound:
         return None
     return OwnerReference(

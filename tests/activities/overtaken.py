@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from devcluster.simulation.resources import MACHINES
 from kube.client import Client
 from kube.errors import Forbidden, KindUnknown, KubernetesError
-from kube.resource import EVENTS, NODES, Object, Resource
+from kube.resource import EVENTS, Object, Resource
 from kube.transport import Transport
 
 Change = Callable[[], Awaitable[None]]
@@ -99,10 +99,14 @@ class EventsUnanswered(Client):
         return await super().create(resource, body, namespace)
 
 
-class WithoutNodes(Client):
-    """What answers is no API server for nodes, or not any more."""
+class Without(Client):
+    """What answers is no API server for objects of one kind, or not any more."""
+
+    def __init__(self, transport: Transport, of: Resource) -> None:
+        super().__init__(transport, "tests")
+        self._of = of
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
-        if resource == NODES:
-            raise KindUnknown("No nodes are served here.")
+        if resource == self._of:
+            raise KindUnknown(f"No {self._of.plural} are served here.")
         return await super().get(resource, name, namespace)

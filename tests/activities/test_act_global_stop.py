@@ -9,8 +9,9 @@ from devcluster.control_plane import ControlPlane
 from health.gate.global_stop import STOP
 from health.model.observation import HoldReason
 from kube.client import Client
-from kube.resource import NAMESPACES
+from kube.resource import CONFIG_MAPS, NAMESPACES, Resource
 from kube.transport import Transport
+from tests.activities.overtaken import Without
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import LEASE_NAMESPACE, World
 
@@ -54,6 +55,20 @@ async def test_namespace_of_leases_that_is_not_there_holds_and_is_named(
     assert result.hold is not None
     assert namespace in result.hold.message
     assert await world.request() is None
+
+
+@pytest.mark.parametrize("resource", [NAMESPACES, CONFIG_MAPS], ids=["the stop", "the policy"])
+async def test_answer_that_names_no_object_does_not_say_that_nothing_is_stopped_or_in_shadow(
+    world: World, control_plane: ControlPlane, resource: Resource
+) -> None:
+    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
+        client = Without(transport, resource)
+        result = await WorkerActivities(transport, client=client).act(world.order())
+
+    assert result.hold is not None
+    assert f"No {resource.plural} are served here" in result.hold.message
+    assert await world.request() is None
+    assert await world.lease() is None
 
 
 async def test_namespace_that_cannot_be_read_holds(world: World, control_plane: ControlPlane) -> None:

@@ -9,9 +9,10 @@ import pytest
 from devcluster.simulation.resources import MACHINES
 from health.model.observation import HoldReason
 from kube.client import Client
+from kube.resource import NODES
 from kube.transport import Transport
 from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
-from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, WithoutNodes
+from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, Without
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, SINCE
 from workflows.contracts import ActResult, TargetDisrupted
@@ -171,9 +172,7 @@ async def test_machine_stays_when_what_answers_knows_no_nodes_at_all(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
     order = await machine_world.order_as_node_is_gone()
-    result = await WorkerActivities(worker_transport, client=WithoutNodes(worker_transport, "tests")).act(
-        order
-    )
+    result = await WorkerActivities(worker_transport, client=Without(worker_transport, NODES)).act(order)
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert not await machine_world.is_being_deleted()
