@@ -24,7 +24,7 @@ Load = Callable[[Configuration], Awaitable[None]]
 _SCHEME = "BearerToken"  # what the library calls the Authorization header
 
 # What the library lets through when a kubeconfig lacks a part or is no kubeconfig at all.
-_UNREADABLE = (ConfigException, OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError)
+_UNREADABLE = (ConfigException, OSError, AttributeError, KeyError, TypeError, ValueError)
 
 
 def loader(kubeconfig: str | None, context: str | None) -> Load:
@@ -80,6 +80,8 @@ def _from_kubeconfig(files: str, context: str | None) -> Load:
                 client_configuration=configuration,
                 persist_config=False,
             )
+        except yaml.YAMLError:  # written anew since; the error quotes the line, which may hold a token
+            raise NotConfigured(f"The kubeconfig {found.files} cannot be used: it is no YAML.") from None
         except _UNREADABLE as error:
             raise NotConfigured(f"The kubeconfig {found.files} cannot be used: {error}") from error
         _strip_token(configuration)

@@ -78,7 +78,8 @@ def _read(path: Path) -> Content:
         raise _unusable(path, "it is no text") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise _unusable(path, f"line {mark.line + 1} is no YAML" if mark else "it is no YAML") from error
+        why = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
+        raise _unusable(path, why) from None  # the error quotes that line, which may hold a token
     if not content:
         raise _unusable(path, "it is empty")
     if not isinstance(content, dict):

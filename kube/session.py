@@ -1,13 +1,17 @@
 """The HTTP session to one API server: how sockets notice that the other end is gone, and that it is the end.
 
 An API server redirects nobody. Who followed one that does would ask, from where we are, whatever it names.
+
+User name and password of a proxy go beside its URL, which errors quote.
 """
 
 import socket
 import ssl
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import aiohttp
+from aiohttp import hdrs
 
 # A watch may be silent for minutes; the kernel finds out whether the peer still lives.
 _KEEPALIVE_IDLE_SECONDS = 10
@@ -37,11 +41,33 @@ class Session:
 
     async def request(self, **asked: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  as the library has it
         """Send it, to where it says and nowhere else."""
-        return await self._session.request(**asked, allow_redirects=False)
+        proxy = asked.get("proxy")
+        by = _by_proxy(proxy, asked) if proxy else asked
+        return await self._session.request(**by, allow_redirects=False)
 
     async def close(self) -> None:
         """Close every connection."""
         await self._session.close()
+
+
+def _by_proxy(proxy: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """What is asked, by the proxy of that URL, in which nothing is secret any more."""
+    try:
+        url = urlsplit(proxy)
+        is_url = url.scheme in ("http", "https") and bool(url.hostname)
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise aiohttp.ClientError("the proxy is no URL that begins with http:// or https://")
+    credentials, _, place = url.netloc.rpartition("@")
+    by = asked | {"proxy": url._replace(netloc=place).geturl()}
+    if not credentials:
+        return by
+    user, password = unquote(url.username or ""), unquote(url.password or "")
+    authorization = {hdrs.PROXY_AUTHORIZATION: aiohttp.encode_basic_auth(user, password)}
+    if str(asked["url"]).startswith("https://"):
+        return by | {"proxy_headers": authorization}
+    return by | {"headers": {**asked["headers"], **authorization}}  # such a proxy has no request of its own
 
 
 def _keepalive_socket(address: _Address) -> socket.socket:

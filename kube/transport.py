@@ -45,7 +45,7 @@ class _Request:
         return f"{self.method} {self.path}"
 
     def unreachable(self, error: BaseException) -> Unreachable:
-        what = str(error) or type(error).__name__
+        what = _words(error) or type(error).__name__
         return Unreachable(f"{self} got no complete answer: {what}", path=self.path)
 
 
@@ -186,6 +186,13 @@ class Transport:
             content = await _read(response, asked)
         retry_after = response.headers.get("Retry-After", "")
         raise classify(str(asked), asked.path, response.status, content, retry_after)
+
+
+def _words(error: BaseException) -> str:
+    """What went wrong; what a proxy answers is quoted with its URL by the library, which may tell secrets."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"{error.status} {error.message}"
+    return str(error)
 
 
 async def _read(response: aiohttp.ClientResponse, asked: _Request) -> bytes:

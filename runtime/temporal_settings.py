@@ -71,7 +71,8 @@ def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
         return ClientConfig.load_client_connect_config(override_env_vars=variables)
     except RuntimeError as error:
         _check_file(variables)
-        raise SettingsError(f"Temporal's configuration cannot be used: {_why(error)}") from error
+        why = _why(error)
+        raise SettingsError(f"Temporal's configuration cannot be used: {why}") from None  # it has the rest
     except OSError as error:  # a file that it names
         named_by = [name for name, value in variables.items() if value == str(error.filename)]
         setting = named_by[0] if named_by else "Temporal's configuration cannot be used"
@@ -87,7 +88,7 @@ def _check_file(variables: Mapping[str, str]) -> None:
     try:
         profiles = ClientConfig.load(override_env_vars=variables).profiles
     except RuntimeError as error:
-        raise SettingsError(f"{FILE}: {file} cannot be used: {_why(error)}") from error
+        raise SettingsError(f"{FILE}: {file} cannot be used: {_why(error)}") from None  # as above
     if profile and profile not in profiles:
         there = f"there are {', '.join(sorted(profiles))}" if profiles else "there is none"
         raise SettingsError(f"TEMPORAL_PROFILE: no profile {profile!r} in {file}, {there}")

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,14 @@ async def test_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, content: st
     file = tmp_path / "broken"
     file.write_text(content)
     assert await refusal(file) == f"The kubeconfig {file} cannot be used: {why}."
+
+
+async def test_line_that_is_no_yaml_is_not_told_also_not_by_a_traceback(tmp_path: Path) -> None:
+    file = tmp_path / "broken"
+    file.write_text("users:\n- user:\n    token: hunter2: more\n")
+    with pytest.raises(NotConfigured, match="line 3 is no YAML") as caught:
+        await Transport.connect(str(file))
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
 async def test_path_that_is_no_text_file_is_refused(tmp_path: Path) -> None:

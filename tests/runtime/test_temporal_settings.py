@@ -1,6 +1,7 @@
 """What the environment says of Temporal, and by which name it is refused."""
 
 import os
+import traceback
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,11 @@ def test_what_cannot_be_used_is_refused_by_its_name(environment: dict[str, str],
 def test_file_that_is_no_toml_is_named_with_the_place_and_without_its_lines(tmp_path: Path) -> None:
     file = tmp_path / "temporal.toml"
     file.write_text("[profile.default]\napi_key = secret\n")
-    sentence = refused({"TEMPORAL_CONFIG_FILE": str(file)})
+    with pytest.raises(SettingsError) as caught:
+        temporal_settings({"TEMPORAL_CONFIG_FILE": str(file)})
+    sentence = str(caught.value)
     assert sentence.startswith(f"TEMPORAL_CONFIG_FILE: {file} cannot be used: TOML parse error at line 2, ")
-    assert "secret" not in sentence
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_profile_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
