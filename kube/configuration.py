@@ -6,7 +6,7 @@ the file are ours. The environment is read here and nowhere else in this package
 
 import os
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -108,9 +108,22 @@ def _proxy_for(server: str) -> str | None:
     # Not by aiohttp's trust_env: it would read ~/.netrc before each request, and fail on what it finds there.
     url = urlsplit(server)
     host = url.hostname or ""
-    if _is_loopback(host) or proxy_bypass(host):
+    proxies = getproxies()
+    if _is_loopback(host) or proxy_bypass(host) or _is_in_networks(host, proxies.get("no", "")):
         return None
-    return getproxies().get(url.scheme)
+    return proxies.get(url.scheme)
+
+
+def _is_in_networks(host: str, no_proxy: str) -> bool:
+    """Whether NO_PROXY has a network with that address, as Go programs read it; Python knows names alone."""
+    return any(_is_in(host, entry.strip()) for entry in no_proxy.split(","))
+
+
+def _is_in(host: str, network: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

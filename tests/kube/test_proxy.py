@@ -79,6 +79,39 @@ async def test_proxy_is_told_who_we_are_and_its_refusal_does_not_tell_the_passwo
 
 
 @pytest.mark.parametrize(
+    ("no_proxy", "server", "is_asked_by_proxy"),
+    [
+        (".svc,172.30.0.0/16", "https://172.30.0.1:443", False),
+        (".svc, 172.30.0.0/16 ", "https://172.30.0.1:443", False),
+        (".svc,172.30.0.0/16", "https://172.31.0.1:443", True),
+        ("172.30.0.1", "https://172.30.0.1:443", False),
+        ("172.30.0.1/16", "https://172.30.9.9:443", False),
+        ("fd00::/8", "https://[fd02::1]:443", False),
+        ("fd00::/8", "https://172.30.0.1:443", True),
+        ("172.30.0.0/16", "https://api.example.com:6443", True),
+        (".example.com,10.0.0.0/99", "https://api.example.com:6443", False),
+        (".example.org,10.0.0.0/99,,", "https://10.0.0.1:6443", True),
+        ("", "https://127.0.0.1:6443", False),
+        ("", "https://10.0.0.1:6443", True),
+    ],
+)
+def test_names_addresses_and_networks_of_no_proxy_are_asked_without_the_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+    no_proxy: str,
+    server: str,
+    is_asked_by_proxy: bool,  # noqa: FBT001  a column of the table
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    configuration = without_retries()
+    configuration.host = server
+    use_proxy(configuration)
+    assert configuration.proxy == ("http://proxy:3128" if is_asked_by_proxy else None)
+
+
+@pytest.mark.parametrize(
     "place",
     ["http://user:s3%3Acret@127.0.0.1:1", "user:s3%3Acret@127.0.0.1:1", "http://user:s3%3Acret@[:1"],
     ids=["not there", "no scheme", "no host"],
