@@ -14,6 +14,9 @@ from kube.resource import Object, Resource
 GATHER = timedelta(seconds=0.1)
 """Where one read follows another, more callers may join it for so long: a storm has a third fewer of them."""
 
+LONGEST = timedelta(seconds=60)
+"""Nobody waits longer for the read before: it has limits of its own, which together are shorter."""
+
 _Key = tuple[Resource, str, str]
 
 
@@ -37,7 +40,7 @@ class SharedReads:
     async def _read(self, key: _Key) -> Object:
         before = self._under_way.get(key)
         if before is not None:
-            await asyncio.wait([before])
+            await asyncio.wait([before], timeout=LONGEST.total_seconds())
             await asyncio.sleep(GATHER.total_seconds())
         # Sent from here on: whoever asks later needs another one.
         task = self._under_way[key] = self._in_waiting.pop(key)

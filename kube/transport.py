@@ -1,7 +1,8 @@
 """HTTP to one API server: bytes there, bytes or one of our errors back. No retries, no meaning.
 
 The library (`kubernetes.aio`) finds the server, authenticates and holds the TLS settings. The one thing
-repeated here is a request answered 401, once, with credentials read anew: tokens rotate under us.
+repeated here is a request answered 401, once, with credentials read anew: tokens rotate under us. Nothing is
+awaited without a limit, those included.
 """
 
 import asyncio
@@ -21,9 +22,12 @@ from kube.errors import Malformed, NotConfigured, Silent, Unauthorized, Unreacha
 from kube.server_clock import ServerClock
 from kube.session import Session
 from kube.status import classify
+from objects.durations import in_words
 
 Query = Sequence[tuple[str, str]]
 
+LOADING = timedelta(seconds=10)
+"""How long it may take to read credentials that were refused anew: a program may have to be run for them."""
 _CONNECTING = timedelta(seconds=10)
 _OPENING = timedelta(seconds=30)  # an API server that has just started lets a watch wait for its cache
 _FIRST_FAILURE = 300  # redirects are none of an API server's answers
@@ -62,6 +66,7 @@ class Transport:
         """With `tls`, where the library could not make it of what `configuration` says."""
         self._configuration = configuration
         self._load = load
+        self._loading: asyncio.Task[None] | None = None
         self._api = ApiClient(configuration)
         self._api.user_agent = user_agent
         self.server_clock = ServerClock()
@@ -159,8 +164,24 @@ class Transport:
         try:
             return await self._send_once(asked)
         except Unauthorized:
-            await self._load(self._configuration)
+            await self._load_anew()
             return await self._send_once(asked)
+
+    async def _load_anew(self) -> None:
+        """Read the credentials once for all who are refused meanwhile: each may start a program."""
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.create_task(self._load_in_time())
+        # One caller that is cancelled must not take it from the others.
+        await asyncio.shield(self._loading)
+
+    async def _load_in_time(self) -> None:
+        try:
+            async with asyncio.timeout(LOADING.total_seconds()):
+                await self._load(self._configuration)
+        except TimeoutError as error:
+            raise NotConfigured(
+                f"The credentials for {self.server} could not be read anew within {in_words(LOADING)}."
+            ) from error
 
     async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
         if self.is_closed:

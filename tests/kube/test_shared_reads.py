@@ -1,6 +1,7 @@
 """Reads that callers share."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -95,3 +96,20 @@ async def test_a_caller_that_is_cancelled_leaves_the_read_to_the_others() -> Non
     client.gate.set()
 
     assert await stayer == {"number": 1}
+
+
+async def test_read_that_never_ends_keeps_no_later_one_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kube.shared_reads.LONGEST", timedelta(milliseconds=10))
+    client = CountingClient()
+    shared = reads(client)
+    stuck = asyncio.create_task(shared.get(NODES, "a"))
+    await _let_others_run()
+    assert client.sent == 1
+    later = asyncio.create_task(shared.get(NODES, "a"))
+    async with asyncio.timeout(5):
+        while client.sent < 2:  # noqa: ASYNC110  the client of this test signals nothing
+            await asyncio.sleep(0.01)
+    client.gate.set()
+    assert (await stuck, await later) == ({"number": 1}, {"number": 2})

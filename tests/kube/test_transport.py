@@ -4,10 +4,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from kubernetes.aio.client import Configuration
 
+from kube.configuration import use_token, without_retries
 from kube.errors import NotConfigured, ServerFault, Silent, Unauthorized, Unreachable
 from kube.transport import Transport
 from tests.kube.api_server import ApiServer, hanging, lines, refused, reset, said, text
+from tests.kube.eventually import eventually
 
 LONG = timedelta(seconds=30)
 SHORT = timedelta(milliseconds=100)
@@ -41,6 +45,59 @@ async def test_refused_token_is_read_anew_and_the_request_repeated_once(
         "Bearer second-token",
     ]
     assert [asked.body for asked in server.asked] == [{"b": 2}, {"b": 2}]
+
+
+class Credentials:
+    """A program that tells a token when the test lets it."""
+
+    def __init__(self) -> None:
+        self.loads = 0
+        self.gate = asyncio.Event()
+
+    async def load(self, configuration: Configuration) -> None:
+        self.loads += 1
+        await self.gate.wait()
+        use_token(configuration, "second-token")
+
+
+def transport_with(credentials: Credentials, server: ApiServer) -> Transport:
+    configuration = without_retries()
+    configuration.host = f"http://127.0.0.1:{server.port}"
+    use_token(configuration, "first-token")
+    return Transport(configuration, credentials.load)
+
+
+async def only_the_second_token(request: web.Request) -> web.StreamResponse:
+    is_right = request.headers["Authorization"] == "Bearer second-token"
+    return await (said({}) if is_right else refused(401, "Unauthorized"))(request)
+
+
+async def test_those_who_are_refused_together_read_the_credentials_together(server: ApiServer) -> None:
+    server.answer("GET", "/x", only_the_second_token)
+    credentials = Credentials()
+    async with transport_with(credentials, server) as transport:
+        asking = [asyncio.create_task(transport.request("GET", "/x")) for _ in range(20)]
+        await eventually(lambda: len(server.asked) == len(asking) and credentials.loads > 0)
+        asking[0].cancel()
+        credentials.gate.set()
+        assert await asyncio.gather(*asking[1:]) == [b"{}"] * 19
+    assert credentials.loads < 5, "but for refusals that arrive after it was done, that is one"
+
+
+async def test_credentials_that_are_never_told_are_not_waited_for_for_ever(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kube.transport.LOADING", timedelta(milliseconds=20))
+    server.answer("GET", "/x", only_the_second_token)
+    credentials = Credentials()
+    async with transport_with(credentials, server) as transport:
+        with pytest.raises(
+            NotConfigured, match=r"^The credentials for http://.* could not be read anew within"
+        ):
+            await transport.request("GET", "/x")
+        credentials.gate.set()
+        assert await transport.request("GET", "/x") == b"{}"
+    assert credentials.loads == 2
 
 
 async def test_token_that_stays_refused_is_an_error(server: ApiServer, transport: Transport) -> None:
