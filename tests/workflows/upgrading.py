@@ -38,6 +38,8 @@ from workflows.upgrade_contracts import (
 from workflows.upgrade_pause import UpgradePause
 
 PATIENCE_SECONDS, POLL_SECONDS = 60, 0.005
+QUERY_SECONDS = 0.05
+"""Each query is a replay here."""
 Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 
 
@@ -141,7 +143,8 @@ class Upgrading:
             yield
 
     @asynccontextmanager
-    async def worker(self, *interceptors: Interceptor) -> AsyncIterator[None]:
+    async def worker(self, *interceptors: Interceptor, max_cached_workflows: int = 0) -> AsyncIterator[None]:
+        """Without a cache each task is a replay, as after a restart."""
         async with Worker(
             self.client,
             task_queue=worker_queue(self.cluster),
@@ -149,7 +152,7 @@ class Upgrading:
             activities=[self.write, self.warn],
             interceptors=interceptors,
             workflow_runner=workflow_runner(),
-            max_cached_workflows=0,  # each task is a replay, as after a restart
+            max_cached_workflows=max_cached_workflows,
         ):
             yield
 
@@ -186,7 +189,7 @@ class Upgrading:
                 state = await self._state()
                 if state is not None and state.is_resting:
                     return state
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(QUERY_SECONDS)
 
     async def _state(self) -> UpgradePauseState | None:
         """What it says; None: it begins a new run, whose first task Temporal puts off for a second."""
