@@ -30,7 +30,7 @@ Granted = tuple[str, str, str, str, str]
 
 def rules(file: Path) -> Iterator[tuple[dict[str, Any], str]]:
     """Each rule of a file, with the namespace that it is for."""
-    for document in yaml.safe_load_all(file.read_text()):
+    for document in yaml.load_all(file.read_text(), yaml.CSafeLoader):
         if document["kind"] in ROLES:
             for rule in document.get("rules", ()):
                 yield rule, document["metadata"].get("namespace", "")
