@@ -1,6 +1,7 @@
 """Servers that all tests share: each starts when the first test asks for it, and ends with the session."""
 
 import gc
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,9 +21,14 @@ from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa:
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
 
 # A commit is judged by what it changed, on a machine however busy: the same examples each time, and no clock.
-# `--hypothesis-profile default` looks for others.
+# Few, because more of the same find nothing new; `--hypothesis-profile default` looks for others.
 settings.register_profile(
-    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "same",
+    max_examples=50,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("same")
 
@@ -30,6 +36,9 @@ settings.load_profile("same")
 # costs a tenth of what the tests do.
 YOUNG_OBJECTS = 20_000
 gc.disable()
+
+# The servers of all workers fill the cores together: that each spreads over several costs a tenth more.
+os.environ.setdefault("GOMAXPROCS", "1")
 
 
 def pytest_collection_finish() -> None:
