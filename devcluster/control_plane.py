@@ -160,29 +160,15 @@ async def _api_server_is_ready(supervisor: Supervisor, layout: Layout) -> None:
     credentials = layout.credentials
     address = f"https://{layout.address('kube-apiserver')}/readyz"
     headers = {"Authorization": f"Bearer {credentials.token(CLUSTER_ADMIN)}"}
-    certificate = credentials.certificates / "apiserver.crt"
+    trust = ssl.create_default_context(cafile=credentials.certificate)
 
     async def answers() -> bool:
-        trust = trusting(certificate)
-        if trust is None:
-            return False
         connector = aiohttp.TCPConnector(ssl=trust)
         async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
             return await _is_ok(session, address)
 
     sentence = f"kube-apiserver does not become ready: see why in {layout.log(API_SERVER)}"
     await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
-
-
-def trusting(certificate: Path) -> ssl.SSLContext | None:
-    """Trust in who has this certificate; None while the file has no whole one.
-
-    kube-apiserver makes the file first, and writes into it then.
-    """
-    try:
-        return ssl.create_default_context(cafile=certificate)
-    except (FileNotFoundError, ssl.SSLError):
-        return None
 
 
 async def _is_ok(session: aiohttp.ClientSession, address: str) -> bool:

@@ -11,10 +11,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-
 from devcluster.files import write
+from devcluster.serving_certificate import certificate_of, in_pem, private_key
 
 NAMESPACE = "paramedic-system"
 
@@ -48,7 +46,9 @@ class Credentials:
         self.tokens = folder / "tokens.csv"
         self.signing_key = folder / "service-accounts.key"
         self.certificates = folder / "certificates"
-        """kube-apiserver makes its own certificate here when it starts for the first time."""
+        """Where kube-apiserver finds its own by the names that it gives them."""
+        self.certificate = self.certificates / "apiserver.crt"
+        self._serving_key = self.certificates / "apiserver.key"
 
     def create(self) -> None:
         """Make what is not there yet."""
@@ -56,7 +56,9 @@ class Credentials:
         if not self.tokens.exists():
             write(self.tokens, _tokens())
         if not self.signing_key.exists():
-            write(self.signing_key, _private_key())
+            write(self.signing_key, in_pem(private_key()))
+        if not (self.certificate.exists() and self._serving_key.exists()):
+            self._write_certificate()
 
     def token(self, user: User) -> str:
         """The bearer token of `user`."""
@@ -70,8 +72,14 @@ class Credentials:
     def write_kubeconfigs(self, server: str) -> None:
         """Let every user find `server`, whose port may have changed."""
         for user in USERS:
-            content = _kubeconfig(server, self.certificates / "apiserver.crt", user.name, self.token(user))
-            write(self.kubeconfig(user), content)
+            write(self.kubeconfig(user), _kubeconfig(server, self.certificate, user.name, self.token(user)))
+
+    def _write_certificate(self) -> None:
+        self.certificates.mkdir(exist_ok=True)
+        self._serving_key.unlink(missing_ok=True)  # no certificate ever stands beside the key of another
+        key = private_key()
+        write(self.certificate, certificate_of(key))
+        write(self._serving_key, in_pem(key))
 
 
 def _tokens() -> str:
@@ -80,12 +88,6 @@ def _tokens() -> str:
     for user in USERS:
         rows.writerow([secrets.token_hex(24), user.name, user.name, ",".join(user.groups)])
     return text.getvalue()
-
-
-def _private_key() -> str:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
-    return key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
 
 
 def _kubeconfig(server: str, authority: Path, user: str, token: str) -> str:
