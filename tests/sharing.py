@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 LONG, SHORT = "tests/end_to_end/restarts", "tests/health"
 PARTS = {
     "tests/activities/clusterapi": 1,
+    "tests/devcluster/cluster_api": 1,
     "tests/end_to_end/cluster_api": 1,
     "tests/end_to_end/machines": 1,
     "tests/end_to_end/scenarios": 3,
@@ -33,6 +34,7 @@ ON_THE_SHARED_CONTROL_PLANE = (
     "tests/detector/test_kind_watches.py",
     "tests/detector/test_template_polling.py",
     "tests/detector/test_watched_templates.py",
+    "tests/devcluster/cluster_api/",
     "tests/devcluster/demo/test_setting_up.py",
     "tests/devcluster/simulation/",
     "tests/devcluster/test_control_plane.py",

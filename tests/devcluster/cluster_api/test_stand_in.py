@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from devcluster import assets, cluster_api_crds, dev_cluster_api, workload_cluster
+from devcluster import cluster_api_crds, dev_cluster_api, workload_cluster
 from devcluster.cluster_api_crds import NewestVersion
-from devcluster.control_plane import ControlPlane, control_plane
+from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from devcluster.simulation.cluster_api import Provider, keep_machines
 from devcluster.simulation.cluster_api_conditions import with_condition
@@ -37,20 +37,6 @@ AT_ONCE = timedelta(milliseconds=1)
 PATIENCE = timedelta(seconds=60)
 NAMESPACE, LABELS = "default", {"pool": "of-a-cluster-api-test"}
 NEW, OLD = ClusterApi("v1beta2"), ClusterApi("v1beta1")
-
-
-@pytest.fixture(scope="module")
-async def management_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
-    """One of its own: versions are switched under it."""
-    async with control_plane(tmp_path_factory.mktemp("management"), assets.find()) as running:
-        await cluster_api_crds.apply(running.kubeconfig)
-        yield running
-
-
-@pytest.fixture
-async def management(management_cluster: ControlPlane) -> AsyncIterator[Transport]:
-    async with await Transport.connect(str(management_cluster.kubeconfig)) as connected:
-        yield connected
 
 
 @asynccontextmanager
