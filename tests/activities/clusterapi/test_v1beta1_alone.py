@@ -20,16 +20,22 @@ from workflows.contracts import TargetDisrupted
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 32")]
 
 
+@pytest.fixture(scope="module", autouse=True)
+async def served_again(management_cluster: ControlPlane) -> AsyncIterator[None]:
+    """Both versions are served when all tests of the file are over: each switch costs as much as ten acts."""
+    yield
+    await cluster_api_crds.apply(management_cluster.kubeconfig)
+
+
 @pytest.fixture
 async def old_world(
-    management_cluster: ControlPlane, management: Transport, workload: tuple[ApiServer, Pair]
+    management: Transport, workload: tuple[ApiServer, Pair]
 ) -> AsyncIterator[ClusterApiWorld]:
-    """A world of v1beta1, in a cluster that serves both versions at first."""
+    """A world of v1beta1."""
     made = ClusterApiWorld(Client(management), f"test-{uuid4().hex[:8]}", workload, V1BETA1)
     await made.make()
     yield made
     await made.remove()
-    await cluster_api_crds.apply(management_cluster.kubeconfig)
 
 
 @pytest.mark.rule("CAPI B.2.6/fields", "CAPI B.1/condition/form", "CAPI B.1/version under way")
@@ -38,6 +44,7 @@ async def test_mark_stands_where_owners_of_v1beta1_read_it_once_that_alone_is_se
 ) -> None:
     theirs = [{key: one[key] for key in ("type", "status", "lastTransitionTime")} for one in FOREIGN]
     # What the worker remembers is that v1beta2 is served.
+    await cluster_api_crds.apply(management_cluster.kubeconfig)
     other = ready("OwnerRemediated") | {"status": "False", "reason": "MachineDeleting"}
     await old_world.patch_status(conditions=[other | {"severity": "Info"}])
     await worker.act(old_world.order())
