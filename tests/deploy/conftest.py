@@ -16,23 +16,28 @@ STANDS_IN = Path(__file__).parent / "not_ours.yaml"
 Refusal = Callable[[Iterable[Object]], Awaitable[str]]
 
 
-@pytest.fixture
-async def refusal(control_plane: ControlPlane, tmp_path: Path) -> Refusal:
-    """Asks whether objects would be taken as they stand, with no field that is unknown; "" if they are."""
+@pytest.fixture(scope="session")
+async def full_control_plane(control_plane: ControlPlane) -> ControlPlane:
+    """With what others install; nobody takes it away."""
     priority = DEPLOY / "base" / "priority-class.yaml"
-    admin = control_plane.kubeconfig
     for arguments in (
         ("apply", "--server-side", "-f", str(STANDS_IN), "-f", str(priority)),
         ("wait", "--for=condition=Established", "crd", "--all"),
     ):
-        status, said = await kubectl(admin, *arguments)
+        status, said = await kubectl(control_plane.kubeconfig, *arguments)
         assert status == 0, said
+    return control_plane
+
+
+@pytest.fixture
+async def refusal(full_control_plane: ControlPlane, tmp_path: Path) -> Refusal:
+    """Asks whether objects would be taken as they stand, with no field that is unknown; "" if they are."""
     strictly = ("apply", "--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server")
 
     async def asked(objects: Iterable[Object]) -> str:
         file = tmp_path / "objects.yaml"
-        file.write_text(yaml.safe_dump_all(objects))
-        status, said = await kubectl(admin, *strictly, "-f", str(file))
+        file.write_text(yaml.dump_all(objects, Dumper=yaml.CSafeDumper))
+        status, said = await kubectl(full_control_plane.kubeconfig, *strictly, "-f", str(file))
         return said if status != 0 or "Warning" in said else ""
 
     return asked

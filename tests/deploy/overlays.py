@@ -21,7 +21,7 @@ def built(folder: Path) -> tuple[Object, ...]:
     command = (str(programs.kubectl()), "kustomize", str(folder))
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
     assert done.returncode == 0, done.stderr
-    return tuple(yaml.safe_load_all(done.stdout))
+    return tuple(yaml.load_all(done.stdout, yaml.CSafeLoader))
 
 
 def overlay(name: str) -> tuple[Object, ...]:
