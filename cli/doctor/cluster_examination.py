@@ -134,7 +134,8 @@ class ClusterExamination:
     def _not_examined(self, what: str, error: KubernetesError) -> Finding:
         sentence = f"cannot look at {what}: {error.message}"
         if self._is_one_of_us and isinstance(error, Forbidden):
-            return note("CannotLook", sentence, "an administrator sees it; no process of ours needs to")
+            advice = "an administrator sees it; what this process itself may not do is told beside"
+            return note("CannotLook", sentence, advice)
         return warning("CannotLook", sentence, "make it possible, or run this as somebody who may")
 
     async def _examine_ourselves(self) -> list[Finding]:
