@@ -15,7 +15,12 @@ from activities.revalidation import Confirmed
 from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult, not_created
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
-from health.model.remediation_request import TEMPLATE_NAME, InvalidTemplateError, RemediationRequest
+from health.model.remediation_request import (
+    BOOT_ID,
+    TEMPLATE_NAME,
+    InvalidTemplateError,
+    RemediationRequest,
+)
 from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
@@ -67,9 +72,12 @@ class RequestStep:
     async def _new_request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:
         kind = KIND_ACTIVITIES[asked.incident.check.group_kind]
         try:
-            return await kind.new_request(self._live, TemplateUse(asked, confirmed, template))
+            body = await kind.new_request(self._live, TemplateUse(asked, confirmed, template))
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
+        if confirmed.target.boot_id:
+            body["metadata"]["annotations"][BOOT_ID] = confirmed.target.boot_id
+        return body
 
     async def _served(self, api_version: str, kind: str) -> Resource:
         try:

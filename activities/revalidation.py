@@ -17,6 +17,7 @@ from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck, InvalidCheckError
 from health.gate.policy import DEFAULTS
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.gate.same_boot import still_states
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.target import Target
@@ -79,7 +80,7 @@ class Revalidation:
         target = await self._target(asked, context)
         if not check.selects(target):
             raise not_true(f"{asked.incident.check} no longer selects {target.metadata.name}")
-        if not check.still_states(asked.fact, target, context):
+        if not still_states(check, asked.fact, target, context):
             raise not_true(f"no longer true of {target.metadata.name}: {asked.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")

@@ -19,6 +19,7 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
+from health.runbook.proven_recovery import words
 from workflows.messages import State
 
 SHOWN = 12
@@ -141,6 +142,8 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
         yield "Hold", _order(memory.held, now)
     if memory.left_alone:
         yield "Left alone", _order(memory.left_alone, now)
+    if state.observation and (proof := words(state.observation, memory, now)):
+        yield "Recovery", proof
     lease = memory.lease
     if lease.may_be_held and lease.renew_at is not None:
         end = lease.renew_at + lease.duration / 2  # renewed at half of its time

@@ -17,12 +17,13 @@ from detector.state.facts import acquired_at, check_context, target_facts
 from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.same_boot import proof_seconds, same_boot
 from health.gate.template_validity import version_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.target import Target, TargetName
-from health.model.verdict import Health
+from health.model.verdict import Health, Verdict
 
 _STATES = {
     Health.HEALTHY: TargetState.HEALTHY,
@@ -140,19 +141,23 @@ class ObservationBuilder:
             return self._unknown(unjudged)
         verdict = check.verdict(target, self.now, self.cluster_state.cluster_context)
         if verdict.deadline is None:
-            return self._healthy(check, target)
-        clock = self.clock or self.freshness.clock
-        if clock is not None:
-            return self._unknown(clock)
+            return self._provable(check, target, self._healthy(check, target))
+        if self._clock is not None:
+            return self._unknown(self._clock)
+        return self._provable(check, target, self._unhealthy(check, target, verdict, verdict.deadline))
+
+    def _unhealthy(
+        self, check: HealthCheck, target: Target, verdict: Verdict, deadline: datetime
+    ) -> Observation:
         failed = verdict.failed(self.now)
         return Observation(
             state=_STATES[verdict.health],
             subject=str(self.incident.target),
             reason=verdict.reason,
             # A hair later than the deadline: expired is strictly after it.
-            remaining_seconds=max(0.0, (verdict.deadline - self.now).total_seconds()) + 0.001,
+            remaining_seconds=max(0.0, (deadline - self.now).total_seconds()) + 0.001,
             fact=verdict.fact,
-            hold=self._hold(check, target, failed, verdict.deadline),
+            hold=self._hold(check, target, failed, deadline),
             steps=check.steps_for(target),
             under_way=check.under_way(target),
             is_marked=target.is_marked,
@@ -165,6 +170,30 @@ class ObservationBuilder:
             templates=self._templates(check, target),
             seen_at=self.now,
         )
+
+    def _provable(self, check: HealthCheck, target: Target, seen: Observation) -> Observation:
+        """The same with what the incident tells from whether a recovery is proven, where that is asked.
+
+        A healthy target that did not boot counts as unhealthy to it, so it is told what it needs for that.
+        """
+        seconds = proof_seconds(check, target)
+        if not seconds:
+            return seen
+        proof = {
+            "proven_recovery_seconds": seconds,
+            "boot_id": target.boot_id,
+            "last_transition": check.last_transition(target),
+        }
+        if seen.state is not TargetState.HEALTHY:
+            return seen.model_copy(update=proof)
+        unproven = {
+            "fact": same_boot(check, target),
+            "hold": self._clock or admission(self._question(check, target)),
+            "steps": check.steps_for(target),
+            "lease_acquired_at": acquired_at(self.cluster_state, self.incident.check, target),
+            "templates": self._templates(check, target),
+        }
+        return seen.model_copy(update=proof | unproven)
 
     def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
         """Why it may not act; limits are asked of what nothing else holds but back-off, and is to begin."""
@@ -181,7 +210,8 @@ class ObservationBuilder:
         templates = [step.template for step in check.steps_for(target)]
         return version_of(templates, self.cluster_state.template_kinds)
 
-    def _question(self, check: HealthCheck, target: Target, failed: datetime) -> Question:
+    def _question(self, check: HealthCheck, target: Target, failed: datetime | None = None) -> Question:
+        """None: it has not failed, and no remediation of it begins."""
         reference = self.incident.check
         checks_own = self.cluster_state.requests.targets_of(reference)
         return Question(
@@ -189,13 +219,18 @@ class ObservationBuilder:
             allowance=self.cluster_state.checks[reference].allowance(check, checks_own),
             target=target_facts(self.cluster_state, reference, target, self.now),
             storm=self.storm,
-            back_off=self.back_off.hold(
-                failed, self.now, is_under_way=bool(self._requests) or target.is_marked
-            ),
+            back_off=self._back_off(target, failed) if failed else None,
             context=check_context(self.cluster_state, reference, self.now),
             unread_templates=self.freshness.unread_templates,
             unread_context=self.freshness.unread_context,
         )
+
+    def _back_off(self, target: Target, failed: datetime) -> Hold | None:
+        return self.back_off.hold(failed, self.now, is_under_way=bool(self._requests) or target.is_marked)
+
+    @property
+    def _clock(self) -> Hold | None:
+        return self.clock or self.freshness.clock
 
     @property
     def _requests(self) -> tuple[RequestSnapshot, ...]:

@@ -7,6 +7,7 @@ A feature adds a field here, which is named as its annotation is: `proven_recove
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, PlainValidator, ValidationError
@@ -15,8 +16,11 @@ from health.gate.chosen_limits import ChosenByLabel, ChosenCount
 from health.gate.invalid_check import InvalidCheckError, problem_of
 from health.gate.limits import Limits
 from objects.bounds import Bounded
+from objects.duration_bounds import within
+from objects.durations import Duration
 
 PREFIX = "paramedic.dev/"
+SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 
 
 _WORDS = {"true": True, "false": False}
@@ -51,6 +55,8 @@ class CheckChoices(Bounded):
     max_starts_per_hour: ChosenCount = None
     maintenance_windows: Annotated[tuple[str, ...], PlainValidator(_names)] = ()
     """Those of the policy that it names."""
+    proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
+    """For how long a target must be healthy after another boot; None: to be healthy is enough (ADR 38)."""
 
     @property
     def limits(self) -> Limits:

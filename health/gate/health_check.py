@@ -97,6 +97,9 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def verdict(self, target: Watched_contra, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`, in this context."""
 
+    def last_transition(self, target: Watched_contra) -> datetime | None:
+        """When the latest of the conditions of `target` changed that it judges by; None: nobody knows."""
+
     def still_states(self, fact: Fact, target: Watched_contra, context: ClusterContext) -> bool:
         """Whether `fact` is true of `target` as it is, and still one that this check calls unhealthy."""
 

@@ -111,6 +111,11 @@ class LinkedMachineTarget(Target):
         return self.node.node_zone if self.node is not None else ""
 
     @property
+    def boot_id(self) -> str:
+        """That of its Node."""
+        return "" if self.node is None else self.node.boot_id
+
+    @property
     def node_spec(self) -> NodeSpec:
         """That of its Node."""
         return NO_SPEC if self.node is None else self.node.spec

@@ -9,7 +9,7 @@ import dataclasses
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
@@ -85,6 +85,7 @@ class NodeStatus:
     """The part of a Node's status that we read."""
 
     conditions: tuple[NodeCondition, ...] = ()
+    boot_id: Annotated[str, Field(validation_alias=AliasPath("nodeInfo", "bootID"))] = ""
 
 
 class Node(FrozenObject):
@@ -117,6 +118,11 @@ class Node(FrozenObject):
     def node_zone(self) -> str:
         """The zone that it says it is in; "": none."""
         return self.metadata.labels.get(ZONE_LABEL, "")
+
+    @property
+    def boot_id(self) -> str:
+        """Tells one boot of its machine from another; "" where its kubelet does not say."""
+        return self.status.boot_id
 
     @property
     def silent_since(self) -> datetime | None:

@@ -156,6 +156,14 @@ class Observation(Frozen):
     """Kind and name of what makes another target when this one is deleted; "" if nothing does."""
     templates: str = ""
     """Stands for what the templates of its steps say now; another one is another attempt's chance."""
+    proven_recovery_seconds: float = 0
+    """For how long the target must be healthy after another boot; 0: to be healthy is enough (ADR 38).
+
+    Then a healthy target, too, has steps, a hold, and a fact: that it runs since the boot that it shows."""
+    boot_id: str = ""
+    """That of its Node, where recovery is to be proven; "": nobody can tell."""
+    last_transition: datetime | None = None
+    """When the latest of the conditions changed that it is judged by: healthy with another one is a gap."""
     is_shadow: bool | None = None
     """Whether nothing may be written for the check; None: nobody can tell, as where the check is gone."""
     seen_at: datetime | None = None
@@ -185,6 +193,12 @@ class Observation(Frozen):
         return self.state is TargetState.EXPIRED and self.hold is None
 
     @property
+    def is_admitted_if_unproven(self) -> bool:
+        """Whether it may act now on a target that is healthy, if the incident knows of the same boot."""
+        is_asked = self.proven_recovery_seconds > 0 and self.fact is not None
+        return self.state is TargetState.HEALTHY and is_asked and self.hold is None
+
+    @property
     def is_unhealthy(self) -> bool:
         """Whether the check says so, expired or not."""
         return self.state in (TargetState.WAITING, TargetState.EXPIRED)
@@ -197,5 +211,6 @@ class Observation(Frozen):
         """
         if self.answered_at is None:
             return False
-        is_timed = self.is_admitted or self.state is TargetState.WAITING
+        may_be_acted_on = self.is_admitted or self.is_admitted_if_unproven
+        is_timed = may_be_acted_on or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh

@@ -33,6 +33,8 @@ INCIDENT = "paramedic.dev/incident"
 TARGET_UID = "paramedic.dev/target-uid"
 ATTEMPT = "paramedic.dev/attempt"
 """Which remediation of its target in a row it is; left out of the first one (rule 14)."""
+BOOT_ID = "paramedic.dev/boot-id"
+"""The boot ID that the Node of its target had right before it was made; left out where that said none."""
 
 EVER = EARLIEST
 """Longer ago than any delay."""
@@ -140,6 +142,7 @@ class RemediationRequest(FrozenObject):
             is_flagged_as_old=self.is_marked_as_old,
             is_of_control_plane=CONTROL_PLANE_LABEL in self.metadata.labels,
             is_unsigned=self.is_unsigned,
+            boot_id=annotations.get(BOOT_ID, ""),
         )
 
     def _condition(self, type_: str) -> bool | None:

@@ -26,6 +26,8 @@ class RequestSnapshot(Frozen):
     is_of_control_plane: bool = False
     is_unsigned: bool = False
     """Whether it names no incident: another operator made it, and has told of it."""
+    boot_id: str = ""
+    """The boot ID of its target right before it was made; "": nobody wrote it down."""
 
     @property
     def uid(self) -> str:

@@ -121,6 +121,11 @@ class Target(Protocol):
         return ""
 
     @property
+    def boot_id(self) -> str:
+        """By which its Node tells one boot from another; "" where that says none, or is not there."""
+        return ""
+
+    @property
     def replaced_by(self) -> str:
         """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
         return ""

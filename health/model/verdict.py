@@ -6,10 +6,11 @@ Without one, the match with the earliest deadline runs a timer. A type that the 
 After a time in which conditions told nothing (an upgrade), clocks restart from its end (rule 37).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Protocol
 
 from health.model.node import Node, NodeCondition
 from objects.durations import in_words
@@ -56,6 +57,18 @@ class UnhealthyCondition:
     type: str
     status: str
     duration: timedelta
+
+
+class TypedCondition(Protocol):
+    """A condition of whatever object."""
+
+    @property
+    def type(self) -> str:
+        """Tells it from the others of its object."""
+
+    @property
+    def last_transition_time(self) -> datetime | None:
+        """Since when it has its status."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +142,15 @@ def judged(found: Sequence[Match], now: datetime) -> Verdict:
     match = min(found, key=lambda match: match.deadline)
     reason = f"{match.words}, waiting for {in_words(match.duration)}"
     return Verdict(Health.WAITING, reason, match.fact, match.deadline)
+
+
+def last_transition(
+    conditions: Iterable[TypedCondition], rules: Iterable[UnhealthyCondition]
+) -> datetime | None:
+    """When the latest of those conditions changed that `rules` look at; None: nobody knows of any."""
+    types = {rule.type for rule in rules}
+    times = (one.last_transition_time for one in conditions if one.type in types)
+    return max((time for time in times if time is not None), default=None)
 
 
 def matches(

@@ -5,12 +5,16 @@ person confirms that the target is healthy; else they go when the target has bee
 counts from the latest recovery: a target that fails again meanwhile starts over. A change of the delay takes
 effect on those that wait. The confirmation overrides any delay. Meanwhile since when the target is healthy is
 written on them, those that grow old are flagged, and the Lease is kept.
+
+A recovery that is to be proven (`health.runbook.proven_recovery`) keeps them just so, for the longer of both
+times, and without a word on them. Where there are none the target is waited for.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
+from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
     AnnotationPatch,
@@ -25,6 +29,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import grows_old_at, healthy, old
 from health.runbook.chores import Chore, is_put_off
 from health.runbook.memory import Memory
+from health.runbook.proven_recovery import lasting_words, proven_at
 from health.runbook.waiting import chore, wait
 from objects.durations import in_words
 
@@ -76,14 +81,16 @@ class Delay:
 
 
 def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
-    """What an incident does while a healthyDelay runs; None where none does."""
-    delay, lease = Delay.of(seen), memory.lease
-    kept = [one for one in seen.requests if not one.is_being_deleted and delay.is_running(one, now)]
-    if seen.state is not TargetState.HEALTHY or not kept:
+    """What an incident does while a healthyDelay runs, or its proof; None where neither does."""
+    delay, lease, proven = Delay.of(seen), memory.lease, proven_at(seen, memory, now)
+    there = [one for one in seen.requests if not one.is_being_deleted]
+    kept = [one for one in there if proven is not None or delay.is_running(one, now)]
+    is_awaited = bool(kept) or (proven is not None and not seen.requests)
+    if seen.state is not TargetState.HEALTHY or not is_awaited:
         return None
     chores = [chore(grows_old_at(one, now)) for one in kept]
-    renewal = lease.renew_at if lease.may_be_held else None
-    details, ends = seen.details(str(delay)), _end(delay, kept, now)
+    renewal = lease.renew_at if lease.may_be_held and (kept or seen.is_marked) else None
+    details, ends = _details(delay, seen, memory, now), _end(delay, kept, proven, now)
     waiting = wait(Phase.HEALTHY_DELAY, details, now, ends, chore(renewal), *chores, otherwise=CONFIRMED)
     if patches := _patches(delay, kept, memory, now):
         return AnnotateRequests(patches, waiting.phase, details, waiting.next_transition)
@@ -92,14 +99,29 @@ def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
     return waiting
 
 
+def _details(delay: Delay, seen: Observation, memory: Memory, now: datetime) -> Details:
+    is_kept = any(delay.is_running(one, now) for one in seen.requests)
+    is_proving = proven_at(seen, memory, now) is not None
+    proof = (lasting_words(seen, memory, now),) if is_proving else ()
+    return seen.details(*((str(delay),) if is_kept else ()), *proof)
+
+
 def _patches(
     delay: Delay, kept: list[RequestSnapshot], memory: Memory, now: datetime
 ) -> tuple[AnnotationPatch, ...]:
-    since = () if delay.is_for_good else (healthy(one, now) for one in kept)
+    is_stamped = delay.keeps_requests and not delay.is_for_good
+    since = (healthy(one, now) for one in kept) if is_stamped else ()
     due = (patch for patch in (*since, *(old(one, now) for one in kept)) if patch is not None)
     return tuple(one for one in due if not is_put_off(memory.notes, Chore.ANNOTATE, one.subject, now))
 
 
-def _end(delay: Delay, kept: list[RequestSnapshot], now: datetime) -> Until | None:
-    left = [rest for one in kept if (rest := delay.remaining(one, now)) is not None]
-    return Until(now + max(left), "healthyDelay ends, and the requests are deleted") if left else None
+def _end(delay: Delay, kept: list[RequestSnapshot], proven: datetime | None, now: datetime) -> Until | None:
+    """When both are over; None: not before a person confirms."""
+    if kept and delay.is_for_good:
+        return None
+    left = [rest for one in kept if delay.keeps_requests and (rest := delay.remaining(one, now)) is not None]
+    delayed = now + max(left, default=timedelta())
+    then = ", and the requests are deleted" if kept else ""
+    if proven is not None and proven >= delayed:
+        return Until(proven, f"its recovery is proven{then}")
+    return Until(delayed, f"healthyDelay ends{then}")

@@ -13,6 +13,7 @@ from health.runbook import shadow
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory import Memory
+from health.runbook.proven_recovery import judged
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
 """States in which the target itself is looked at."""
@@ -21,6 +22,7 @@ _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED
 def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """The memory after an observation; the order of these counts."""
     memory = shadow.entered_or_left(memory, seen)
+    memory = memory.model_copy(update={"recovery": memory.recovery.observed(seen, now)})
     if memory.is_shadow:
         return _learned_in_shadow(memory, seen, now)
     return _learned(memory, seen, now)
@@ -35,6 +37,8 @@ def _learned_in_shadow(memory: Memory, seen: Observation, now: datetime) -> Memo
 
 
 def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    memory = _noting_the_boot(memory, seen)
+    seen = judged(seen, memory)
     memory = _recognizing_the_deletion(memory, seen, now)
     memory = _watching_the_mark(memory, seen, now)
     memory = _adopting(memory, seen, now)
@@ -44,6 +48,16 @@ def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     memory = _spending(memory, seen, now)
     memory = _starting_over(memory, seen)
     return _exhausting(memory, seen, now)
+
+
+def _noting_the_boot(memory: Memory, seen: Observation) -> Memory:
+    """By the oldest request; one that was cleaned up may be seen for a moment longer, and begins nothing."""
+    made = [one for one in seen.requests if not one.is_being_deleted and one.uid not in memory.cleaned_up]
+    if not made:
+        return memory
+    first = min(made, key=lambda request: request.created)
+    recovery = memory.recovery.begun(first.boot_id, is_first=memory.is_before_the_first_step)
+    return memory.model_copy(update={"recovery": recovery})
 
 
 def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) -> Memory:
@@ -65,6 +79,8 @@ def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memo
         return memory
     disruption = Disruption() if memory.disruption.marked_at else memory.disruption
     changes = {"is_marked": seen.is_marked, "disruption": disruption, "has_acted": True}
+    if seen.is_marked:  # of a mark that somebody else made nobody knows the boot ID before
+        changes["recovery"] = memory.recovery.begun("", is_first=False)
     watched = memory.model_copy(update=changes)
     if seen.is_marked or seen.state is not TargetState.EXPIRED:
         return watched
@@ -124,7 +140,9 @@ def _starting_over(memory: Memory, seen: Observation) -> Memory:
     first = names.index(wanted) if wanted in names else 0
     before = tuple(step.template for step in seen.steps[:first])
     loss = memory.loss.model_copy(update={"attempt": 0}) if memory.loss else None
-    return memory.model_copy(update={"spent": before, "patches": (), "starts_over": None, "loss": loss})
+    changes = {"spent": before, "patches": (), "starts_over": None, "loss": loss}
+    proves = memory.recovery.over() if seen.state in ENDED else memory.recovery.anew(seen.boot_id)
+    return memory.model_copy(update=changes | {"recovery": proves})
 
 
 def _exhausting(memory: Memory, seen: Observation, now: datetime) -> Memory:

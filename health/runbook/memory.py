@@ -21,6 +21,7 @@ from health.runbook.disruption import Disruption
 from health.runbook.escalation import lease_duration
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.lease_record import LeaseRecord
+from health.runbook.recovery_record import RecoveryRecord
 from objects.frozen import Frozen
 
 NO_SHADOW = ShadowRecord()
@@ -53,6 +54,7 @@ class Memory(Frozen):
     has_acted: bool = False
     lease: LeaseRecord = LeaseRecord()
     disruption: Disruption = Disruption()
+    recovery: RecoveryRecord = RecoveryRecord()
     is_marked: bool = False
     """Whether the target was seen to be marked."""
     spent: tuple[TemplateReference, ...] = ()
@@ -102,6 +104,11 @@ class Memory(Frozen):
     def has_been_in_shadow(self) -> bool:
         """Whether it is, or did record something while it was."""
         return self.is_shadow or self.shadow != NO_SHADOW
+
+    @property
+    def is_before_the_first_step(self) -> bool:
+        """Whether nothing of a remediation is there, or was tried."""
+        return not self.requests and not self.spent
 
     @property
     def may_hold_control_plane_lock(self) -> bool:
@@ -158,6 +165,7 @@ class Memory(Frozen):
         return self._with(
             requests=(*(one for one in self.requests if one.uid != request.uid), request.reference),
             lease=lease.for_request(request),
+            recovery=self.recovery.begun(request.boot_id, is_first=self.is_before_the_first_step),
             clean_up_at=None,
             **_DONE,
         )
@@ -169,6 +177,7 @@ class Memory(Frozen):
         duration = lease_duration(step)
         return self._with(
             disruption=Disruption(action=step.action, at=now),
+            recovery=self.recovery.begun(seen.boot_id, is_first=self.is_before_the_first_step),
             attempt=self.attempt_of(seen),
             lease=self.lease.taken(duration, acquired, now + duration / 2),
             **_DONE,
@@ -207,10 +216,12 @@ class Memory(Frozen):
         before = tuple(seen)
         not_ours = {one.uid for one in before if one.is_being_deleted}.difference(self.withdrawn)
         nothing_left = {} if left.requests else {"spent": (), "patches": (), "is_exhausted": False}
+        is_over = not left.requests and not self.starts_over
         return self._with(
             requests=left.requests,
             withdrawn=tuple(one.uid for one in left.hanging if one.uid not in not_ours),
             lease=self.lease.after_clean_up(left),
+            recovery=self.recovery.over() if is_over else self.recovery,
             clean_up_at=left.again_at(self.notes, now),
             cleaned_up=tuple(sorted(one.uid for one in before)),
             **nothing_left,

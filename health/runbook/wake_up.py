@@ -24,7 +24,7 @@ def needs_wake_up(last: Observation, now: Observation) -> bool:
         return True
     if last.under_way and last.under_way != now.under_way:
         return True  # it is over, or whoever does it says something else
-    if _is_shadow_otherwise(last, now):
+    if _is_shadow_otherwise(last, now) or _is_proven_otherwise(last, now):
         return True
     if last.counts_as_healthy != now.counts_as_healthy:
         return True
@@ -35,6 +35,13 @@ def needs_wake_up(last: Observation, now: Observation) -> bool:
     if last.lease_acquired_at and now.lease_acquired_at not in (None, last.lease_acquired_at):
         return True  # by somebody else's hand: it may be overdue now
     return _is_held_otherwise(last, now) or _has_another_chance(last, now)
+
+
+def _is_proven_otherwise(last: Observation, now: Observation) -> bool:
+    """Whether a recovery is to be proven otherwise, or there was another boot, or a gap that nobody saw."""
+    asked, before = (one.proven_recovery_seconds for one in (now, last))
+    is_other = (now.boot_id, now.last_transition) != (last.boot_id, last.last_transition)
+    return asked != before or (asked > 0 and now.state is TargetState.HEALTHY and is_other)
 
 
 def _is_shadow_otherwise(last: Observation, now: Observation) -> bool:
@@ -77,6 +84,8 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
     """Whether what holds the incident is gone, or another reason: what people read must be true."""
     if last.hold is None or _is_remediator_at_work(now):
         return False
+    if now.state is TargetState.HEALTHY:
+        return now.is_admitted_if_unproven
     if now.state is not TargetState.EXPIRED:
         # Its clock restarted, at the end of an upgrade: it has a timer again.
         return last.state is TargetState.EXPIRED and now.state is TargetState.WAITING
@@ -85,7 +94,8 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
 
 def _has_another_chance(last: Observation, now: Observation) -> bool:
     """Whether an act that failed, though it was admitted, may do with the templates as they are now."""
-    return last.is_admitted and last.templates != now.templates and not _is_remediator_at_work(now)
+    is_admitted = last.is_admitted or last.is_admitted_if_unproven
+    return is_admitted and last.templates != now.templates and not _is_remediator_at_work(now)
 
 
 def _is_remediator_at_work(now: Observation) -> bool:
@@ -95,7 +105,7 @@ def _is_remediator_at_work(now: Observation) -> bool:
 def _lost_a_request(last: Observation, now: Observation) -> bool:
     left = {request.uid for request in now.requests}
     lost = [request for request in last.requests if request.uid not in left]
-    if now.state in ENDED and not Delay.of(now).keeps_requests:
+    if now.state in ENDED and not Delay.of(now).keeps_requests and not now.proven_recovery_seconds:
         # The incident deletes them itself now, and waits for those alone that a finalizer kept, or whose
         # remediator is to finish.
         return any(request.is_being_deleted or request.is_node_deletion_expected for request in lost)
@@ -118,6 +128,8 @@ def admitted_at(last: Observation, *, would_act: bool, before: datetime | None) 
     nothing is to be done, or would not act, has none under way. A hold may be answered while the request of
     its latest act is not seen yet.
     """
+    if last.is_admitted_if_unproven and would_act:
+        return last.seen_at
     if not would_act or last.state in ENDED:
         return None
     return last.seen_at if last.is_admitted else before

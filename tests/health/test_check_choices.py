@@ -97,9 +97,12 @@ def test_limits_are_chosen_for_one_check() -> None:
             (
                 f"{UNKNOWN} paramedic.dev/maintenance-windows, paramedic.dev/max-in-flight, "
                 "paramedic.dev/max-in-flight-by-label, paramedic.dev/max-starts-per-hour, "
-                "paramedic.dev/most-at-once, paramedic.dev/shadow"
+                "paramedic.dev/most-at-once, paramedic.dev/proven-recovery, paramedic.dev/shadow"
             ),
         ),
+        ("proven-recovery", "5", "must be a duration such as 300s, 5m or 1h30m"),
+        ("proven-recovery", "0s", "must be from 1s to 24h"),
+        ("proven-recovery", "-5m", "must be a duration such as 300s, 5m or 1h30m"),
         ("shadow", "yes", "must be 'true' or 'false'"),
         ("maintenance-windows", "a,", "must be names of maintenance windows, with commas between them"),
         ("max-in-flight", "many", "Input should be a valid integer, unable to parse string as an integer"),

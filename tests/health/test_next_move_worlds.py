@@ -272,7 +272,7 @@ class World(RuleBasedStateMachine):
     def judge_act(self, seen: Observation, number: int) -> None:
         """An act is admitted, by nobody forbidden, and the step's turn."""
         is_skipped = self.memory.skips_back_off and seen.hold and seen.hold.reason is HoldReason.BACK_OFF
-        assert self.state is TargetState.EXPIRED, self.log
+        assert self.is_remediated, self.log
         assert seen.hold is None or is_skipped, self.log
         assert not self.memory.left_alone, self.log
         assert not self.memory.held, self.log
@@ -281,6 +281,11 @@ class World(RuleBasedStateMachine):
             assert plan.is_over(request, self.now), self.log
             assert request.timed_out_at or request.succeeded or self.is_waited_for(request), self.log
             assert plan.step_of(request.reference) != self.steps[number], self.log
+
+    @property
+    def is_remediated(self) -> bool:
+        """Whether a step may be taken at all."""
+        return self.state is TargetState.EXPIRED
 
     def is_waited_for(self, request: RequestSnapshot) -> bool:
         """Whether the incident tried for long enough to tell its remediator to stop."""
@@ -333,9 +338,12 @@ class World(RuleBasedStateMachine):
             return
         self.made += 1
         step = self.steps[number]
-        made = request_snapshot(f"request-{self.made}", created=self.now, template=step.template.name)
+        made = self.new_request(f"request-{self.made}", step)
         self.requests[made.uid] = made
         self.memory = self.memory.having_acted(step, made, self.now, self.now)
+
+    def new_request(self, uid: str, step: Step) -> RequestSnapshot:
+        return request_snapshot(uid, created=self.now, template=step.template.name)
 
     def clean_up(self) -> None:
         known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())

@@ -22,6 +22,8 @@ from health.runbook.learning import learned
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Loss, Memory, NewStart
 from health.runbook.next_move import next_move
+from health.runbook.proven_recovery import words
+from health.runbook.recovery_record import RecoveryRecord
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
@@ -32,6 +34,7 @@ pytestmark = pytest.mark.rule("rule 8/incident")
 
 NOWS = st.datetimes(datetime(1971, 1, 1), datetime(7999, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  st adds it
 NAMES = st.sampled_from(["reboot", "reset", ""])
+BOOTS = st.sampled_from(["boot-1", "boot-2", ""])
 REQUESTS = st.builds(request, st.sampled_from(["uid-1", "uid-2"]), NAMES)
 PATCHES = st.builds(
     AnnotationPatch,
@@ -57,6 +60,7 @@ REQUEST_SNAPSHOTS = st.builds(
     timed_out_at=sometimes(TIMES),
     healthy_since=sometimes(TIMES),
     is_flagged_as_old=st.booleans(),
+    boot_id=BOOTS,
 )
 OBSERVATIONS = st.builds(
     Observation,
@@ -78,6 +82,9 @@ OBSERVATIONS = st.builds(
     is_confirmed=st.booleans(),
     earlier_attempts=COUNTS,
     back_off_limit_seconds=NUMBERS,
+    proven_recovery_seconds=NUMBERS,
+    boot_id=BOOTS,
+    last_transition=sometimes(TIMES),
     answered_at=sometimes(TIMES),
 )
 ORDERS = st.builds(
@@ -93,11 +100,19 @@ LEASES = st.builds(
     renew_at=sometimes(TIMES),
     is_of_control_plane=st.booleans(),
 )
+RECOVERIES = st.builds(
+    RecoveryRecord,
+    boot_id_before=sometimes(BOOTS),
+    healthy_since=sometimes(TIMES),
+    boot_id=BOOTS,
+    last_transition=sometimes(TIMES),
+)
 MEMORIES = st.builds(
     Memory,
     requests=st.lists(REQUESTS, max_size=2).map(tuple),
     has_acted=st.booleans(),
     lease=LEASES,
+    recovery=RECOVERIES,
     spent=st.lists(STEPS.map(lambda step: step.template), max_size=2).map(tuple),
     disruption=st.builds(Disruption, action=sometimes(st.sampled_from(Action)), at=sometimes(TIMES)),
     is_marked=st.booleans(),
@@ -131,6 +146,7 @@ def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
 ) -> None:
     assert next_transition_of(next_move(seen, memory, now)).what
     becomes_overdue_at(seen, memory)
+    words(seen, memory, now)
 
 
 @given(OBSERVATIONS, OBSERVATIONS, NOWS)

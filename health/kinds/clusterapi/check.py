@@ -33,7 +33,7 @@ from health.kinds.clusterapi.unhealthy import (
 )
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, Step, TemplateReference
-from health.model.verdict import Fact, Verdict
+from health.model.verdict import Fact, Verdict, last_transition
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -210,6 +210,15 @@ class MachineHealthCheck(Frozen):
     def next_deadline(self, target: MachineTarget, now: datetime, context: ClusterContext) -> datetime | None:
         """When more of what makes `target` unhealthy expires."""
         return next_deadline(self._situation(target, context), self.rules, now)
+
+    def last_transition(self, target: MachineTarget) -> datetime | None:
+        """When the latest of its unhealthy conditions came or went, of the Machine or of its Node."""
+        of_node = target.node.status.conditions if target.node is not None else ()
+        times = (
+            last_transition(target.machine.status.conditions, self.rules.machine_conditions),
+            last_transition(of_node, self.rules.node_conditions),
+        )
+        return max((time for time in times if time is not None), default=None)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
         """Whether that very fact is still among what makes `target` unhealthy."""

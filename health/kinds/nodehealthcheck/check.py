@@ -23,7 +23,16 @@ from health.kinds.nodehealthcheck.threshold import Threshold
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
-from health.model.verdict import HEALTHY, Fact, UnhealthyCondition, Verdict, fact_of, has_match, verdict
+from health.model.verdict import (
+    HEALTHY,
+    Fact,
+    UnhealthyCondition,
+    Verdict,
+    fact_of,
+    has_match,
+    last_transition,
+    verdict,
+)
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
@@ -158,6 +167,10 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         if is_left_to_others(node, _other_checks(context)):
             return HEALTHY
         return verdict(node, self.rules, now, context.blind_until(node.node_cluster, node.node_zone))
+
+    def last_transition(self, node: Node) -> datetime | None:
+        """When the latest of its unhealthy conditions came or went."""
+        return last_transition(node.status.conditions, self.rules)
 
     def still_states(self, fact: Fact, node: Node, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether `node` still has that condition since then, and the check still calls it unhealthy."""

@@ -22,7 +22,7 @@ from health.kinds.openshift.spec import Spec, allowance
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.observation import Hold
 from health.model.references import Action, CheckReference, Step, TemplateReference
-from health.model.verdict import Fact, UnhealthyCondition, Verdict
+from health.model.verdict import Fact, UnhealthyCondition, Verdict, last_transition
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -162,6 +162,11 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`."""
         return verdict(target, self.rules, now, context.blind_until(target.node_cluster, target.node_zone))
+
+    def last_transition(self, target: MachineTarget) -> datetime | None:
+        """When the latest of the unhealthy conditions of its Node came or went."""
+        of_node = target.node.status.conditions if target.node is not None else ()
+        return last_transition(of_node, self.rules.conditions)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
         """Whether that very fact is still among what makes `target` unhealthy."""

@@ -59,6 +59,7 @@ class Machine(FrozenObject):
     is_marked: bool = False
     node_spec: NodeSpec = NO_SPEC
     configuration_to_come: str = ""
+    boot_id: str = ""
 
     def node_label(self, name: str) -> str | None:
         return self.metadata.labels.get(name, "")
@@ -124,6 +125,9 @@ class MachineHealthCheck(OfItsOwnCluster):
 
     def verdict(self, target: Machine, now: datetime, context: ClusterContext) -> Verdict:  # noqa: ARG002
         return HEALTHY if target.fact is None else judged([Match(target.fact, self.patience)], now)
+
+    def last_transition(self, target: Machine) -> datetime | None:  # noqa: ARG002
+        return None
 
     def still_states(self, fact: Fact, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
         return target.fact == fact

@@ -1,0 +1,82 @@
+"""ProvenRecovery: whether a target that is healthy after a step counts as recovered. Pure (ADR 38).
+
+Only where its check asks for that, once a step was taken, and while neither an abort nor a person's
+confirmation nor shadow says otherwise. The first row that fits wins:
+
+| its boot ID                         | it counts as recovered                         | until then          |
+|-------------------------------------|------------------------------------------------|---------------------|
+| is that from before the first step  | not at all                                     | it is unhealthy     |
+| is another one                      | when it is healthy for the time, without a gap | requests are kept   |
+| is not known now, or was not before | the same: the time alone must do               | requests are kept   |
+
+What counts as unhealthy goes by the rest of the runbook: its step goes on until its timeout, then comes the
+next one, and after the last one it waits for `resume`. While requests are kept nothing times out; a target
+that fails again meanwhile is unhealthy, with its step as old as it is.
+"""
+
+from datetime import datetime, timedelta
+
+from health.model.observation import Observation, TargetState
+from health.runbook.memory import Memory
+from objects.bounds import bounded_seconds
+from objects.durations import in_words
+from objects.timestamps import stamp
+
+
+def judged(seen: Observation, memory: Memory) -> Observation:
+    """What was seen; a target that is healthy and did not boot counts as unhealthy."""
+    if not _has_not_booted(seen, memory):
+        return seen
+    return seen.model_copy(update={"state": TargetState.EXPIRED, "reason": _same_boot(seen, memory)})
+
+
+def proven_at(seen: Observation, memory: Memory, now: datetime) -> datetime | None:
+    """When the recovery of a healthy target is proven, by the passing of time; None: it is, or not so."""
+    if not _is_asked(seen, memory) or _has_not_booted(seen, memory):
+        return None
+    at = (memory.recovery.healthy_since or now) + _time(seen)
+    return at if at > now else None
+
+
+def lasting_words(seen: Observation, memory: Memory, now: datetime) -> str:
+    """For how long it must be healthy, and since when it is, for whoever reads it later."""
+    since = stamp(memory.recovery.healthy_since or now)
+    return f"{_with_which_boot(seen, memory)} since {since}, proven after {in_words(_time(seen))}"
+
+
+def words(seen: Observation, memory: Memory, now: datetime) -> str:
+    """How far the proof is at `now`; "" where none is asked for, or it is done."""
+    if _has_not_booted(seen, memory):
+        return _same_boot(seen, memory)
+    if proven_at(seen, memory, now) is None:
+        return ""
+    lasted = in_words(now - (memory.recovery.healthy_since or now))
+    return f"{_with_which_boot(seen, memory)} for {lasted} of {in_words(_time(seen))}"
+
+
+def _is_asked(seen: Observation, memory: Memory) -> bool:
+    is_owed = seen.proven_recovery_seconds > 0 and memory.recovery.boot_id_before is not None
+    is_let_off = seen.is_confirmed or memory.left_alone is not None or memory.is_shadow
+    return seen.state is TargetState.HEALTHY and is_owed and not is_let_off
+
+
+def _has_not_booted(seen: Observation, memory: Memory) -> bool:
+    return _is_asked(seen, memory) and bool(seen.boot_id) and seen.boot_id == memory.recovery.boot_id_before
+
+
+def _same_boot(seen: Observation, memory: Memory) -> str:
+    since = memory.recovery.healthy_since
+    when = f" since {stamp(since)}" if since else ""
+    return f"{seen.reason}{when}, but its boot ID {seen.boot_id} is the same as before the step"
+
+
+def _with_which_boot(seen: Observation, memory: Memory) -> str:
+    if not seen.boot_id:
+        return "healthy, with no boot ID to tell whether it booted,"
+    if not memory.recovery.boot_id_before:
+        return "healthy, with no boot ID known from before the step,"
+    return "healthy with a new boot ID"
+
+
+def _time(seen: Observation) -> timedelta:
+    return timedelta(seconds=bounded_seconds(seen.proven_recovery_seconds))
