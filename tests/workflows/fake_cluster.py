@@ -143,7 +143,7 @@ class FakeCluster:
             template=template,
         )
         self.requests[uid] = request = RequestSnapshot(
-            reference=reference, created=created or datetime.now(UTC)
+            reference=reference, created=created or datetime.now(UTC), boot_id=self.observation.boot_id
         )
         self.leased_since = self.leased_since or request.created
         return request
@@ -180,7 +180,8 @@ class FakeCluster:
         self.questions.append(asked)
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
-        self.note("answered", when, is_admitted=answer.is_admitted or self._is_skipped(answer.hold))
+        is_admitted = answer.is_admitted or answer.is_admitted_if_unproven
+        self.note("answered", when, is_admitted=is_admitted or self._is_skipped(answer.hold))
         late = self.lateness.popleft() if self.lateness else timedelta()
         told = activity.info().started_time - late
         return answer.model_copy(update={"answered_at": told, "seen_at": told})

@@ -1,0 +1,80 @@
+"""A node that is healthy after a step has to show another boot, and to stay so for a time."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.gate.same_boot import SAME_BOOT
+from health.model.moves import Outcome, Phase
+from health.model.observation import Observation
+from tests.objects import NOW, fact
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import ESCALATION, escalating, healthy
+from tests.workflows.settling import pass_until, rests
+
+MINUTE = timedelta(minutes=1)
+A_BIT = timedelta(seconds=2)
+TIME = 5 * MINUTE
+OLD, NEW = "boot-1", "boot-2"
+UNCACHED = 0
+
+
+def asks_for_a_proof(observation: Observation, boot_id: str) -> Observation:
+    """Of an escalation whose check does, as the detector answers of a node with that boot ID."""
+    says = {"proven_recovery_seconds": TIME.total_seconds(), "boot_id": boot_id, "steps": ESCALATION}
+    return observation.model_copy(update=says)
+
+
+def well(boot_id: str) -> Observation:
+    told = asks_for_a_proof(healthy(), boot_id)
+    return told.model_copy(update={"fact": fact(NOW, boot_id, SAME_BOOT)})
+
+
+async def test_node_that_did_not_boot_gets_its_next_step_and_one_that_did_is_kept_for_the_time_over_a_restart(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    async with incident.detector():
+        async with incident.worker(UNCACHED):
+            await incident.start(asks_for_a_proof(escalating(), OLD))
+            await rests(incident, Phase.REMEDIATING)
+            await incident.sees(well(OLD))
+            state = await rests(incident, Phase.REMEDIATING)
+            assert "but its boot ID boot-1 is the same as before the step" in state.details
+            first = incident.cluster.request_of("first")
+            await pass_until(incident, first.created + TIME + A_BIT)
+            await incident.happens("created", 2)
+            assert incident.cluster.acts[-1].fact.condition == SAME_BOOT
+
+            await incident.sees(well(NEW))
+            state = await rests(incident, Phase.HEALTHY_DELAY)
+            assert "healthy with a new boot ID since" in state.details
+            since = state.memory.recovery.healthy_since
+            assert since is not None
+        await incident.pass_time(MINUTE / 2)
+        async with incident.worker(UNCACHED):
+            await pass_until(incident, since + TIME - A_BIT)
+            assert incident.cluster.count("clean_up") == 0
+            await pass_until(incident, since + TIME + A_BIT)
+            assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.tried == ["first", "second"]
+    assert not incident.cluster.requests
+
+
+@pytest.mark.parametrize("boot_id", [OLD, NEW])
+async def test_new_run_goes_on_with_the_proof_where_it_was(
+    long_incident: IncidentDriver, boot_id: str
+) -> None:
+    incident = long_incident
+    await incident.start(asks_for_a_proof(escalating(), OLD))
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(well(boot_id))
+    phase = Phase.REMEDIATING if boot_id == OLD else Phase.HEALTHY_DELAY
+    before = (await rests(incident, phase)).memory.recovery
+    await incident.wake_until_continued()
+
+    after = await rests(incident, phase)
+    assert after.memory.recovery == before
+    assert incident.cluster.count("clean_up") == 0
+    await incident.abort()
+    assert incident.cluster.count("created") == 1
