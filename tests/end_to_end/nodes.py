@@ -44,6 +44,11 @@ class Nodes:
         patch = {"status": {"conditions": body}}
         await self.client.merge_patch(NODES, node, patch, subresource="status")
 
+    async def set_boot_id(self, node: str, boot_id: str) -> None:
+        """Let a node say that its machine booted."""
+        patch = {"status": {"nodeInfo": {"bootID": boot_id}}}
+        await self.client.merge_patch(NODES, node, patch, subresource="status")
+
     async def set_label(self, node: str, key: str, value: str | None) -> None:
         """Put a label on a node, or (None) take it off."""
         await self.client.merge_patch(NODES, node, {"metadata": {"labels": {key: value}}})
