@@ -25,7 +25,7 @@ class Phase(StrEnum):
     EXHAUSTED = "Exhausted"
     """No step is left to try: it waits for `resume`."""
     HEALTHY_DELAY = "HealthyDelay"
-    """The target is healthy again, and its requests are kept for the check's healthyDelay."""
+    """The target is healthy again, and its requests are kept: for a healthyDelay, or until that is proven."""
     CLEANING_UP = "CleaningUp"
     LEFT_ALONE = "LeftAlone"
     ENDED = "Ended"
