@@ -187,6 +187,8 @@ class ObservationBuilder:
         if seen.state is not TargetState.HEALTHY:
             return seen.model_copy(update=proof)
         unproven = {
+            "subject": str(self.incident.target),
+            "reason": "healthy",
             "fact": same_boot(check, target),
             "hold": self._clock or admission(self._question(check, target)),
             "steps": check.steps_for(target),

@@ -101,9 +101,10 @@ def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
 
 def _details(delay: Delay, seen: Observation, memory: Memory, now: datetime) -> Details:
     is_kept = any(delay.is_running(one, now) for one in seen.requests)
-    is_proving = proven_at(seen, memory, now) is not None
-    proof = (lasting_words(seen, memory, now),) if is_proving else ()
-    return seen.details(*((str(delay),) if is_kept else ()), *proof)
+    details = seen.details(*((str(delay),) if is_kept else ()))
+    if proven_at(seen, memory, now) is None:
+        return details
+    return details.model_copy(update={"reason": lasting_words(seen, memory, now)})
 
 
 def _patches(

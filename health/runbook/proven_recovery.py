@@ -45,9 +45,7 @@ def lasting_words(seen: Observation, memory: Memory, now: datetime) -> str:
 
 
 def words(seen: Observation, memory: Memory, now: datetime) -> str:
-    """How far the proof is at `now`; "" where none is asked for, or it is done."""
-    if _has_not_booted(seen, memory):
-        return _same_boot(seen, memory)
+    """How far the proof is at `now`; "" where it is done, or does not go on."""
     if proven_at(seen, memory, now) is None:
         return ""
     lasted = in_words(now - (memory.recovery.healthy_since or now))
@@ -67,7 +65,7 @@ def _has_not_booted(seen: Observation, memory: Memory) -> bool:
 def _same_boot(seen: Observation, memory: Memory) -> str:
     since = memory.recovery.healthy_since
     when = f" since {stamp(since)}" if since else ""
-    return f"{seen.reason}{when}, but its boot ID {seen.boot_id} is the same as before the step"
+    return f"healthy{when}, but its boot ID {seen.boot_id} is the same as before the step"
 
 
 def _with_which_boot(seen: Observation, memory: Memory) -> str:

@@ -61,7 +61,8 @@ def healthy(
 ) -> Observation:
     """What the detector answers of a healthy target under a check that asks for a proof."""
     says = {
-        "reason": f"{NAME} is healthy",
+        "subject": NAME,
+        "reason": "healthy",
         "fact": fact(NOW, boot_id, "status.nodeInfo.bootID") if boot_id else None,
         "boot_id": boot_id,
         "last_transition": NOW,
@@ -110,8 +111,8 @@ def told(move: Move) -> str:
     return str(move.details)
 
 
-KEPT = f"{NAME} is healthy; healthy with a new boot ID since 2026-03-01T12:00:00Z, proven after 5m"
-SAME = f"{NAME} is healthy since 2026-03-01T12:00:00Z, but its boot ID boot-1 is the same as before the step"
+KEPT = f"{NAME}: healthy with a new boot ID since 2026-03-01T12:00:00Z, proven after 5m"
+SAME = f"{NAME}: healthy since 2026-03-01T12:00:00Z, but its boot ID boot-1 is the same as before the step"
 
 
 def test_healthy_target_with_another_boot_id_has_recovered_after_the_time(incident: Incident) -> None:
@@ -227,7 +228,7 @@ def test_longer_of_healthy_delay_and_time_counts_both_from_the_recovery(incident
     assert annotations_of(patch) == {HEALTHY_DELAY: "2026-03-01T12:00:00Z"}
     stamped = MADE.model_copy(update={"healthy_since": NOW})
     both = incident.sees(healthy(stamped, **short))
-    assert "healthyDelay of 1m; healthy with a new boot ID" in told(both)
+    assert told(both) == f"{KEPT}; healthyDelay of 1m"
     assert timer_of(both) == 300
     after = incident.sees(healthy(stamped, **short), 2 * MINUTE)
     assert "healthyDelay" not in told(after)
@@ -417,7 +418,7 @@ def test_outcome_is_that_of_a_remediation(incident: Incident) -> None:
     [
         (NEW, timedelta(seconds=20), "healthy with a new boot ID for 20s of 5m"),
         (NEW, TIME, ""),
-        (OLD, MINUTE, SAME),
+        (OLD, MINUTE, ""),
         ("", MINUTE, "healthy, with no boot ID to tell whether it booted, for 1m of 5m"),
     ],
 )

@@ -27,7 +27,8 @@ def asks_for_a_proof(observation: Observation, boot_id: str) -> Observation:
 
 def well(boot_id: str) -> Observation:
     told = asks_for_a_proof(healthy(), boot_id)
-    return told.model_copy(update={"fact": fact(NOW, boot_id, SAME_BOOT)})
+    says = {"subject": "Node/node-1", "reason": "healthy", "fact": fact(NOW, boot_id, SAME_BOOT)}
+    return told.model_copy(update=says)
 
 
 async def test_node_that_did_not_boot_gets_its_next_step_and_one_that_did_is_kept_for_the_time_over_a_restart(
