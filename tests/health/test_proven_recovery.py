@@ -249,6 +249,11 @@ def test_no_delay_is_stamped_on_a_request_where_the_check_has_none(incident: Inc
     assert for_good.next_transition.what == "when a person confirms that it is healthy"
 
 
+def test_stamp_that_lies_ahead_prolongs_nothing_where_the_check_has_no_delay(incident: Incident) -> None:
+    ahead = MADE.model_copy(update={"healthy_since": NOW + timedelta(days=1)})
+    assert timer_of(incident.sees(healthy(ahead))) == 300
+
+
 def test_stamp_of_a_recovery_that_does_not_count_is_taken_back(incident: Incident) -> None:
     stamped = MADE.model_copy(update={"healthy_since": NOW})
     patch = incident.sees(healthy(stamped, boot_id=OLD, healthy_delay_seconds=60))
@@ -262,6 +267,7 @@ def test_person_who_confirms_or_aborts_has_the_last_word(incident: Incident, boo
     assert isinstance(confirmed, RemoveRequests)
     aborted = Incident(incident.memory.model_copy(update={"left_alone": order("abort")}))
     assert isinstance(aborted.sees(target), RemoveRequests)
+    assert words(target, aborted.memory, NOW) == ""
 
 
 @pytest.mark.parametrize("boot_id", [OLD, NEW])
@@ -321,6 +327,27 @@ def test_steps_that_are_taken_anew_prove_what_follows_them(incident: Incident) -
     assert phase_of(incident.sees(healthy(again, boot_id=NEW))) is Phase.REMEDIATING
 
 
+def test_step_from_which_the_others_are_taken_anew_is_a_first_one(incident: Incident) -> None:
+    incident.memory = incident.memory.model_copy(
+        update={"starts_over": NewStart(first_step=SECOND.template.name)}
+    )
+    incident.sees(unhealthy(MADE, boot_id=NEW))
+    incident.cleans_up()
+    step = incident.sees(unhealthy(boot_id=NEW))
+    assert isinstance(step, TakeStep)
+    assert step.step == 1
+    again = incident.acts(SECOND, NEW)
+    assert phase_of(incident.sees(healthy(again, boot_id=NEW))) is Phase.REMEDIATING
+
+
+def test_boot_before_a_first_step_that_did_not_say_it_stays_unknown_in_the_second() -> None:
+    incident = Incident()
+    over = incident.acts(boot_id="", timed_out_at=NOW)
+    incident.sees(unhealthy(over, boot_id=NEW))
+    second = incident.acts(SECOND, NEW)
+    assert "no boot ID known from before" in told(incident.sees(healthy(over, second, boot_id=NEW)))
+
+
 def test_boot_before_the_first_step_counts_in_an_escalation(incident: Incident) -> None:
     over = MADE.model_copy(update={"timed_out_at": NOW})
     incident.sees(unhealthy(over, boot_id=NEW))
@@ -343,7 +370,14 @@ def test_incident_that_lost_its_memory_knows_the_boot_from_the_request() -> None
     assert isinstance(move, RenewLease)
     assert move.phase is Phase.REMEDIATING
     assert str(move.details).startswith(SAME)
-    assert phase_of(Incident().sees(healthy(MADE))) is Phase.HEALTHY_DELAY
+    booted = with_lease(Memory(), renew_at=NOW + MINUTE)
+    second = request_of(SECOND, -A_SECOND, boot_id=NEW)
+    assert phase_of(Incident(booted).sees(healthy(second, MADE))) is Phase.HEALTHY_DELAY
+
+
+def test_request_that_somebody_deletes_begins_nothing_in_an_incident_that_did_not_know_it() -> None:
+    going = MADE.model_copy(update={"is_being_deleted": True})
+    assert isinstance(Incident().sees(healthy(going, boot_id=OLD)), RemoveRequests)
 
 
 def test_memory_comes_through_the_wire_with_its_proof(incident: Incident) -> None:
