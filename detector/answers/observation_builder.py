@@ -17,7 +17,7 @@ from detector.state.facts import acquired_at, check_context, target_facts
 from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
 from health.gate.health_check import HealthCheck, InvalidCheckError
-from health.gate.same_boot import proof_seconds, same_boot
+from health.gate.same_boot import same_boot, what_tells_a_boot
 from health.gate.template_validity import version_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
@@ -176,16 +176,9 @@ class ObservationBuilder:
 
         A healthy target that did not boot counts as unhealthy to it, so it is told what it needs for that.
         """
-        seconds = proof_seconds(check, target)
-        if not seconds:
-            return seen
-        proof = {
-            "proven_recovery_seconds": seconds,
-            "boot_id": target.boot_id,
-            "last_transition": check.last_transition(target),
-        }
-        if seen.state is not TargetState.HEALTHY:
-            return seen.model_copy(update=proof)
+        boot = what_tells_a_boot(check, target)
+        if not boot or seen.state is not TargetState.HEALTHY:
+            return seen.model_copy(update=boot)
         unproven = {
             "subject": str(self.incident.target),
             "reason": "healthy",
@@ -195,7 +188,7 @@ class ObservationBuilder:
             "lease_acquired_at": acquired_at(self.cluster_state, self.incident.check, target),
             "templates": self._templates(check, target),
         }
-        return seen.model_copy(update=proof | unproven)
+        return seen.model_copy(update=boot | unproven)
 
     def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
         """Why it may not act; limits are asked of what nothing else holds but back-off, and is to begin."""

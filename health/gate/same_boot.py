@@ -6,6 +6,7 @@ as any other (rule 2): the choice stands, the boot ID is the same, and no person
 """
 
 from datetime import datetime
+from typing import Any
 
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
@@ -14,6 +15,18 @@ from health.model.verdict import Fact
 
 SAME_BOOT = "status.nodeInfo.bootID"
 """Stands where other facts have the type of a condition, which never looks like this."""
+
+
+def what_tells_a_boot(check: HealthCheck, target: Target) -> dict[str, Any]:
+    """What an observation says of `target` where its recovery is to be proven; nothing where it is not."""
+    seconds = proof_seconds(check, target)
+    if not seconds:
+        return {}
+    return {
+        "proven_recovery_seconds": seconds,
+        "boot_id": target.boot_id,
+        "last_transition": check.last_transition(target),
+    }
 
 
 def proof_seconds(check: HealthCheck, target: Target) -> float:

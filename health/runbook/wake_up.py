@@ -84,9 +84,8 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
     """Whether what holds the incident is gone, or another reason: what people read must be true."""
     if last.hold is None or _is_remediator_at_work(now):
         return False
-    if now.state is TargetState.HEALTHY:
-        return now.is_admitted_if_unproven
-    if now.state is not TargetState.EXPIRED:
+    is_unproven = now.state is TargetState.HEALTHY and now.proven_recovery_seconds > 0
+    if now.state is not TargetState.EXPIRED and not is_unproven:
         # Its clock restarted, at the end of an upgrade: it has a timer again.
         return last.state is TargetState.EXPIRED and now.state is TargetState.WAITING
     return now.hold is None or now.hold.reason != last.hold.reason

@@ -19,6 +19,7 @@ from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
 from health.runbook.lease_record import LeaseRecord, LeaseState
 from health.runbook.memory import Memory
+from health.runbook.recovery_record import RecoveryRecord
 from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
 from tests.health.steps import ACTED, order
 from tests.objects import (
@@ -79,6 +80,16 @@ def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
     assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED)) == (
         "is renewed in 5m (2026-03-01 12:05:00Z); "
         "is given back in 15m (2026-03-01 12:15:00Z), when the remediation is overdue"
+    )
+
+
+def test_page_says_how_far_a_recovery_is_that_is_to_be_proven() -> None:
+    recovery = RecoveryRecord(boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2")
+    says = {"state": TargetState.HEALTHY, "boot_id": "boot-2", "proven_recovery_seconds": 300}
+    observation = unhealthy(request_of(FIRST)).model_copy(update=says)
+    memory = ACTED.model_copy(update={"recovery": recovery})
+    assert line("Recovery", state(Phase.HEALTHY_DELAY, UNHEALTHY, observation, memory)) == (
+        "healthy with a new boot ID for 1m of 5m"
     )
 
 

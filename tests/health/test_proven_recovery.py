@@ -9,93 +9,46 @@ from hypothesis import strategies as st
 
 from health.model.moves import (
     End,
-    Move,
     Outcome,
     Phase,
     RemoveRequests,
-    RenewLease,
     TakeStep,
     Wait,
     phase_of,
 )
-from health.model.observation import Observation, TargetState
-from health.model.references import Action, Step
-from health.model.remediation_request import BOOT_ID, HEALTHY_DELAY, RemediationRequest
-from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LeftBehind
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.remediation_request import HEALTHY_DELAY
 from health.runbook.learning import learned
-from health.runbook.memory import Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.proven_recovery import words
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import admitted_at, needs_wake_up
-from tests.health.steps import Timed, annotations_of, order, timed, timer_of, with_lease
+from tests.health.proving import (
+    A_SECOND,
+    KEPT,
+    MADE,
+    NEW,
+    NEWEST,
+    OLD,
+    SAME,
+    TIME,
+    Incident,
+    healthy,
+    told,
+    unhealthy,
+)
+from tests.health.steps import Timed, annotations_of, order, timed, timer_of
 from tests.objects import (
     ESCALATION,
-    FIRST,
     HOLD,
-    INCIDENT,
     MINUTE,
     NOW,
-    SECOND,
     THIRD,
     fact,
     request_of,
     seen,
     with_steps_tried,
 )
-
-OLD, NEW, NEWEST = "boot-1", "boot-2", "boot-3"
-TIME = 5 * MINUTE
-A_SECOND = timedelta(seconds=1)
-MADE = request_of(FIRST, boot_id=OLD)
-MARK = Step(action=Action.MARK)
-NAME = str(INCIDENT.target)
-
-
-def healthy(
-    *requests: RequestSnapshot,
-    boot_id: str = NEW,
-    state: TargetState = TargetState.HEALTHY,
-    **fields: Any,
-) -> Observation:
-    """What the detector answers of a healthy target under a check that asks for a proof."""
-    says = {
-        "subject": NAME,
-        "reason": "healthy",
-        "fact": fact(NOW, boot_id, "status.nodeInfo.bootID") if boot_id else None,
-        "boot_id": boot_id,
-        "last_transition": NOW,
-        "proven_recovery_seconds": TIME.total_seconds(),
-    }
-    return seen(*requests, state=state, **says | fields)
-
-
-def unhealthy(*requests: RequestSnapshot, boot_id: str = OLD, **fields: Any) -> Observation:
-    says: dict[str, Any] = {"boot_id": boot_id, "proven_recovery_seconds": TIME.total_seconds()}
-    return seen(*requests, **says | fields)
-
-
-class Incident:
-    """Goes by the runbook over what it is shown, and remembers."""
-
-    def __init__(self, memory: Memory = Memory()) -> None:  # noqa: B008  frozen
-        self.memory = memory
-
-    def sees(self, observation: Observation, after: timedelta = timedelta()) -> Move:
-        now = NOW + after
-        self.memory = learned(self.memory.at(now), observation, now)
-        return next_move(observation, self.memory, now)
-
-    def acts(self, step: Step = FIRST, boot_id: str = OLD, **fields: Any) -> RequestSnapshot:
-        made = request_of(step, boot_id=boot_id, **fields)
-        acted = self.memory.having_ordered(step).having_acted(step, made, NOW, NOW)
-        self.memory = with_lease(acted, renew_at=NOW + timedelta(days=1))
-        return made
-
-    def cleans_up(self, *left: RequestSnapshot) -> None:
-        hangs = LeftBehind(hanging=tuple(one.reference for one in left), has_lease=bool(left))
-        self.memory = self.memory.having_cleaned_up(hangs, (MADE,), NOW)
 
 
 @pytest.fixture
@@ -104,15 +57,6 @@ def incident() -> Incident:
     one = Incident()
     one.acts()
     return one
-
-
-def told(move: Move) -> str:
-    assert isinstance(move, Wait), move
-    return str(move.details)
-
-
-KEPT = f"{NAME}: healthy with a new boot ID since 2026-03-01T12:00:00Z, proven after 5m"
-SAME = f"{NAME}: healthy since 2026-03-01T12:00:00Z, but its boot ID boot-1 is the same as before the step"
 
 
 def test_healthy_target_with_another_boot_id_has_recovered_after_the_time(incident: Incident) -> None:
@@ -270,18 +214,6 @@ def test_person_who_confirms_or_aborts_has_the_last_word(incident: Incident, boo
     assert words(target, aborted.memory, NOW) == ""
 
 
-@pytest.mark.parametrize("boot_id", [OLD, NEW])
-def test_request_that_was_cleaned_up_and_is_still_seen_begins_nothing(
-    incident: Incident, boot_id: str
-) -> None:
-    """The watch of a kind lags: the target would be remediated against a person's word."""
-    incident.sees(healthy(MADE, boot_id=boot_id, is_confirmed=True))
-    incident.cleans_up()
-    assert isinstance(incident.sees(healthy(MADE, boot_id=boot_id)), RemoveRequests)
-    incident.cleans_up()
-    assert isinstance(incident.sees(healthy(boot_id=boot_id)), End)
-
-
 def test_hold_of_a_person_stops_the_next_step_and_not_the_proof(incident: Incident) -> None:
     incident.memory = incident.memory.model_copy(update={"held": order("hold")})
     over = MADE.model_copy(update={"timed_out_at": NOW})
@@ -290,147 +222,9 @@ def test_hold_of_a_person_stops_the_next_step_and_not_the_proof(incident: Incide
     assert isinstance(incident.sees(healthy(over), TIME), RemoveRequests)
 
 
-def test_resume_takes_the_steps_anew_though_the_target_is_healthy_and_its_requests_are_gone(
-    incident: Incident,
-) -> None:
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
-    assert isinstance(incident.sees(healthy(MADE, boot_id=OLD)), RemoveRequests)
-    incident.cleans_up()
-    step = incident.sees(healthy(boot_id=OLD))
-    assert isinstance(step, TakeStep)
-    assert step.step == 0
-    again = incident.acts(boot_id=OLD)
-    assert phase_of(incident.sees(healthy(again, boot_id=OLD))) is Phase.REMEDIATING
-
-
-def test_resume_of_a_target_that_booted_meanwhile_ends_with_its_proof(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
-    assert phase_of(incident.sees(healthy(MADE))) is Phase.HEALTHY_DELAY
-    assert isinstance(incident.sees(healthy(MADE), TIME), RemoveRequests)
-    incident.cleans_up()
-    assert isinstance(incident.sees(healthy(), TIME), End)
-
-
-def test_target_without_requests_has_its_time_and_keeps_no_lease(incident: Incident) -> None:
-    """Somebody deleted the request after the boot: nobody remediates it any more (NHC 2.6)."""
-    incident.memory = with_lease(incident.memory, renew_at=NOW)
-    assert timed(incident.sees(healthy())) == Timed(Phase.HEALTHY_DELAY, KEPT, 300)
-    assert isinstance(incident.sees(healthy(), TIME), RemoveRequests)
-
-
-def test_steps_that_are_taken_anew_prove_what_follows_them(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
-    incident.sees(unhealthy(MADE, boot_id=NEW))
-    incident.cleans_up()
-    incident.sees(unhealthy(boot_id=NEW))
-    again = incident.acts(boot_id=NEW)
-    assert phase_of(incident.sees(healthy(again, boot_id=NEW))) is Phase.REMEDIATING
-
-
-def test_step_from_which_the_others_are_taken_anew_is_a_first_one(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(
-        update={"starts_over": NewStart(first_step=SECOND.template.name)}
-    )
-    incident.sees(unhealthy(MADE, boot_id=NEW))
-    incident.cleans_up()
-    step = incident.sees(unhealthy(boot_id=NEW))
-    assert isinstance(step, TakeStep)
-    assert step.step == 1
-    again = incident.acts(SECOND, NEW)
-    assert phase_of(incident.sees(healthy(again, boot_id=NEW))) is Phase.REMEDIATING
-
-
-def test_boot_before_a_first_step_that_did_not_say_it_stays_unknown_in_the_second() -> None:
-    incident = Incident()
-    over = incident.acts(boot_id="", timed_out_at=NOW)
-    incident.sees(unhealthy(over, boot_id=NEW))
-    second = incident.acts(SECOND, NEW)
-    assert "no boot ID known from before" in told(incident.sees(healthy(over, second, boot_id=NEW)))
-
-
-def test_boot_before_the_first_step_counts_in_an_escalation(incident: Incident) -> None:
-    over = MADE.model_copy(update={"timed_out_at": NOW})
-    incident.sees(unhealthy(over, boot_id=NEW))
-    second = incident.acts(SECOND, NEW)
-    assert phase_of(incident.sees(healthy(over, second))) is Phase.HEALTHY_DELAY
-    assert phase_of(incident.sees(healthy(over, second, boot_id=OLD))) is Phase.REMEDIATING
-
-
-def test_request_that_is_made_anew_says_what_was_before(incident: Incident) -> None:
-    """Somebody deleted the first one, and the target booted by itself."""
-    incident.memory = incident.memory.having_lost((MADE.reference,), unhealthy(), NOW)
-    again = incident.acts(boot_id=NEW)
-    assert phase_of(incident.sees(healthy(again))) is Phase.REMEDIATING
-    assert phase_of(incident.sees(healthy(again, boot_id=NEWEST))) is Phase.HEALTHY_DELAY
-
-
-def test_incident_that_lost_its_memory_knows_the_boot_from_the_request() -> None:
-    incident = Incident()
-    move = incident.sees(healthy(MADE, boot_id=OLD))
-    assert isinstance(move, RenewLease)
-    assert move.phase is Phase.REMEDIATING
-    assert str(move.details).startswith(SAME)
-    booted = with_lease(Memory(), renew_at=NOW + MINUTE)
-    second = request_of(SECOND, -A_SECOND, boot_id=NEW)
-    assert phase_of(Incident(booted).sees(healthy(second, MADE))) is Phase.HEALTHY_DELAY
-
-
-def test_request_that_somebody_deletes_begins_nothing_in_an_incident_that_did_not_know_it() -> None:
-    going = MADE.model_copy(update={"is_being_deleted": True})
-    assert isinstance(Incident().sees(healthy(going, boot_id=OLD)), RemoveRequests)
-
-
-def test_memory_comes_through_the_wire_with_its_proof(incident: Incident) -> None:
-    incident.sees(healthy(MADE))
-    carried = Memory.model_validate_json(incident.memory.model_dump_json())
-    assert carried == incident.memory
-    assert isinstance(Incident(carried).sees(healthy(MADE), TIME), RemoveRequests)
-
-
-def test_second_failure_after_a_whole_clean_up_has_a_boot_of_its_own(incident: Incident) -> None:
-    incident.sees(healthy(MADE))
-    incident.sees(healthy(MADE), TIME)
-    incident.cleans_up()
-    incident.sees(unhealthy(boot_id=NEW))
-    assert isinstance(incident.sees(healthy()), End)
-
-
-def test_marked_machine_is_waited_for_until_it_booted_or_its_mark_is_taken_off() -> None:
-    incident = Incident()
-    before = unhealthy(steps=(MARK,))
-    incident.sees(before)
-    incident.memory = incident.memory.having_ordered(MARK).having_disrupted(MARK, before, None, NOW)
-    marked: dict[str, Any] = {"steps": (MARK,), "is_marked": True, "under_way": "it is marked"}
-    same = incident.sees(healthy(boot_id=OLD, **marked))
-    assert phase_of(same) is Phase.REMEDIATING
-    assert told(same).startswith(SAME)
-    booted = Incident(incident.memory)
-    assert phase_of(booted.sees(healthy(**marked), MINUTE)) is Phase.HEALTHY_DELAY
-    assert isinstance(booted.sees(healthy(**marked), MINUTE + TIME), RemoveRequests)
-
-    off = incident.sees(healthy(boot_id=OLD, steps=(MARK,), back_off_limit_seconds=1800), MINUTE)
-    assert "somebody deleted its mark" in told(off) or phase_of(off) is Phase.HELD
-
-
-def test_mark_of_another_has_the_time_alone() -> None:
-    incident = Incident()
-    marked: dict[str, Any] = {"steps": (MARK,), "is_marked": True, "under_way": "it is marked"}
-    incident.sees(unhealthy(**marked))
-    assert "no boot ID known from before" in told(incident.sees(healthy(boot_id=OLD, **marked)))
-
-
 def test_nothing_is_to_be_proven_in_shadow(incident: Incident) -> None:
     """Nobody booted anything: what it made itself before is looked after as ever."""
     assert isinstance(incident.sees(healthy(MADE, boot_id=OLD, is_shadow=True)), RemoveRequests)
-
-
-def test_finalizer_that_hangs_when_another_boot_comes_is_no_reason_to_wait_anew(incident: Incident) -> None:
-    incident.sees(healthy(MADE))
-    incident.sees(healthy(MADE), TIME)
-    going = MADE.model_copy(update={"is_being_deleted": True})
-    incident.cleans_up(going)
-    move = incident.sees(healthy(going, boot_id=NEWEST), TIME)
-    assert isinstance(move, RemoveRequests) or phase_of(move) is Phase.CLEANING_UP
 
 
 def test_gone_and_released_targets_prove_nothing(incident: Incident) -> None:
@@ -471,6 +265,9 @@ def test_incident_is_woken_for_another_boot_a_gap_and_the_end_of_a_hold() -> Non
     assert needs_wake_up(healthy(MADE, boot_id=""), healthy(MADE, boot_id="", last_transition=None))
     over = MADE.model_copy(update={"timed_out_at": NOW})
     assert needs_wake_up(healthy(over, hold=HOLD), healthy(over))
+    other = Hold(reason=HoldReason.PAUSED, message="paused")
+    assert needs_wake_up(healthy(over, hold=HOLD), healthy(over, hold=other))
+    assert not needs_wake_up(healthy(over, hold=HOLD), healthy(over, hold=HOLD))
     assert needs_wake_up(healthy(MADE), healthy())
     assert needs_wake_up(healthy(over, templates="1"), healthy(over, templates="2"))
 
@@ -481,17 +278,6 @@ def test_admission_of_a_healthy_target_is_one_that_may_be_acted_on() -> None:
     assert told.is_outdated(NOW + TIME, timedelta(seconds=5))
     assert not told.is_admitted
     assert not healthy(MADE, boot_id=OLD, hold=HOLD).is_admitted_if_unproven
-
-
-def test_request_says_which_boot_was_before_it() -> None:
-    metadata = {
-        "name": "node-1",
-        "uid": "uid",
-        "creationTimestamp": "2026-03-01T11:00:00Z",
-        "annotations": {BOOT_ID: OLD},
-    }
-    request = RemediationRequest.model_validate({"metadata": metadata}).snapshot("example.com/v1", "Reboot")
-    assert request.boot_id == OLD
 
 
 LOOKS = st.lists(

@@ -139,6 +139,6 @@ class ProvenWorld(World):
         super().teardown()
 
 
-ProvenWorld.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
+ProvenWorld.TestCase.settings = settings(max_examples=75, stateful_step_count=30)
 TestProvenWorld = ProvenWorld.TestCase
 del World
