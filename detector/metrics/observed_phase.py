@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.runbook.escalation import Plan
+from health.runbook.proven_recovery import judged_by_requests
 from objects.frozen import label
 
 
@@ -36,6 +37,7 @@ def observed_phase(told: Observation | None, now: datetime) -> ObservedPhase | N
     """Where an incident stands at `now` that was told this; None where nothing is left to do for it."""
     if told is None:
         return ObservedPhase.UNKNOWN
+    told = judged_by_requests(told)
     if told.state in ENDED:
         return ObservedPhase.CLEANING_UP if told.requests else None
     if told.under_way:

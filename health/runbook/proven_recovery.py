@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 
 from health.model.observation import Observation, TargetState
 from health.runbook.memory import Memory
+from health.runbook.recovery_record import RecoveryRecord
 from objects.bounds import bounded_seconds
 from objects.durations import in_words
 from objects.timestamps import stamp
@@ -28,6 +29,14 @@ def judged(seen: Observation, memory: Memory) -> Observation:
     if not _has_not_booted(seen, memory):
         return seen
     return seen.model_copy(update={"state": TargetState.EXPIRED, "reason": _same_boot(seen, memory)})
+
+
+def judged_by_requests(seen: Observation) -> Observation:
+    """The same for who knows no more than what was seen; it takes the oldest request for the first step."""
+    first = min(seen.requests, key=lambda request: request.created, default=None)
+    if first is None:
+        return seen
+    return judged(seen, Memory(recovery=RecoveryRecord(boot_id_before=first.boot_id)))
 
 
 def proven_at(seen: Observation, memory: Memory, now: datetime) -> datetime | None:

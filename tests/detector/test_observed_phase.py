@@ -5,6 +5,7 @@ import pytest
 from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
 from health.model.moves import Phase, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
+from tests.health import proving
 from tests.health.steps import ACTED, move
 from tests.objects import (
     ESCALATION,
@@ -107,3 +108,14 @@ def test_only_what_is_held_has_a_reason() -> None:
     assert observed_hold(told(TargetState.EXPIRED, held=True, requested=True), NOW) is None
     assert observed_hold(told(TargetState.EXPIRED), NOW) is None
     assert observed_hold(None, NOW) is None
+
+
+def test_incident_whose_target_did_not_boot_stands_where_an_unhealthy_one_would() -> None:
+    tried = [one.model_copy(update={"boot_id": proving.OLD}) for one in TRIED]
+    assert observed_phase(proving.healthy(proving.MADE, boot_id=proving.OLD), NOW) is ObservedPhase.REQUESTED
+    assert observed_phase(proving.healthy(*tried, boot_id=proving.OLD), NOW) is ObservedPhase.EXHAUSTED
+    next_step = proving.healthy(tried[0], boot_id=proving.OLD, hold=HOLD)
+    assert observed_phase(next_step, NOW) is ObservedPhase.HELD
+    assert observed_hold(next_step, NOW) == "Threshold"
+    assert observed_phase(proving.healthy(proving.MADE), NOW) is ObservedPhase.CLEANING_UP
+    assert observed_phase(proving.healthy(), NOW) is None
