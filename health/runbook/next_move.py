@@ -8,7 +8,7 @@ after a restart, an edit of the check, a recovery in the middle, an abort. The f
 | healthy, gone or released: `closing`   |              |                              |                     |
 | - deleted by the incident, and not     | Remediating  | the target is gone           | CleaningUp          |
 |   gone; or not as it ought to be yet   |              |                              |                     |
-| - a healthyDelay runs                  | HealthyDelay | its end, a confirmation      | CleaningUp          |
+| - a healthyDelay runs, or a proof      | HealthyDelay | its end, a confirmation      | CleaningUp          |
 | - its end is expected by a remediator  | Remediating  | the remediator               | CleaningUp          |
 | - something of the incident is left    | CleaningUp   | the requests are gone        | Ended               |
 | - nothing is left                      | Ended        |                              |                     |
@@ -23,8 +23,9 @@ after a restart, an edit of the check, a recovery in the middle, an abort. The f
 |                                        | Waiting      |                              |                     |
 | nothing of all this                    | Acting       | the result of the act        | Remediating, Held   |
 
-A recovery leads to the first rows from any phase. Orders of people add up: each ends when its own time is
-over, and `resume` ends them all.
+A recovery leads to the first rows from any phase, unless it is to be proven, and is not: then its target is
+as unhealthy as before (`health.runbook.proven_recovery`). Orders of people add up: each ends when its own
+time is over, and `resume` ends them all.
 
 A node whose end its remediator expects keeps its request until that reports success, or the check
 selects a node of that name again (NHC 2.1/12). That one has another uid, and an incident of its own
