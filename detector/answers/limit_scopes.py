@@ -23,6 +23,7 @@ class LimitScopes:
         self._of_policy = Scope(NO_LIMITS, "the policy")
         self._of_checks: dict[CheckReference, Scope] = {}
         """Of those that choose any."""
+        self._seen: dict[CheckReference, CheckState] = {}
 
     def take_in_policy(self) -> bool:
         """Go by the policy as it is now; answers whether that chooses something else."""
@@ -34,10 +35,15 @@ class LimitScopes:
 
     def take_in_check(self, check: CheckReference) -> bool:
         """Go by a check as it is now; answers whether that chooses something else."""
-        before, after = self._of_checks.get(check), _own(check, self._cluster_state.checks.get(check))
-        if after is None:
-            self._of_checks.pop(check, None)
+        known = self._cluster_state.checks.get(check)
+        if self._seen.get(check) is known:  # asked at each change of each target
+            return False
+        before, after = self._of_checks.pop(check, None), _own(check, known)
+        if known is None:
+            del self._seen[check]
         else:
+            self._seen[check] = known
+        if after is not None:
             self._of_checks[check] = after
         return before != after
 

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 
 from detector.answers.limit_scopes import LimitScopes
 from detector.answers.recent_starts import RecentStarts
+from detector.answers.reservations import LIVES, Proves, Reservations, Reserved
 from detector.answers.waiting_line import InLine, WaitingLine, remediated_of
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
@@ -25,17 +26,11 @@ from health.gate.policy import CurrentPolicy
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
-from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH
 
-LIVES = FRESH + CLOCK_TOLERANCE + ACT.attempt
-"""What an admission leads to is written by then: no act writes on an older one, and none lasts longer."""
 LOOK_AGAIN_SECONDS = 1.0
 SECOND = timedelta(seconds=1)
 """Creations are told in whole seconds."""
 UNREAD_ASK_AGAIN_SECONDS = 10.0
-
-Proves = Callable[[CheckReference, timedelta], bool]
-"""Whether all that matters to a check was proven, within the time given, to be as it is seen."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +47,6 @@ class Wish:
     """Whether a person may have it act before that, which ends back-off."""
 
 
-@dataclass(frozen=True)
-class _Reserved:
-    """One that may be beginning now."""
-
-    incident: IncidentReference
-    since: datetime
-    remediation: Remediation
-
-
 class RemediationLimits:
     """The limits of one cluster, where the policy or an annotation of a check chooses any."""
 
@@ -69,15 +55,13 @@ class RemediationLimits:
     ) -> None:
         self._cluster_state = cluster_state
         self._policy = policy
-        self._proves = proves
         self._now = now
         self._scopes = LimitScopes(cluster_state, policy)
         self._line = WaitingLine(cluster_state)
         self._in_flight = InFlight(cluster_state, self._began, self._ended)
         self._under_way: dict[Remediated, Remediation] = {}
         """With the labels that the targets had when it began."""
-        self._reserved: dict[Remediated, _Reserved] = {}
-        """The oldest first."""
+        self._reservations = Reservations(proves)
         self._starts = RecentStarts()
         self._tally: Tally | None = None
         """What counts; None: something else than was counted last."""
@@ -88,7 +72,7 @@ class RemediationLimits:
     def lead_begins(self) -> None:
         """Another may have admitted until now."""
         self._known_from = self._now()
-        self._reserved.clear()
+        self._reservations.clear()
         self._line.empty()
         self._tally = None
         self._are_ended_known = False
@@ -155,9 +139,8 @@ class RemediationLimits:
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         is_under_way = answer.requests or answer.is_marked or answer.under_way
         if acts and seen is not None and _may_begin(answer) and not is_under_way:
-            remediated, remediation = remediated_of(incident), self._remediation(incident.check, seen)
-            self._reserved.pop(remediated, None)
-            self._reserved[remediated] = _Reserved(incident, answer.seen_at or self._now(), remediation)
+            remediation = self._remediation(incident.check, seen)
+            self._reservations.reserve(Reserved(incident, answer.seen_at or self._now(), remediation))
             self._tally = None
 
     def _unknown(self, now: datetime) -> Hold | None:
@@ -171,8 +154,8 @@ class RemediationLimits:
         return None
 
     def _refusal(self, incident: IncidentReference, waiting: Waiting, now: datetime) -> Hold | None:
-        reserved = self._reserved.get(remediated_of(incident))
-        if reserved is not None and reserved.incident == incident:
+        reserved = self._reservations.of(incident)
+        if reserved is not None:
             return self._counted(now, besides=reserved).refusal(waiting, now)
         return self._current(now).refusal(waiting, now) or self._settled(now).refusal(waiting, now)
 
@@ -189,19 +172,19 @@ class RemediationLimits:
         """What counts, and who goes first."""
         tally = self._current(now)
         if not self._line.is_settled(now):
-            self._line.settle(tally, (*self._reserved, *self._under_way), now)
+            self._line.settle(tally, (*self._reservations.targets(), *self._under_way), now)
             if self._scopes.limit_starts:  # any of them may be an hour ago in a moment
                 self._line.settle_by(now + SECOND)
         return tally
 
-    def _counted(self, now: datetime, besides: _Reserved | None = None) -> Tally:
+    def _counted(self, now: datetime, besides: Reserved | None = None) -> Tally:
         """What counts for all, or for the one that has the reservation `besides`."""
         tally = Tally(self._scopes.of)
         for remediation in self._under_way.values():
             tally.count(remediation)
         for remediated, began in self._starts.since(now - HOUR):
             tally.count_start(remediated.check, began)
-        for reserved in self._reserved.values():
+        for reserved in self._reservations.all():
             if reserved is not besides:
                 tally.count(reserved.remediation)
                 tally.count_start(reserved.remediation.check, now)
@@ -230,7 +213,7 @@ class RemediationLimits:
         self._tally = None
 
     def _began(self, remediated: Remediated, since: datetime | None) -> None:
-        now, reserved = self._now(), self._reserved.pop(remediated, None)
+        now, reserved = self._now(), self._reservations.take(remediated)
         self._under_way[remediated] = self._labelled(remediated, reserved.remediation if reserved else None)
         self._starts.note(remediated, now if since is None else min(now, since + SECOND))
         self._tally = None
@@ -249,21 +232,10 @@ class RemediationLimits:
         return Remediation(check, self._scopes.labels(check, target))
 
     def _forget_the_settled(self, now: datetime) -> None:
-        """Of what is proven to have come to nothing, nothing will be seen."""
-        unproven = set()  # what is reserved later for the same check is not proven either
-        for remediated, reserved in list(self._reserved.items()):
-            if remediated.check in unproven:
-                continue
-            if not self._is_proven_after(reserved.since + LIVES, remediated.check, now):
-                unproven.add(remediated.check)
-                continue
-            del self._reserved[remediated]
+        for reserved in self._reservations.settled(now):
             self._tally = None
             if self._is_gone(reserved.incident):
-                self._starts.note(remediated, now)
-
-    def _is_proven_after(self, time: datetime, check: CheckReference, now: datetime) -> bool:
-        return now > time and self._proves(check, now - time)
+                self._starts.note(remediated_of(reserved.incident), now)
 
     def _is_gone(self, incident: IncidentReference) -> bool:
         """Whether its target was deleted, which is how a Machine without a finalizer is remediated."""

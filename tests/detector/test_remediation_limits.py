@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness, Observer
-from detector.answers.remediation_limits import LIVES, RemediationLimits
+from detector.answers.remediation_limits import RemediationLimits
+from detector.answers.reservations import LIVES
 from detector.answers.storms import Storms
 from detector.answers.waiting_line import TURN
 from detector.state.in_flight import Remediated
