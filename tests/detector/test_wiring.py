@@ -37,8 +37,8 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
 ) -> None:
     made: list[ClusterState] = []
 
-    def noted(*given: Any) -> ClusterState:
-        made.append(ClusterState(*given))
+    def noted(*given: Any, **chosen: Any) -> ClusterState:
+        made.append(ClusterState(*given, **chosen))
         return made[0]
 
     monkeypatch.setattr("detector.detector.ClusterState", noted)
