@@ -133,6 +133,15 @@ class PauseMemory(Frozen):
         """The number of an order that is given now."""
         return self.orders[-1].number + 1 if self.orders else 1
 
+    def taking_over(self, written: "PauseMemory", patched: Collection[str]) -> "PauseMemory":
+        """The memory of now with what was `written`, of the `patched` uids; orders may have come meanwhile.
+
+        What was not patched such an order has made due at once.
+        """
+        now = {one.uid: one for one in self.failed if one.uid not in patched}
+        failed = tuple(now.get(one.uid, one) for one in written.failed)
+        return self.model_copy(update={"handled": written.handled, "failed": failed})
+
     def having_been_ordered(self, order: PauseOrderRecord) -> "PauseMemory":
         """The memory with an order more; those that are the oldest by far are forgotten."""
         orders = (*self.orders, order)[-MOST_ORDERS:]

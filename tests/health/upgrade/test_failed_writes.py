@@ -4,10 +4,21 @@ from datetime import timedelta
 
 import pytest
 
-from health.upgrade.failed_write import WriteOutcome
+from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.next_pass import MOST_PATCHES, having_written
+from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
-from tests.health.upgrade.looks import NOW, actions, answered, check, over, passed, remembering, under_way
+from tests.health.upgrade.looks import (
+    NOW,
+    actions,
+    answered,
+    check,
+    ordered,
+    over,
+    passed,
+    remembering,
+    under_way,
+)
 
 A_MOMENT = timedelta(seconds=0.5)
 A_MINUTE = timedelta(minutes=1)
@@ -83,6 +94,22 @@ def test_one_that_fails_keeps_no_other() -> None:
 
     assert again.patches == ()
     assert [one.uid for one in again.memory.handled] == ["uid-b"]
+
+
+def test_order_that_comes_while_another_check_is_written_is_obeyed_at_once() -> None:
+    look = under_way(check(), check(name="b"))
+    answers = [
+        PauseAnswer(uid=uid, outcome=WriteOutcome.FAILED, wait_seconds=wait)
+        for uid, wait in (("uid-a", 0), ("uid-b", 600))
+    ]
+    due = passed(look, having_written(passed(look), answers, NOW, 0), NOW + A_MINUTE)
+    assert [one.uid for one in due.patches] == ["uid-a"]
+    meanwhile = ordered(due.memory, OrderName.PAUSE, "machines/b")
+    memory = meanwhile.taking_over(answered(due, WriteOutcome.FAILED, now=NOW + A_MINUTE), {"uid-a"})
+
+    assert [one.uid for one in passed(look, memory, NOW + A_MINUTE).patches] == ["uid-b"]
+    assert memory.orders == meanwhile.orders
+    assert {one.uid for one in memory.failed} == {"uid-a", "uid-b"}
 
 
 def test_what_was_written_is_known_before_it_is_seen() -> None:
