@@ -59,11 +59,11 @@ class LeaseGuard:
             KubernetesError: the API server could not be asked.
 
         """
-        self._refuse_old_facts(asked, began)
+        self.refuse_old_facts(asked, began)
         duration = lease_duration(asked.step)
         try:
             held = await self._leases.take(asked.incident, target, duration, self._clock.now())
-            self._refuse_old_facts(asked, began)
+            self.refuse_old_facts(asked, began)
             yield held.acquired
         except Held as error:
             if error.hold.reason not in _KEEPING and not self._may_be_given_up(asked, began):
@@ -79,7 +79,7 @@ class LeaseGuard:
         if not asked.holds_lease:
             await self._leases.release(asked.incident, with_lock=target.is_control_plane)
 
-    def _refuse_old_facts(self, asked: ActInput, began: float) -> None:
+    def refuse_old_facts(self, asked: ActInput, began: float) -> None:
         """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.
 
         Raises Held.

@@ -56,7 +56,7 @@ class RequestStep:
         body = await self._new_request(asked, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
         async with self._lease_guard.lease(asked, target, began) as acquired:
-            request = await self._create(resource, body, asked)
+            request = await self._create(resource, body, asked, began)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult.requested(snapshot, acquired))
 
@@ -85,7 +85,19 @@ class RequestStep:
         except KindUnknown as error:
             raise not_created(error) from error
 
-    async def _create(self, resource: Resource, body: Object, asked: ActInput) -> RemediationRequest:
+    async def _create(
+        self, resource: Resource, body: Object, asked: ActInput, began: float
+    ) -> RemediationRequest:
+        try:
+            return await self._created_or_met(resource, body, asked)
+        except KindUnknown:
+            raise
+        except NotFound:  # what had its name went between the two: its finalizer was done
+            self._lease_guard.refuse_old_facts(asked, began)
+            return await self._created_or_met(resource, body, asked)
+
+    async def _created_or_met(self, resource: Resource, body: Object, asked: ActInput) -> RemediationRequest:
+        """The request, or the one that has its name; raises NotFound where that is gone by then."""
         namespace = body["metadata"]["namespace"]
         try:
             return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))

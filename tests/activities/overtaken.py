@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from devcluster.simulation.resources import MACHINES
 from kube.client import Client
-from kube.errors import Forbidden, KindUnknown, KubernetesError
+from kube.errors import AlreadyExists, Forbidden, KindUnknown, KubernetesError
 from kube.resource import EVENTS, Object, Resource
 from kube.transport import Transport
 
@@ -63,6 +63,23 @@ class Answered(Client):
         if resource == self._of:
             raise self._error
         return await super().create(resource, body, namespace)
+
+
+class NameFreed(Client):
+    """Right after a name was found to be taken, somebody makes it free."""
+
+    def __init__(self, transport: Transport, of: Resource, free: Change) -> None:
+        super().__init__(transport, "tests")
+        self._of = of
+        self._free = free
+
+    async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
+        try:
+            return await super().create(resource, body, namespace)
+        except AlreadyExists:
+            if resource == self._of:
+                await self._free()
+            raise
 
 
 class PatchesAnswered(Client):

@@ -4,6 +4,8 @@ import pytest
 
 from health.model.observation import HoldReason
 from health.model.remediation_request import TARGET_UID
+from kube.transport import Transport
+from tests.activities.overtaken import NameFreed
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import FINALIZER, NAMESPACE, REQUESTS, World
 
@@ -36,6 +38,16 @@ async def test_request_that_hangs_on_a_finalizer_is_waited_for(
     assert await world.lease() is not None, "its remediator may still be at work"
     await world.remove_request(world.name)
     assert (await worker.act(world.order())).request is not None
+
+
+@pytest.mark.rule("NHC 2.7/finalizer")
+async def test_request_that_goes_while_it_is_looked_at_keeps_nobody_waiting(
+    world: World, worker_transport: Transport
+) -> None:
+    await world.make_request(finalizers=(FINALIZER,), annotations={TARGET_UID: world.node_uid})
+    await world.client.delete(REQUESTS, world.name, NAMESPACE)
+    client = NameFreed(worker_transport, REQUESTS, lambda: world.remove_request(world.name))
+    assert (await WorkerActivities(worker_transport, client=client).act(world.order())).request is not None
 
 
 async def _is_held(world: World, worker: WorkerActivities, reason: HoldReason) -> None:
