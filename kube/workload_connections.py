@@ -3,7 +3,7 @@
 Whoever needs one asks for it anew, and the Secret is read anew: the connection is the same one for as long
 as that says the same. A new token is taken over by the open connection, without a gap, and so is one that
 the Secret has by the time the API server refuses the old one. Another server, authority or client
-certificate is another connection.
+certificate is another connection. One that nobody asks for is closed: its cluster may be gone for good.
 """
 
 import asyncio
@@ -28,15 +28,20 @@ from objects.secrets import SecretField
 
 GRACE = timedelta(seconds=30)
 """What was asked through a connection is answered within it, also where another one took its place since."""
+UNASKED = timedelta(hours=1)
+"""A connection that nobody has asked for within it is closed when the next one is asked for."""
 
 
 class WorkloadConnections:
     """The open ones, by cluster; an async context, which closes all of them at its end."""
 
-    def __init__(self, management: Client, grace: timedelta = GRACE) -> None:
+    def __init__(self, management: Client, grace: timedelta = GRACE, unasked: timedelta = UNASKED) -> None:
         self._secrets = SharedReads(management)
         self._grace = grace
+        self._unasked = unasked
         self._opened: dict[str, _Opened] = {}
+        self._asked: dict[str, float] = {}
+        """When each was asked for last, whether it could be had or not."""
         self._replaced: dict[asyncio.Task[None], Transport] = {}
 
     async def __aenter__(self) -> Self:
@@ -59,7 +64,9 @@ class WorkloadConnections:
             NotConfigured: there is none, or what it says cannot be used.
 
         """
+        self._asked[cluster] = asyncio.get_running_loop().time()
         content = await self._read(secret)
+        self._close_unasked(cluster)
         # Nothing is awaited from here on: of several callers, the first one makes it for all.
         opened = self._opened.get(cluster)
         if opened is not None and opened.secret == secret and opened.goes_on_with(content):
@@ -72,6 +79,7 @@ class WorkloadConnections:
 
     async def close(self, cluster: str) -> None:
         """Close the connection to this cluster at once, if there is one; what is under way is Unreachable."""
+        self._asked.pop(cluster, None)
         opened = self._opened.pop(cluster, None)
         if opened is not None:
             await opened.connection.transport.close()
@@ -87,6 +95,15 @@ class WorkloadConnections:
         if not value:
             raise NotConfigured(f"There is no kubeconfig in {secret}: it has no such key, or nothing in it.")
         return _decoded(value, secret)
+
+    def _close_unasked(self, asked: str) -> None:
+        """Close the others that nobody has asked for of late."""
+        since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
+        for cluster in [one for one, at in self._asked.items() if at < since and one != asked]:
+            del self._asked[cluster]
+            opened = self._opened.pop(cluster, None)
+            if opened is not None:
+                self._close_later(opened.connection.transport)
 
     def _close_later(self, replaced: Transport) -> None:
         closing = asyncio.create_task(self._close(replaced))

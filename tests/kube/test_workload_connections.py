@@ -124,6 +124,21 @@ async def test_each_call_reads_the_secret_and_the_connection_stays_while_it_says
     assert east.readings == 2
 
 
+async def test_connection_that_nobody_asks_for_any_more_is_closed(east: East, client: Client) -> None:
+    unasked, at_once = timedelta(milliseconds=200), timedelta(0)
+    east.secrets(east.kubeconfig())
+    async with WorkloadConnections(client, grace=at_once, unasked=unasked) as connections:
+        left = await connections.connect("west", SECRET)
+        used = await connections.connect(EAST, SECRET)
+        async with asyncio.timeout(10):
+            while not left.transport.is_closed:
+                assert await connections.connect(EAST, SECRET) is used
+        assert not used.transport.is_closed
+        again = await connections.connect("west", SECRET)
+        assert again is not left
+        assert await node_of(again)
+
+
 async def test_callers_that_come_together_share_one_reading_and_one_connection(
     east: East, connections: WorkloadConnections
 ) -> None:
