@@ -64,7 +64,7 @@ class LeaseRecord(FrozenObject):
 
 def name_for_node(node_name: str) -> str:
     """Return the name of the Lease of a node."""
-    return f"{_OF_NODE}{node_name.lower()}"
+    return name_for("Node", "", node_name)
 
 
 def name_for(kind: str, namespace: str, name: str) -> str:

@@ -2,9 +2,9 @@
 
 An object is one or the other. Every method returns the changes of those that decode, in order. Two versions
 whose records are equal are no change; a Node's heartbeats end here. An object that was replaced under its
-name is two changes: the old one went, a new one came. One that does not decode is left out: told by
-`on_broken` and logged once per version, before its record is reported DELETED, and told once more, without
-an error, when it decodes again or is gone.
+name is two changes: the old one went, a new one came. One that does not decode is left out: told to
+`on_undecodable` and logged once per version, before its record is reported DELETED, and told once more,
+without an error, when it decodes again or is gone.
 """
 
 import logging
@@ -80,7 +80,7 @@ def _fields(of: type[object]) -> tuple[str, ...]:
 
 
 class ObjectStore(Generic[RecordT]):
-    """Pure bookkeeping: nothing is asked, and nobody but `on_broken` is told."""
+    """Pure bookkeeping: nothing is asked, and nobody but `on_undecodable` is told."""
 
     def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
         self._store: Store[RecordT] = Store()
@@ -123,7 +123,7 @@ class ObjectStore(Generic[RecordT]):
 
 
 class UndecodableObjects:
-    """Broken objects by key."""
+    """Those that do not decode, by key."""
 
     def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
         self._kind = kind
@@ -134,7 +134,7 @@ class UndecodableObjects:
         """What is wrong with each of them; a read-only view."""
 
     def add(self, undecodable: Undecodable) -> None:
-        """Note a broken object; a version that is known already is not told again."""
+        """Note an object that does not decode; a version that is known already is not told again."""
         if self._versions.get(undecodable.key) == undecodable.resource_version:
             return
         self._versions[undecodable.key] = undecodable.resource_version
@@ -145,7 +145,7 @@ class UndecodableObjects:
             self._on_undecodable(undecodable.key, undecodable.error)
 
     def discard(self, key: Key) -> None:
-        """Forget an object that was repaired or deleted."""
+        """Forget an object that decodes again or was deleted."""
         if self._versions.pop(key, None) is None:
             return
         del self._errors[key]

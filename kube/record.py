@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class RecordMetadata(Protocol):
-    """What a reflector needs of an object's metadata; `Metadata` has it, and so may another model."""
+    """What a reflector needs of an object's metadata; `ObjectMetadata` has it, and so may another model."""
 
     @property
     def name(self) -> str:

@@ -65,12 +65,12 @@ _RESUMABLE = (Unreachable, ServerFault, TooManyRequests, Unauthorized, Forbidden
 class Reflector(Generic[RecordT]):
     """Keeps `store` equal to what the API server holds, and tells `notify` of every change.
 
-    `notify` and `on_broken` are called between two awaits, when the store shows the change, and must not
-    raise. An object that turns unreadable is told to `on_broken` first and is then reported DELETED,
-    because a record of what it was before must not be acted on: ask `broken` before believing that it is
-    gone. That it decodes again, or is gone, is told to `on_broken` without an error. An absent kind counts
-    as synced: an empty list is its truth. With `name` it follows that one object, and needs no right on
-    another.
+    `notify` and `on_undecodable` are called between two awaits, when the store shows the change, and must
+    not raise. An object that does not decode any more is told to `on_undecodable` first and is then reported
+    DELETED, because a record of what it was before must not be acted on: ask `undecodable` before believing
+    that it is gone. That it decodes again, or is gone, is told to `on_undecodable` without an error. An
+    absent kind counts as synced: an empty list is its truth. With `name` it follows that one object, and
+    needs no right on another.
     """
 
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it

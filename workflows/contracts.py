@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
-from temporalio.common import RetryPolicy
 
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
@@ -23,7 +22,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.chores import Chore, ChoreFailure
 from objects.frozen import Frozen
-from workflows.kit.calls import Contract
+from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 
 _ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
 FRESH = timedelta(seconds=5)
@@ -204,17 +203,14 @@ class AnnotateResult(Frozen):
     """Those that were not written."""
 
 
-_FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
-_TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=2)
-_ONCE = RetryPolicy(maximum_attempts=1)
 _ATTEMPT, _CHORE = timedelta(seconds=10), timedelta(seconds=25)
 
-OBSERVE = Contract("observe", timedelta(seconds=5), None, _FOR_EVER)
+OBSERVE = Contract("observe", timedelta(seconds=5), None, FOR_EVER)
 """Answered by the detector that holds the lead. It waits in its queue until there is one."""
-ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), _ONCE)
-CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, _TWICE)
-RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, _TWICE)
-ANNOTATE = Contract(Chore.ANNOTATE.value, _ATTEMPT, _CHORE, _TWICE)
+ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), ONCE)
+CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, TWICE)
+RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, TWICE)
+ANNOTATE = Contract(Chore.ANNOTATE.value, _ATTEMPT, _CHORE, TWICE)
 
 
 def worker_queue(cluster: str) -> str:

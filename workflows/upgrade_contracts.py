@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Self
 
-from temporalio.common import RetryPolicy
-
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled, PauseMemory
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import PauseOrderRecord
 from health.upgrade.pausable_check import PausePatch
 from objects.frozen import Frozen
-from workflows.kit.calls import Contract
+from workflows.kit.calls import FOR_EVER, TWICE, Contract
 from workflows.kit.runs import RunInput
 from workflows.kit.standing_orders import StandingOrder
 
@@ -134,13 +132,10 @@ class WarnOfLongUpgradeResult(Frozen):
     """It was told."""
 
 
-_FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
-_TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=2)
-
-OBSERVE_UPGRADE = Contract("observe_upgrade", timedelta(seconds=5), None, _FOR_EVER)
+OBSERVE_UPGRADE = Contract("observe_upgrade", timedelta(seconds=5), None, FOR_EVER)
 """Answered by the detector that holds the lead, from its queue."""
-WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), _TWICE)
-WARN_OF_LONG_UPGRADE = Contract("warn_of_long_upgrade", timedelta(seconds=20), timedelta(minutes=1), _TWICE)
+WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), TWICE)
+WARN_OF_LONG_UPGRADE = Contract("warn_of_long_upgrade", timedelta(seconds=20), timedelta(minutes=1), TWICE)
 
 
 def upgrade_pause_id(cluster: str) -> str:

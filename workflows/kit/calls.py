@@ -24,6 +24,11 @@ with workflow.unsafe.imports_passed_through():
 Result = TypeVar("Result")
 
 
+FOR_EVER = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
+TWICE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=2)
+ONCE = RetryPolicy(maximum_attempts=1)
+
+
 @dataclass(frozen=True)
 class Contract:
     """How one activity is called."""
