@@ -1,8 +1,8 @@
 """CheckSnapshot: everything that status and Events of one check are made from, at one moment."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.health_check import HealthCheck, InvalidCheckError
@@ -11,6 +11,9 @@ from health.gate.threshold import Allowance
 from health.model.observation import Hold
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from health.model.verdict import Fact, Health, Verdict
+
+EVENTS_LAST = timedelta(hours=1)
+"""For so long an API server keeps Events by default, and refuses one that was told already."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,15 @@ class CheckSnapshot:
     """The names of all its targets."""
     request_changes: tuple[RequestChange, ...] = ()
     """What became of its requests since the snapshot before, also of those that came and went in between."""
+
+    def of_late(self, now: datetime) -> "CheckSnapshot":
+        """The same with those targets alone that may be untold to who begins to tell now.
+
+        What is older was told by who told before, and nothing would refuse it any more.
+        """
+        since = now - EVENTS_LAST
+        recent = {name: one for name, one in self.targets.items() if (one.verdict.deadline or now) >= since}
+        return replace(self, targets=recent)
 
     def fact(self, target: str) -> Fact | None:
         """What makes the target of that name unhealthy, expired or not; None where nothing does."""

@@ -36,3 +36,8 @@ class Reporter:
 
     def restarts(self) -> None:
         self.before = None
+
+    def restarts_much_later(self) -> None:
+        """When the API server has forgotten all that was told."""
+        self.restarts()
+        self.events.clear()

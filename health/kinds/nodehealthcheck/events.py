@@ -2,9 +2,10 @@
 
 Texts are the NodeHealthCheck operator's (NHC 1.5). Each note has a seed that is the same whenever the same
 transition is told again, for instance after a restart; so the API server refuses the second one. A Node that
-fails, and was seen not to, is told even if a failure of that seed was: its label came back, say. While the
-check holds all its targets (threshold, pause request, upgrade, stop, disabled), it gets one Event and its
-targets none (rule 6).
+fails, and was seen not to, is told even if a failure of that seed was: its label came back, say. That server
+forgets after an hour: who begins to tell says nothing of Nodes whose time was over earlier, nor what status
+says. While the check holds all its targets (threshold, pause request, upgrade, stop, disabled), it gets one
+Event and its targets none (rule 6).
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,7 @@ def events(
     if isinstance(after.check, InvalidCheckError):
         # Nothing is seen of its targets and requests, which is not to say that they are gone.
         return [*switched]
+    of_targets = after.of_late(now) if before is None else after
     if before is not None and isinstance(before.check, InvalidCheckError):
         before = None
     return [
@@ -42,11 +44,11 @@ def events(
         *_outside_windows(before, after),
         *_upgrading(before, after),
         *_suspected_outage(before, after),
-        *_paused(before, after),
+        *_paused(before, after, stored),
         *_blocked(before, after),
         *_storm(before, after, stored, now),
-        *_detected(before, after, now),
-        *_of_targets(before, after, now),
+        *_detected(before, of_targets, now),
+        *_of_targets(before, of_targets, now),
         *_of_requests(before, after, now),
     ]
 
@@ -99,8 +101,9 @@ def _suspected_outage(before: CheckSnapshot | None, after: CheckSnapshot) -> Ite
         yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 
 
-def _paused(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    if _is_paused(after) and not (before and _is_paused(before)):
+def _paused(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
+    is_known = _is_paused(before) if before else word(stored, "phase") == "Paused"
+    if _is_paused(after) and not is_known:
         message = "Postponing potential remediations because of pause requests"
         yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
 

@@ -1,5 +1,7 @@
 """Events of a MachineHealthCheck of Cluster API: once for each transition (CAPI B.1, rules 6 and 15)."""
 
+from datetime import timedelta
+
 import pytest
 
 from health.gate.back_off import LostRequest
@@ -139,3 +141,12 @@ def test_what_the_worker_tells_names_the_machine() -> None:
         LostRequest(INCIDENT, "run", ("uid",), NOW, "check-uid", "node-1")
     )
     assert lost.message.startswith("Machine fleet/machine-1 remediation restricted: BackOff: its request")
+
+
+@pytest.mark.rule("rule 15")
+def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+    assert reporter.sees(snapshot(expired())) == [MARKED]
+    reporter.restarts_much_later()
+    assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
+    reporter.restarts_much_later()
+    assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [MARKED]

@@ -224,6 +224,34 @@ def test_node_that_is_a_target_again_and_has_not_recovered_is_told_each_time(rep
 
 
 @pytest.mark.rule("rule 15")
+def test_nodes_that_failed_long_ago_are_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+    lasting = snapshot(expired("node-1"))
+    reporter.sees(lasting)
+    reporter.restarts_much_later()
+    assert reporter.sees(lasting, NOW + timedelta(hours=2)) == []
+
+    reporter.restarts_much_later()
+    late = expired("node-2", since=NOW + timedelta(hours=1))  # nobody told of that yet
+    told = reporter.sees(snapshot(expired("node-1"), late), NOW + timedelta(hours=2))
+    assert [reason for _, reason, _ in told] == ["DetectedUnhealthy"]
+    assert "node-2" in told[0][2]
+
+
+@pytest.mark.rule("rule 15")
+def test_pause_that_lasts_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+    reporter.sees(snapshot(of=PAUSED))
+    reporter.restarts_much_later()
+    assert reporter.sees(snapshot(of=PAUSED), NOW + timedelta(hours=2)) == []
+
+
+@pytest.mark.rule("rule 15")
+def test_nodes_that_failed_while_the_check_could_not_be_read_are_told_when_it_can(reporter: Reporter) -> None:
+    reporter.sees(snapshot(of=INVALID))
+    told = reporter.sees(snapshot(expired("node-1")), NOW + timedelta(hours=2))
+    assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
+
+
+@pytest.mark.rule("rule 15")
 def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired("node-1")))
     for between in (

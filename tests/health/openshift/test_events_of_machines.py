@@ -180,3 +180,12 @@ def test_machine_that_fails_for_another_reason_is_told_again(reporter: Reporter)
     assert reporter.sees(snapshot(type(other)(other.name, other.uid, verdict, node_name="node-1"))) == [
         DETECTED
     ]
+
+
+@pytest.mark.rule("rule 15")
+def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+    assert reporter.sees(snapshot(expired())) == [DETECTED]
+    reporter.restarts_much_later()
+    assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
+    reporter.restarts_much_later()
+    assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [DETECTED]
