@@ -72,23 +72,30 @@ class EventRecorder:
             self._untold[note.seed] = note_of(note, note.subject or of_check)
             self._filled.set()
 
+    def forget(self) -> None:
+        """Tell nothing of what waits: nothing may be written for the check from now on."""
+        self._untold.clear()
+
     async def run(self) -> None:
         """Tell until cancelled."""
         while True:
             await self._filled.wait()
             while self._untold:
                 await self._rate_limiter.acquire()
-                await self._tell(next(iter(self._untold)))
+                await self._tell_next()
             self._filled.clear()
 
-    async def _tell(self, seed: str) -> None:
+    async def _tell_next(self) -> None:
+        if not self._untold:  # all was forgotten meanwhile
+            return
+        seed, note = next(iter(self._untold.items()))
         try:
-            await self._events.write(self._untold[seed], self._now())
+            await self._events.write(note, self._now())
         except KubernetesError as error:
             _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
             await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
         else:
-            del self._untold[seed]
+            self._untold.pop(seed, None)
 
 
 def note_of(told: Event, about: Subject) -> EventNote:

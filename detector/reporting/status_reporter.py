@@ -127,6 +127,7 @@ class StatusReporter:
     async def _report(self, snapshot: CheckSnapshot) -> None:
         known, now = self._dependencies.cluster_state.checks[self._reference], self._dependencies.now()
         if known.is_shadow_in(self._dependencies.cluster_state.cluster_context):
+            self._event_recorder.forget()
             self._before = None  # what is told afterwards is told as after a start
             return
         stored = known.record

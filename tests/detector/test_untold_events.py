@@ -1,0 +1,43 @@
+"""Events that wait to be written when their check is turned into shadow."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from detector.reporting import event_recorder
+from detector.reporting.event_recorder import EventRecorder, RateLimiter
+from health.model.event import Event, Severity
+from kube.client import Client
+from tests.detector.small_cluster import CHECK
+from tests.kube.api_server import ApiServer, refused, said
+from tests.kube.conftest import client, server, transport
+from tests.kube.eventually import eventually
+from tests.objects import NOW
+
+__all__ = ["client", "server", "transport"]
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def event(message: str) -> Event:
+    return Event(message, Severity.NORMAL, "DetectedUnhealthy", message)
+
+
+async def test_what_is_forgotten_is_not_told_any_more_and_what_comes_later_is(
+    server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_recorder, "TRY_AGAIN_SECONDS", 0.2)
+    server.answer("POST", EVENTS, refused(500, "InternalError"), said({}))
+    recorder = EventRecorder(client, "one", CHECK, RateLimiter(50, 50.0, lambda: 0.0), lambda: NOW)
+    recorder.tell([event("first"), event("second")], "check-uid")
+    running = asyncio.create_task(recorder.run())
+    await eventually(lambda: server.asked)
+    recorder.forget()
+
+    recorder.tell([event("third")], "check-uid")
+    await eventually(lambda: len(server.asked) > 1)
+    assert [asked.body["message"] for asked in server.asked] == ["first", "third"]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
