@@ -84,6 +84,8 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
     """Whether what holds the incident is gone, or another reason: what people read must be true."""
     if last.hold is None or _is_remediator_at_work(now):
         return False
+    if last.state is now.state is TargetState.UNKNOWN:
+        return now.hold is not None and now.hold.reason != last.hold.reason
     is_unproven = now.state is TargetState.HEALTHY and now.proven_recovery_seconds > 0
     if now.state is not TargetState.EXPIRED and not is_unproven:
         # Its clock restarted, at the end of an upgrade: it has a timer again.

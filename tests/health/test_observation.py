@@ -24,6 +24,9 @@ GONE = answer(TargetState.GONE)
 REPLACED = answer(TargetState.GONE, is_replaced=True)
 RELEASED = answer(TargetState.RELEASED)
 UNKNOWN = answer(TargetState.UNKNOWN, hold=Hold(reason=HoldReason.STALE_CACHE, message="old"))
+UNREACHED = answer(
+    TargetState.UNKNOWN, hold=Hold(reason=HoldReason.WORKLOAD_CLUSTER_UNREACHABLE, message="no route")
+)
 WAITING = answer(TargetState.WAITING)
 ADMITTED = answer(TargetState.EXPIRED)
 MOVED_FACT = fact(NOW + timedelta(minutes=1)).model_copy(update={"condition": "Node", "is_moving": True})
@@ -99,6 +102,7 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         pytest.param(UNKNOWN, ADMITTED, True, id="the cluster is seen again"),
         pytest.param(UNKNOWN, HEALTHY, True, id="the cluster is seen again, and it recovered"),
         pytest.param(UNKNOWN, UNKNOWN, False, id="the cluster state is still stale"),
+        pytest.param(UNKNOWN, UNREACHED, True, id="nobody knows for another reason"),
         pytest.param(ADMITTED, AT_WORK, False, id="a request appeared: it made that itself"),
         pytest.param(AT_WORK, ADMITTED, True, id="somebody deleted its request"),
         pytest.param(
