@@ -5,7 +5,7 @@ remediations begin only while it, or another such window, is open; one of `Block
 is open, whatever else is. A window that is `onlyNamed` is for checks that name it alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -23,7 +23,8 @@ from objects.durations import in_words, parse_go_duration
 from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
-_MINUTE = timedelta(minutes=1)
+_BEYOND_A_CHANGE = timedelta(hours=3)
+"""From within the hour that a clock on the wall repeats, cronsim does not find all times of a schedule."""
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _CLOSED_FOR_LONG = timedelta(days=1)
 """A schedule that never comes again is asked about once a day: it may be edited."""
@@ -101,10 +102,17 @@ def _openings(schedule: str, time_zone: str, minute: datetime) -> _Openings:
     Thousands of incidents ask within one: to read a schedule and look for its times costs more than all that
     an answer costs beside.
     """
-    local = minute.astimezone(ZoneInfo(time_zone))
-    earlier = CronSim(schedule, (minute + _MINUTE).astimezone(ZoneInfo(time_zone)), reverse=True)
-    latest, later = next(earlier, None), next(CronSim(schedule, local), None)
-    return _Openings(latest and latest.astimezone(UTC), later and later.astimezone(UTC))
+    zone = ZoneInfo(time_zone)
+    earlier = _in_utc(CronSim(schedule, (minute + _BEYOND_A_CHANGE).astimezone(zone), reverse=True))
+    later = _in_utc(CronSim(schedule, (minute - _BEYOND_A_CHANGE).astimezone(zone)))
+    return _Openings(
+        next((start for start in earlier if start <= minute), None),
+        next((start for start in later if start > minute), None),
+    )
+
+
+def _in_utc(starts: Iterable[datetime]) -> Iterator[datetime]:
+    return (start.astimezone(UTC) for start in starts)
 
 
 def open_windows(windows: Iterable[MaintenanceWindow], now: datetime) -> frozenset[str]:

@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from cronsim import CronSim
 from pydantic import ValidationError
 
 from health.gate.maintenance_windows import MaintenanceWindow, closed, open_windows
@@ -18,6 +20,7 @@ NIGHTS = {
     "remediation": "Allowed",
 }
 SALE = {"name": "sale", "schedule": "0 0 24 11 *", "duration": "168h", "remediation": "Blocked"}
+HOUR = timedelta(hours=1)
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
 
 
@@ -43,6 +46,27 @@ def words(now: datetime, *windows: MaintenanceWindow, named: tuple[str, ...] = (
 )
 def test_remediations_begin_only_while_a_window_that_allows_them_is_open(hours: float, expected: str) -> None:
     assert words(MONDAY + timedelta(hours=hours), window(NIGHTS)) == expected
+
+
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
+def test_window_opens_as_often_whatever_time_it_is_while_clocks_are_changed(day: str) -> None:
+    schedule, zone = "30 2 * * *", ZoneInfo("Europe/Berlin")
+    at_night = window(NIGHTS, schedule=schedule, duration="1h")
+    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    starts = CronSim(schedule, (midnight - timedelta(days=3)).astimezone(zone))
+    opened = [next(starts).astimezone(UTC) for _ in range(7)]
+    for minute in range(24 * 60):
+        now = midnight + timedelta(minutes=minute)
+        latest = max(start for start in opened if start <= now)
+        assert at_night.open_until(now) == (latest + HOUR if now < latest + HOUR else None), now
+        assert at_night.opens(now) == min(start for start in opened if start > now), now
+
+
+def test_window_is_open_in_the_hour_that_is_repeated() -> None:
+    sale = window(SALE, schedule="30 2 * * *", duration="1h", timeZone="Europe/Berlin")
+    for minute in (30, 59, 60, 89):
+        now = datetime(2026, 10, 25, tzinfo=UTC) + timedelta(minutes=minute)
+        assert words(now, sale) == "the maintenance window sale blocks remediation until 2026-10-25T01:30:00Z"
 
 
 def test_hold_ends_when_the_window_opens() -> None:
