@@ -21,7 +21,7 @@ METRICS = Section(
         "controller-runtime": "Metrics of the reconciler library.",
     },
     not_applicable={
-        "mapi_machinehealthcheck": "they are about another kind of check, which does not exist here yet.",
+        "mapi_machinehealthcheck": "they are about another kind of check: see MHC A.1/metric.",
         "controller-runtime": "Paramedic is not built on that library; Temporal shows queues and retries.",
     },
 )
@@ -63,7 +63,7 @@ NAMES = Section(
         "default-template": "A label that user interfaces look at.",
     },
     not_applicable={
-        "paused": "it is about another kind of check, which does not exist here yet.",
+        "paused": "it is about other kinds of check: see MHC A.2.8.",
         "default-template": "no controller reads it.",
     },
 )
