@@ -1,6 +1,6 @@
-"""The API group of Cluster API: its versions, and the labels and annotations that we honour.
+"""The API group of Cluster API: its versions, and the labels that we honour.
 
-v1beta2 is read where it is served, else v1beta1 (rule 32). Of annotations only their presence counts.
+v1beta2 is read where it is served, else v1beta1 (rule 32).
 """
 
 GROUP = "cluster.x-k8s.io"
@@ -12,5 +12,3 @@ CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 """The label of everything that belongs to a Cluster."""
 CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
 """The label of Machines of the control plane."""
-SKIP_REMEDIATION = "cluster.x-k8s.io/skip-remediation"
-REMEDIATE_MACHINE = "cluster.x-k8s.io/remediate-machine"
