@@ -14,12 +14,12 @@ from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
-from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, StrictBool, StrictStr
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
 from health.model.observation import Hold, HoldReason
 from objects.bounds import Bounded
-from objects.durations import in_words, parse_go_duration
+from objects.duration_bounds import WrittenDuration, within
 from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
@@ -55,13 +55,6 @@ def _zone(text: str) -> str:
     return text
 
 
-def _duration(value: object) -> timedelta:
-    duration = parse_go_duration(value)
-    if not SHORTEST <= duration <= LONGEST:
-        raise ValueError(f"must be from {in_words(SHORTEST)} to {in_words(LONGEST)}")
-    return duration
-
-
 class MaintenanceWindow(Bounded):
     """One of them."""
 
@@ -69,7 +62,7 @@ class MaintenanceWindow(Bounded):
 
     name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
     schedule: Annotated[StrictStr, AfterValidator(_schedule)]
-    duration: Annotated[timedelta, PlainValidator(_duration)]
+    duration: Annotated[WrittenDuration, within(SHORTEST, LONGEST)]
     time_zone: Annotated[StrictStr, AfterValidator(_zone)] = "UTC"
     remediation: Remediation
     only_named: StrictBool = False

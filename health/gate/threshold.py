@@ -39,7 +39,7 @@ class IntOrPercent(Frozen):
             return cls(value=cls._in_range(raw))
         if not re.fullmatch(PATTERN, raw):
             raise ValueError("must be a whole number or a percentage from 0% to 100%")
-        return cls(value=_number(raw.removesuffix("%")), is_percent=raw.endswith("%"))
+        return cls(value=number_of(raw.removesuffix("%")), is_percent=raw.endswith("%"))
 
     @staticmethod
     def _in_range(number: int) -> int:
@@ -61,7 +61,7 @@ class IntOrPercent(Frozen):
         return f"{self.value}%" if self.is_percent else str(self.value)
 
 
-def _number(digits: str) -> int:
+def number_of(digits: str) -> int:
     """The number; of one with more digits than anything is counted in, one as large: all is below it."""
     significant = digits.lstrip("0") or "0"
     return int(significant) if len(significant) <= _MOST_DIGITS else 10**_MOST_DIGITS

@@ -14,14 +14,12 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import PlainValidator
 
-from health.gate.threshold import LARGEST, Allowance, IntOrPercent
+from health.gate.threshold import LARGEST, Allowance, IntOrPercent, number_of
 from objects.frozen import Frozen
 
 ALL = IntOrPercent(value=100, is_percent=True)
 _AMOUNT = re.compile(r"[+-]?[0-9]+%?", re.ASCII)
 _RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]", re.ASCII)
-_MOST_DIGITS = 18
-"""More are no number that anything is counted in, and Python reads no number of thousands of them."""
 _LARGEST_OF_RANGE = 2**32 - 1
 
 
@@ -81,8 +79,7 @@ Range = Annotated[UnhealthyRange | None, PlainValidator(_range)]
 
 
 def _number(digits: str, largest: int) -> int:
-    significant = digits.lstrip("+-").lstrip("0") or "0"
-    number = int(significant) if len(significant) <= _MOST_DIGITS else 10**_MOST_DIGITS
+    number = number_of(digits.lstrip("+-"))
     return _fitting(-number if digits.startswith("-") else number, largest)
 
 
