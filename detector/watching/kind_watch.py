@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
-from detector.watching.source import all_tried
+from detector.watching.source import THEY_NOT_YET, all_tried
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError, retry_after
 from kube.record import Change, RecordT
@@ -25,7 +25,6 @@ from runtime.retrying import retry_forever
 Kind = tuple[str, str]
 """apiVersion and kind."""
 
-NOT_YET = "they were not read completely yet"
 LOOK_AGAIN_SECONDS = 1.0
 SOON = timedelta(seconds=1.5)
 """What is installed is noticed within two seconds."""
@@ -116,9 +115,9 @@ class KindWatch(Generic[RecordT]):
     def problem(self, limit: timedelta) -> str:
         """Why what is known of it must not be acted on."""
         if self.source is None or not self.source.synced or not self.is_served:
-            return self.rejection or (self.source.problem if self.source else "") or NOT_YET
+            return self.rejection or (self.source.problem if self.source else "") or THEY_NOT_YET
         age = self.source.age()
-        return "" if age is not None and age <= limit else self.source.problem or NOT_YET
+        return "" if age is not None and age <= limit else self.source.problem or THEY_NOT_YET
 
     @property
     def _not_served(self) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Generic
 
-from detector.watching.kind_watch import NOT_YET, Kind, KindWatch, Subject
+from detector.watching.kind_watch import Kind, KindWatch, Subject
+from detector.watching.source import THEY_NOT_YET
 from kube.record import RecordT
 
 
@@ -49,7 +50,7 @@ class KindWatches(Generic[RecordT]):
         """Why no check over these kinds may act now; "" if it may."""
         for kind in sorted(kinds):
             watch = self._watches.get(kind)
-            problem = watch.problem(limit) if watch else NOT_YET
+            problem = watch.problem(limit) if watch else THEY_NOT_YET
             if problem:
                 return f"{self._subject.name} of kind {kind[1]}: {problem}"
         return ""

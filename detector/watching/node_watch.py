@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from detector.watching.source import THEY_NOT_YET
 from health.model.node import Node
 from health.model.target import TargetName, node_name
 from kube.connection import ClusterConnection
@@ -24,7 +25,6 @@ from kube.resource import NODES
 from kube.server_clock import monotonic_clock
 from objects.frozen import Frozen
 
-NOT_YET = "they were not read completely yet"
 TOO_OLD = "without any activity for too long"
 JUST_BACK = "they can be seen again, and their clocks restart"
 
@@ -119,7 +119,7 @@ class NodeWatch:
         age = self.age()
         reported = self._source.problem if self._source is not None else ""
         if age is None:
-            return reported or NOT_YET
+            return reported or THEY_NOT_YET
         if age > limit:
             return reported or TOO_OLD
         # Nothing is judged before the clocks restarted, within a second.

@@ -7,6 +7,8 @@ from typing import Protocol
 
 LOOK_AGAIN_SECONDS = 0.05
 NOT_YET = "not read completely yet"
+THEY_NOT_YET = f"they were {NOT_YET}"
+"""The same of many that have no name."""
 
 
 class Source(Protocol):

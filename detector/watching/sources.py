@@ -20,7 +20,7 @@ from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import BlindTime, NodeWatch
 from detector.watching.outage_watch import OutageWatch
 from detector.watching.policy_watch import PolicyWatch
-from detector.watching.source import Source, all_tried, by_name
+from detector.watching.source import NOT_YET, Source, all_tried, by_name
 from detector.watching.sources_of_checks import SourcesOfChecks, WatchedKinds
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.gate.cluster_context import ClusterContext
@@ -332,8 +332,8 @@ class Sources:
 
     def _report_problems(self) -> None:
         for part, source in self._base.items():
-            unread = "" if source.synced else "not read completely yet"
+            unread = "" if source.synced else NOT_YET
             self._problems.report(part, source.problem or unread)
         for part, source in self._context.sources.items():
-            unread = "" if source.synced else "not read completely yet"
+            unread = "" if source.synced else NOT_YET
             self._problems.report(part, (source.problem or unread) if source.is_served else "")

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
-from detector.watching.kind_watch import NOT_YET, Kind
+from detector.watching.kind_watch import Kind
+from detector.watching.source import THEY_NOT_YET
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
@@ -130,7 +131,7 @@ class TemplatePolling:
         for template in templates:
             age = self._age(template)
             if age is None:
-                return f"{template}: {NOT_YET}"
+                return f"{template}: {THEY_NOT_YET}"
             if age > limit:
                 return f"{template} was last read {age.total_seconds():.0f} s ago"
         return ""

@@ -3,7 +3,8 @@
 import asyncio
 from datetime import timedelta
 
-from detector.watching.node_watch import NOT_YET, NodeWatch
+from detector.watching.node_watch import NodeWatch
+from detector.watching.source import THEY_NOT_YET
 from health.gate.clock_skew import workload_skew
 from objects.secrets import SecretField
 
@@ -24,7 +25,7 @@ class WorkloadCluster:
 
     def problem(self, limit: timedelta) -> str:
         """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
-        return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else NOT_YET)
+        return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else THEY_NOT_YET)
 
     def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
         """By how much its clock is ahead of the management cluster's, where that is too much.
