@@ -4,7 +4,7 @@ A check says so in the condition RemediationAllowed and by the Event Remediation
 holds it as a whole it has that one Event, and its targets have none (rules 6 and 15).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -65,9 +65,11 @@ def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[s
     yield of_check(after, INVALID_SPEC, message, *seed)
 
 
-def restricted(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    """What begins to hold the whole check beside its threshold."""
-    known = _restrictions(before) if before else {}
+def restricted(
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
+) -> Iterator[Event]:
+    """What begins to hold the whole check beside its threshold; at the start, unless its status says so."""
+    known = _restrictions(before) if before else _stored_restriction(stored)
     again = now.isoformat() if before else ""
     for reason, (words, version) in _restrictions(after).items():
         if reason not in known:
@@ -126,6 +128,12 @@ def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
     if context.window is not None:
         found["window"] = (context.window.message, "")
     return found
+
+
+def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:
+    """The reason for which it may not remediate, as its status says."""
+    said = stored_condition(stored, REMEDIATION_ALLOWED)
+    return [word(said, "reason")] if said.get("status") == "False" else []
 
 
 def _holds_all(snapshot: CheckSnapshot) -> bool:

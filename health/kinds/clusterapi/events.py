@@ -35,7 +35,7 @@ def events(
 
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
         yield from _exceeded(known, after, stored)
-        yield from restricted(known, after, now)
+        yield from restricted(known, after, stored, now)
         yield from _of_machines(known, after.of_late(now) if before is None else after, now)
 
     return transitions(before, after, stored, told)

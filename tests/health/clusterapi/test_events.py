@@ -150,3 +150,11 @@ def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(repo
     assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [MARKED]
+
+
+@pytest.mark.rule("rule 15")
+def test_what_the_status_of_a_check_says_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+    unseen = CheckContext(unreachable=workload_cluster_hold("fleet/edge", "no route"))
+    assert len(reporter.sees(snapshot(expired(), context=unseen))) == 1
+    reporter.restarts_much_later()
+    assert reporter.sees(snapshot(expired(), context=unseen), NOW + timedelta(hours=2)) == []
