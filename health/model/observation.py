@@ -43,7 +43,8 @@ class HoldReason(StrEnum):
 
     STALE_CACHE = "StaleSight"
     CLOCK_SKEW = "ClockSkew"
-    """The detector's clock is off, or was set back: nothing that rests on time can be told."""
+    """The clock of the detector, of Temporal or of a workload cluster is off, or was set back: nothing that
+    rests on time can be told."""
     NOT_HANDLED = "NotHandled"
     """Checks of its kind are left to somebody else, by a setting."""
     INVALID_CHECK = "InvalidCheck"
