@@ -56,7 +56,7 @@ def by_temporals_clock(seen: Observation, answered: datetime) -> Observation:
 
     Unknown where the two are apart: the incident compares times of the cluster with its own.
     """
-    if seen.seen_at is None or not seen.is_unhealthy:
+    if seen.seen_at is None or not (seen.is_unhealthy or _may_count_as_unhealthy(seen)):
         return seen
     skew = answered - seen.seen_at
     if abs(skew) <= HELD:
@@ -69,6 +69,12 @@ def by_temporals_clock(seen: Observation, answered: datetime) -> Observation:
         is_shadow=seen.is_shadow,
         seen_at=seen.seen_at,
     )
+
+
+def _may_count_as_unhealthy(seen: Observation) -> bool:
+    """Whether a healthy target may be none to its incident, which lets steps time out then (ADR 38)."""
+    is_proof_asked = seen.proven_recovery_seconds > 0 and not seen.is_confirmed
+    return seen.state is TargetState.HEALTHY and is_proof_asked and bool(seen.requests)
 
 
 def workload_skew(known: timedelta | None, told: timedelta | None) -> timedelta | None:

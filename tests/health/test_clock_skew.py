@@ -123,7 +123,10 @@ def test_clock_of_a_workload_cluster_that_is_off_holds_with_the_number() -> None
 
 
 @pytest.mark.rule("rule 3")
-@pytest.mark.parametrize("state", [TargetState.EXPIRED, TargetState.WAITING])
+@pytest.mark.parametrize(
+    ("state", "proof_seconds"),
+    [(TargetState.EXPIRED, 0), (TargetState.WAITING, 0), (TargetState.HEALTHY, 60)],
+)
 @pytest.mark.parametrize(
     ("ahead", "words"),
     [
@@ -132,10 +135,10 @@ def test_clock_of_a_workload_cluster_that_is_off_holds_with_the_number() -> None
     ],
 )
 def test_no_step_is_over_by_a_clock_of_temporal_that_is_off(
-    state: TargetState, ahead: timedelta, words: str
+    state: TargetState, proof_seconds: float, ahead: timedelta, words: str
 ) -> None:
     running = request_snapshot()
-    answer = seen(running, state=state, seen_at=NOW, is_shadow=False)
+    answer = seen(running, state=state, proven_recovery_seconds=proof_seconds, seen_at=NOW, is_shadow=False)
     told = by_temporals_clock(answer, NOW + ahead)
     assert told.hold is not None
     assert (told.state, told.hold.reason) == (TargetState.UNKNOWN, HoldReason.CLOCK_SKEW)
@@ -148,6 +151,16 @@ def test_no_step_is_over_by_a_clock_of_temporal_that_is_off(
     [
         pytest.param(seen(seen_at=NOW - HELD), id="clocks are as good as equal"),
         pytest.param(seen(state=TargetState.HEALTHY, seen_at=NOW - 2 * HELD), id="healthy"),
+        pytest.param(
+            seen(
+                request_snapshot(),
+                state=TargetState.HEALTHY,
+                proven_recovery_seconds=60,
+                is_confirmed=True,
+                seen_at=NOW - 2 * HELD,
+            ),
+            id="a person confirmed that it is healthy",
+        ),
         pytest.param(seen(state=TargetState.GONE, seen_at=NOW - 2 * HELD), id="gone"),
         pytest.param(seen(seen_at=None), id="nobody says when it was seen"),
     ],
